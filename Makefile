@@ -1,4 +1,4 @@
-# The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
+# The commands of this project. `make demo` demonstrates it, `make test` tests it; each installs missing packages.
 .PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -83,10 +83,10 @@ test-all: test-deps proof-deps release
 	scripts/sample-package $(MOULT)
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
-# than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
+# than an hour on two quiet cores, so `make test` does not run it. Every finding in any process that a test starts is a file, and fails.
 # - Leaks are valgrind's business: XCTest leaks itself, and who is traced or confined cannot be looked into.
 # - SANITIZED takes away the examiner's limit of memory, because the sanitizers map terabytes of addresses.
-# - Some tests make an examiner fall with SIGSEGV, which is to be seen by who has started it and is no finding.
+# - Some tests make an examiner fall with SIGSEGV, which the parent must notice and which is not a finding.
 # - What Swift's own Mutex guards looks like a race to the thread sanitizer: scripts/thread-sanitizer.supp says where.
 # - The addresses of a program are not random here, because newer kernels put them where the thread sanitizer has its map.
 # - valgrind does not know the instructions of newer processors, nor the sanitizers' ways: it has a build of its own.
@@ -190,7 +190,7 @@ bench-deps:
 SHARE = $(DESTDIR)$(PREFIX)/share
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-# What is built; another command can be named.
+# The built command; set it to test another one.
 MOULT ?= .build/release/moult
 FETCH ?= .build/fetch/release/moult-fetch
 

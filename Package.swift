@@ -63,7 +63,7 @@ let package = Package(
                 "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
             ]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles", "MoultTrust"]),
-        // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
+        // What the transport starts to ask web servers: a separate program, the only one that loads libcurl
         .executableTarget(
             name: "MoultFetch", dependencies: ["MoultBasics", "MoultFiles", "CLinux", "CCurl"]),
 

@@ -59,7 +59,7 @@ enum Reader {
             try reader.read(threads: 1) { _, piece in filled.withLock { $0 += piece.count } }
             if filled.withLock({ $0 }) != 2048 { preconditionFailure("a part is missing") }
         },
-        // What is behind a checksum in a patch.
+        // The part of a patch after its checksum.
         "difference": { bytes in
             let old = Array(UInt8.min...UInt8.max)
             var piece = [UInt8](repeating: 0, count: 16)
@@ -90,7 +90,7 @@ enum Reader {
         {}
     }
 
-    /// What was read, written and read again must be the same.
+    /// Reading, writing and reading again must give the same.
     private struct Difference: Error {
         let one: String
         let other: String

@@ -5,7 +5,7 @@
 set -eu
 
 moult=$(command -v "${MOULT:-moult}") || {
-    echo "there is no command ${MOULT:-moult}: install it, or name it: MOULT=path/to/moult $0" >&2
+    echo "command not found: ${MOULT:-moult}. Install it, or set its path: MOULT=path/to/moult $0" >&2
     exit 127
 }
 case $moult in

@@ -1,10 +1,10 @@
 import PackagePlugin
 
-/// Makes the databases of a target when the target is built, from what lies in the directory `Database` beside its
+/// Makes the databases of a target when the target is built, from what is in the directory `Database` next to its
 /// sources: a draft with the name `draft.json`, the scripts that it names, and the tables that those import.
 ///
-/// The directory `Database` of the target's resources then has the sealed manifest `release.json` and beside it what
-/// the release consists of. It is made again when a file in `Database` has changed.
+/// The directory `Database` of the target's resources then has the sealed manifest `release.json` and next to it what
+/// the release consists of. It is recreated when a file in `Database` has changed.
 @main struct BuildDatabase: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         guard let target = target.sourceModule else { return [] }
@@ -15,7 +15,7 @@ import PackagePlugin
         let draft = directory.appending(path: "draft.json")
         guard inputs.contains(draft) else {
             Diagnostics.error(
-                "\(target.name): there is no \(draft.path(percentEncoded: false)), which says what databases to build")
+                "\(target.name): \(draft.path(percentEncoded: false)), the list of databases to build, does not exist")
             return []
         }
         let result = context.pluginWorkDirectoryURL.appending(path: "Database")

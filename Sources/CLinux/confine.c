@@ -30,7 +30,7 @@ int moult_has_seccomp(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-// What is not kept cannot come back: neither by a program that has capabilities as a file, nor by one that root runs.
+// Dropped capabilities cannot be regained, neither by file capabilities nor by programs of root.
 int moult_drop_capabilities(uint64_t kept) {
     // A process that may not change the set that limits programs has nothing to lose there: with no_new_privs programs
     // get no more than it has. EINVAL is the end of the list.
@@ -50,7 +50,7 @@ int moult_drop_capabilities(uint64_t kept) {
 int moult_confine(const moult_confinement *how) {
     for (int i = 0; i < how->limit_count; i++) {
         uint64_t limit[2] = {how->limits[i].soft, how->limits[i].hard}, old[2];
-        // What is narrower already stays.
+        // A narrower limit stays.
         if (syscall(SYS_prlimit64, 0, how->limits[i].resource, NULL, old) != 0) return MOULT_PART_LIMITS;
         if (old[1] < limit[1]) limit[1] = old[1];
         if (old[0] < limit[0]) limit[0] = old[0];

@@ -79,7 +79,7 @@ static void become(const moult_child *what, pid_t parent, int report) {
     }
 failed:;
     moult_child_failure said = {part, errno};
-    // If this fails there is no other way to tell.
+    // If this fails, the error cannot be reported.
     if (write(report, &said, sizeof said) < 0) _exit(126);
     _exit(127);
 }

@@ -9,7 +9,7 @@ static char **arguments;
 
 // Swift's runtime reads the command line from /proc/self/cmdline, and without /proc it has none. In a constructor of its
 // own it looks for its crash reporter, by its root directory or else by /proc/self/exe, and aborts where it finds neither.
-// The static command has no crash reporter beside it, so any root will do. Constructors with a priority come before all others.
+// The static command has no crash reporter next to it, so any root will do. Constructors with a priority come before all others.
 __attribute__((constructor(101))) static void before_swift(int count, char **words) {
     argument_count = count;
     arguments = words;

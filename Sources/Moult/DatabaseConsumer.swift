@@ -44,7 +44,7 @@ public struct DatabaseChange: Sendable, Equatable {
         public let tables: [String]?
     }
 
-    /// The databases that change and that the consumer is concerned with.
+    /// The databases that change and that the consumer is registered for.
     public let databases: [Database]
     /// The generation in service at this moment; nil if none is installed.
     public let generation: String?
@@ -74,7 +74,7 @@ public enum ReloadFailure: Sendable {
 extension Store {
     /// Registers a consumer for this store's directory in this process, until the registration is cancelled.
     ///
-    /// `databases` are those that it is concerned with, else all. Every update in this process calls it, by whichever
+    /// `databases` are those that it is registered for, otherwise all. Every update in this process calls it, by whichever
     /// `Store` value; `events` tells of the updates by other processes.
     @discardableResult
     public func register(
@@ -137,7 +137,7 @@ enum ConsumerRegistry {
 
     static func remove(_ number: Int) { entries.withLock { $0.all.removeAll { $0.number == number } } }
 
-    /// The directory without links, if it is there: a store may be reached by several paths. If the path cannot be
+    /// The directory without links, if it exists: a store may be reached by several paths. If the path cannot be
     /// resolved, it is compared as it was given.
     private static func place(_ directory: String) -> String {
         (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory

@@ -5,7 +5,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Replaces one database file by another one, with nothing set up before: a store of its own beside the file keeps what
+/// Replaces one database file by another one, with nothing set up before: a separate store next to the file keeps what
 /// brings the old content back.
 package struct FileReplacement {
     /// The file as the user named it.
@@ -34,7 +34,7 @@ package struct FileReplacement {
         guard let facts = try Files.facts(path) else {
             if let copy = try newestCopy() {
                 throw refusal(
-                    "no such file", "To bring its last copy back: \(shellLine(["cp", copy, name]))")
+                    "no such file", "To restore its last copy: \(shellLine(["cp", copy, name]))")
             }
             throw refusal(
                 "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
@@ -43,15 +43,15 @@ package struct FileReplacement {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
-                "Name the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
+                "Use the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
         }
-        guard facts.kind == .file else { throw refusal("it is not a regular file", "Name a database file.") }
+        guard facts.kind == .file else { throw refusal("it is not a regular file", "Give a database file.") }
         // A file without write permission is not meant to change.
         try Permission.write(path).prove("\(name) cannot be replaced")
         if let owner = try StoreLayout.owner(of: path) {
             throw refusal(
                 "it belongs to the store \(owner.store), and a release of the store decides what is there",
-                "Bring a release in: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
+                "Install a release: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
         }
     }
 
@@ -81,10 +81,10 @@ package struct FileReplacement {
     ) throws -> R {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
-            throw refusal("no file \(content.file)", "Name the new database file.")
+            throw refusal("no file \(content.file)", "Give the new database file.")
         }
         if let old = try Files.facts(path), (facts.inode, facts.device) == (old.inode, old.device) {
-            throw refusal("\(content.file) is the same file", "Name the new database file.")
+            throw refusal("\(content.file) is the same file", "Give the new database file.")
         }
         let lock = try lock(wait: seconds, stop: orchestrator.watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
@@ -182,8 +182,8 @@ package struct FileReplacement {
         {
             let words = [
                 "the database \(StoreLayout.onlyDatabase) ": "\(content.file) ",
-                "the golden query on \(StoreLayout.onlyDatabase) cannot be asked": "--check cannot be asked",
-                "\(StoreLayout.onlyDatabase).db ": "\(content.file) ", "as the release promises": "as --check asks",
+                "the golden query on \(StoreLayout.onlyDatabase) cannot run": "--check cannot run",
+                "\(StoreLayout.onlyDatabase).db ": "\(content.file) ", "fails a golden query": "does not pass --check",
             ]
             // In a draft these are `databases.database.preserve[0]`.
             let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
@@ -218,14 +218,14 @@ package struct FileReplacement {
         throw MoultError(
             .locked, .busy, what: "\(name) is being replaced",
             why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(layout.root)",
-            now: "Try again later, or let moult wait for it: --wait SECONDS")
+            now: "Try again later, or wait for it: --wait SECONDS")
     }
 
     private func newestCopy() throws -> String? {
         try Generation.adopted(in: layout).last.map { "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)" }
     }
 
-    /// The copies of the file that can be brought back.
+    /// The copies of the file that can be restored.
     package func copies() throws -> Int { try Generation.adopted(in: layout).count }
 
     /// When the file was replaced whose content is this generation; nil where that was not recorded.

@@ -50,7 +50,7 @@ extension Store {
         }
     }
 
-    /// Removes generations beyond those that are kept for rollbacks, the oldest first, and gives their names. One that a
+    /// Removes generations beyond those that are kept for rollbacks, the oldest first, and returns their names. One that a
     /// lease holds stays.
     @discardableResult
     public func clean(keep: Int? = nil) async throws -> [String] {

@@ -37,7 +37,7 @@ extension Store {
             recovered: reset.map { Recovered(why: why, setAside: $0.setAside, salvaged: $0.salvaged) })
     }
 
-    /// Sets a writable database aside with all files beside it and replaces it by an empty one, whatever is at its path.
+    /// Sets a writable database aside with all files next to it and replaces it by an empty one, whatever is at its path.
     ///
     /// User data is set aside only with `settingUserDataAside`; nothing is ever deleted.
     @discardableResult
@@ -88,7 +88,7 @@ public enum Recovery: Sendable, CaseIterable {
 public struct Recovered: Sendable {
     /// The fault of the old one.
     public let why: String
-    /// The directory in which the old files are, with everything that lay beside them; nil if there were none.
+    /// The directory in which the old files are, with everything that lay next to them; nil if there were none.
     public let setAside: String?
     /// A database with the rows that could still be read; nil if there were none, or it was a cache.
     public let salvaged: String?
@@ -108,7 +108,7 @@ public enum CacheState: Sendable, Equatable {
 }
 
 extension Store {
-    /// Ensures that a database which can be made again exists with this schema; needs no store and no release.
+    /// Ensures that a database which can be recreated exists with this schema; needs no store and no release.
     ///
     ///     if case .fresh = try Store.cache(at: path, schema: "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB)") {
     ///         // fetch again
@@ -116,7 +116,7 @@ extension Store {
     ///
     /// Schemas are compared by their structure: white space, quotes and order make no difference. Where the SQL sets
     /// `application_id` or `user_version`, those count, too. A database that does not match, is damaged, is locked for good
-    /// or cannot be judged is removed with all files beside it, and an empty database takes its place in one step. Several
+    /// or cannot be judged is removed with all files next to it, and an empty database takes its place in one step. Several
     /// processes may call this at once: one of them does it. Call it before you open the database.
     public static func cache(at path: String, schema: String) throws -> CacheState {
         let expected = try StandaloneCache.Expected(sql: schema)

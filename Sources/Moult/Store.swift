@@ -13,7 +13,7 @@ internal import Synchronization
 ///     try await store.update(to: "/usr/share/myapp/manifest.json")
 ///     let connection = try store.connect()
 ///
-/// Slow functions are asynchronous and run on a thread of their own, so that they do not block Swift's thread pool.
+/// Slow functions are asynchronous and run on a separate thread, so that they do not block Swift's thread pool.
 /// Synchronous code uses the functions whose names end in `Blocking`.
 public struct Store: Sendable {
     /// The store's directory.
@@ -24,7 +24,7 @@ public struct Store: Sendable {
     /// Names a store; nothing is read or made yet.
     ///
     /// `keys` are the lines of public keys as in a `.pub` file. A store that this value makes takes only what they signed, and
-    /// a store that is there must have just these. Without keys, a store that is made here accepts unsigned releases from
+    /// a store that exists must have just these. Without keys, a store that is made here accepts unsigned releases from
     /// files, and none from the network. `steps` are added to the built-in ones; manifests name them.
     public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = []) {
         (self.directory, self.keys) = (directory, keys)
@@ -181,12 +181,12 @@ public struct Store: Sendable {
         if settings.keys?.entries.map(\.key) == trusted.entries.map(\.key) { return }
         throw MoultError(
             .distrusted, .refused, what: "the store \(layout.root) does not trust the keys that the app names",
-            why: settings.keys == nil ? "it was made without keys" : "\(layout.settings) has others",
+            why: settings.keys == nil ? "it was created without keys" : "\(layout.settings) has others",
             now: "Put the app's keys into \"keys\" of \(layout.settings), or name another directory.")
     }
 
     func settle() throws {
-        do { try orchestrator().settleIfIdle() } catch {
+        do { try orchestrator().recoverIfIdle() } catch {
             // A reader without permission to write still gets a whole release: what is current is old or new, never both.
             if !Files.isDenied(error) { throw error }
         }
@@ -232,7 +232,7 @@ extension Store {
         }
     }
 
-    /// Runs blocking work on a thread of its own. `stop` says whether the task was cancelled.
+    /// Runs blocking work on a separate thread. `stop` says whether the task was cancelled.
     static func onThread<R: Sendable>(
         _ body: @escaping @Sendable (_ stop: @escaping @Sendable () -> Bool) throws -> R
     ) async throws -> R {

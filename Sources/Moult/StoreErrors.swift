@@ -13,18 +13,18 @@ enum StoreErrors {
     static func failedAgain(_ path: String, _ why: String) -> MoultError {
         MoultError(
             .willNotLoad, what: "the database \(path) does not load, although it was just recreated", why: why,
-            now: "It was not done a second time. See what destroys it, or whether the disk is failing.")
+            now: "It was not recreated again. Check which program damages it, and whether the disk is failing.")
     }
 
     static func moved(_ database: Database, _ target: String) -> MoultError {
         MoultError(
-            .willNotLoad, what: "the database \(database.name) is not there any more", why: "it was used at \(target)",
-            now: "If the app is somewhere else now, apply its release from there: moult apply RELEASE")
+            .willNotLoad, what: "the database \(database.name) no longer exists", why: "it was used at \(target)",
+            now: "If the app has moved, install its release from its new place: moult apply RELEASE")
     }
 
     static func empty(_ layout: StoreLayout) -> MoultError {
         MoultError(
-            .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",
-            now: "Apply one: moult apply RELEASE")
+            .store, what: "nothing is installed in \(layout.root)", why: "no release was installed yet",
+            now: "Install one: moult apply RELEASE")
     }
 }

@@ -31,7 +31,7 @@ extension Store {
     }
 }
 
-/// The releases that come into service in a store. Each iteration has a thread of its own, which ends with it or its task.
+/// The releases that come into service in a store. Each iteration has a separate thread, which ends with it or its task.
 ///
 ///     let lease = try store.lease()
 ///     for try await event in store.events(since: lease.generation) { print("now at \(event.version)") }

@@ -33,7 +33,7 @@ public final class StoreLease: Sendable {
         /// The name of its schema: `main` for the user's database.
         public let schema: String
         /// What to open or attach. Every character of the path is escaped. A read-only database is `immutable`, so that
-        /// SQLite writes nothing beside it, not even with `PRAGMA journal_mode = WAL`; a database that apps write to never is.
+        /// SQLite writes nothing next to it, not even with `PRAGMA journal_mode = WAL`; a database that apps write to never is.
         ///
         /// SQLite understands it in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened
         /// so. Elsewhere, `ATTACH 'file:...'` makes a file of that name: there, only `path` can be used, and nothing keeps

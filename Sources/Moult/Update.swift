@@ -51,7 +51,7 @@ public struct UpdatePlan: Sendable {
 public enum UpdateProgress: Sendable {
     /// A long piece of work, in bytes; `total` is 0 where it is not known.
     case working(String, done: Int, total: Int)
-    /// Everything is staged and proven; from here on it goes forward only.
+    /// Everything is staged and verified; from here on it goes forward only.
     case decided
     /// An effect of the plan was done.
     case done(Effect)

@@ -17,7 +17,7 @@ extension MoultError.Code {
     package static let archiveName = Self(306)
     /// An undeclared entry.
     package static let archiveUndeclared = Self(307)
-    /// A declared member that is not there.
+    /// A declared member that does not exist.
     package static let archiveMissing = Self(308)
     /// A member that comes twice.
     package static let archiveDuplicate = Self(309)
@@ -37,12 +37,12 @@ extension MoultError.Code {
 struct ArchiveRefusal: Error {
     /// All that is ever advised, so that a process that was taken over by an archive cannot advise anything else.
     enum Advice: String {
-        case again = "Get the archive again, or pack it again."
+        case again = "Download the archive again, or pack it again."
         case renameOne = "Rename one of them."
         case renamePlainly = "Rename the file before packing: letters, digits, “.”, “_” and “-” are allowed."
         case otherLevel = "Choose another level."
         case otherKind = "Choose tar.gz, tar.xz or zip."
-        case sameRelease = "Take the manifest and the archive from the same release."
+        case sameRelease = "Use the manifest and the archive of the same release."
         case smallerFrames = "Pack it again with smaller frames."
         case shorten = "Shorten it."
         case withoutPassword = "Pack it again without a password."
@@ -51,13 +51,13 @@ struct ArchiveRefusal: Error {
         case plainFiles = "Pack it again with plain files only."
         case copyAgain = "Copy or download it again."
         case copyWhole = "Copy or download it again: a part is missing."
-        case nameOfKind = "Give it the name of what it is, or pack it again."
+        case nameOfKind = "Give it the file ending of its type, or pack it again."
         case withoutPadding = "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes."
         case smallerWindow = "Pack it again with zstd up to level 19 and without --long or --ultra."
         case withoutDictionary = "Pack it again without."
         case smallerDictionary = "Pack it again with xz -8 or lower."
-        case samePatch = "Get manifest and patch of the same release."
-        case patchAgain = "Get the patch again."
+        case samePatch = "Use the manifest and the patch of the same release."
+        case patchAgain = "Download the patch again."
     }
 
     let code: MoultError.Code
@@ -75,7 +75,7 @@ struct ArchiveRefusal: Error {
 
     static func size(of member: String, is found: String, declared: Int) -> ArchiveRefusal {
         ArchiveRefusal(
-            .archiveSize, "its member “\(member)” has \(found) bytes, declared are \(declared)",
+            .archiveSize, "its member “\(member)” has \(found) bytes instead of \(declared)",
             now: .sameRelease)
     }
 }

@@ -22,6 +22,11 @@ package enum ArchiveKind: Hashable, Sendable {
         name.hasSuffix(unsupported) || endings.contains { name.hasSuffix($0.ending) }
     }
 
+    /// A file's name without the ending of an archive; nil if it has another ending.
+    package static func name(of path: String) -> String? {
+        endings.first { path.hasSuffix($0.ending) }.map { String(path.dropLast($0.ending.count)) }
+    }
+
     /// Reads the kind off the end of a file's name; refuses every other ending.
     package init(fileName name: String) throws {
         guard let (_, kind) = Self.endings.first(where: { name.hasSuffix($0.ending) }) else {
@@ -34,9 +39,9 @@ package enum ArchiveKind: Hashable, Sendable {
                     now: "Repack it: " + shellLine(["bsdtar", "-acf", String(repacked), "@\(name)"]))
             }
             throw MoultError(
-                .archiveKind, what: "cannot tell what kind of archive \(name) is",
-                why: "its name ends in none of \(endings)",
-                now: "Pack it again as .tar.zst, or give it the ending of what it is.")
+                .archiveKind, what: "unknown archive type: \(name)",
+                why: "the supported endings are \(endings)",
+                now: "Rename it if its ending is wrong, or pack it again as .tar.zst.")
         }
         self = kind
     }
@@ -56,12 +61,12 @@ extension ArchiveKind: CustomStringConvertible {
 
 extension ArchiveKind {
     /// A description of a file by its first bytes, for an error; nil if they are unknown.
-    static func appearance(of start: [UInt8]) -> String? {
+    package static func appearance(of start: [UInt8]) -> String? {
         let magics: [(bytes: [UInt8], what: String)] = [
-            ([0x28, 0xb5, 0x2f, 0xfd], "something compressed with zstd"),
-            ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], "something compressed with xz"),
-            ([0x1f, 0x8b], "something compressed with gzip"),
-            ([0x42, 0x5a, 0x68], "something compressed with bzip2"),
+            ([0x28, 0xb5, 0x2f, 0xfd], "data compressed with zstd"),
+            ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], "data compressed with xz"),
+            ([0x1f, 0x8b], "data compressed with gzip"),
+            ([0x42, 0x5a, 0x68], "data compressed with bzip2"),
             (Array("PK\u{3}\u{4}".utf8), "a zip archive"),
             ([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], "a 7z archive"),
             (Array("SQLite format 3\0".utf8), "a SQLite database"),

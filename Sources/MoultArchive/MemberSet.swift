@@ -47,14 +47,14 @@ struct MemberSet {
         return (name, size)
     }
 
-    /// Takes a directory entry, which is of no use but harmless if a declared member lies in it: nothing is made of it.
+    /// Takes a directory entry, which is of no use but harmless if a declared member is in it: nothing is made of it.
     mutating func takeDirectory(_ entry: String) throws {
         var path = Self.withoutDot(entry)
         if path.hasSuffix("/") { path.removeLast() }
         if path.isEmpty { path = "." }
         guard directories.contains(path) else {
             throw ArchiveRefusal(
-                .archiveEntryKind, "it contains the directory “\(printable(entry))”, in which no declared member lies")
+                .archiveEntryKind, "it contains the directory “\(printable(entry))”, which contains no declared member")
         }
         try note(path + "/")
     }
@@ -113,12 +113,9 @@ struct MemberSet {
     }
 }
 
-/// A name from an archive, safe to show on a terminal: short, and without control characters.
+/// A name from an archive, as errors quote it: short, and without control characters.
 func printable(_ name: String) -> String {
-    let shown = name.unicodeScalars.prefix(80).map {
-        $0.value < 0x20 || (0x7f..<0xa0).contains($0.value) ? "?" : String($0)
-    }
-    return shown.joined() + (name.unicodeScalars.count > 80 ? "…" : "")
+    shortened(visible(name), to: 100)
 }
 
 /// The declared members of an archive that another process reads: which of them have come, and how much of the current one.
@@ -135,7 +132,7 @@ package struct ExpectedMembers {
         set = try reading(path) { try MemberSet(sizes) }
     }
 
-    /// Begins a member, and gives its declared name.
+    /// Begins a member, and returns its declared name.
     package mutating func begin(_ name: String) throws -> String {
         let (name, size) = try reading(path) { try set.take(name) }
         (current, rest) = (name, size)
@@ -147,7 +144,7 @@ package struct ExpectedMembers {
         if rest < 0 { throw wrongSize("more") }
     }
 
-    /// Ends the current member, and gives its name.
+    /// Ends the current member, and returns its name.
     package mutating func end() throws -> String {
         if rest > 0 { throw wrongSize("fewer") }
         defer { current = nil }

@@ -31,7 +31,7 @@ public struct Fields {
     /// The error for a member that is wrong.
     public func fail(_ name: String, _ why: String, now: String? = nil) -> MoultError { error(path(name), why, now) }
 
-    /// The member's raw value, nil if it is not there.
+    /// The member's raw value, nil if it does not exist.
     public func json(_ name: String) -> JSON? {
         known.names.append(name)
         return members.first { $0.name == name }?.value
@@ -48,14 +48,14 @@ public struct Fields {
         return value
     }
 
-    /// A text; nil if it is not there.
-    public func optionalString(_ name: String) throws -> String? { try value(name, "a text") { $0.string } }
+    /// A text; nil if it does not exist.
+    public func optionalString(_ name: String) throws -> String? { try value(name, "a string") { $0.string } }
     /// A text that must be there.
     public func string(_ name: String) throws -> String { try required(name, optionalString(name)) }
-    /// True or false; nil if it is not there.
+    /// True or false; nil if it does not exist.
     public func optionalBool(_ name: String) throws -> Bool? { try value(name, "true or false") { $0.bool } }
 
-    /// A whole number; nil if it is not there.
+    /// A whole number; nil if it does not exist.
     public func optionalInteger(_ name: String) throws -> Int? {
         try value(name, "a whole number") { $0.integer.map { Int($0) } }
     }
@@ -71,7 +71,7 @@ public struct Fields {
     /// A number that counts something, and must be there.
     public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
 
-    /// A number from a range; nil if it is not there.
+    /// A number from a range; nil if it does not exist.
     public func optionalNumber(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard range.contains(number) else {
@@ -80,11 +80,11 @@ public struct Fields {
         return number
     }
 
-    /// A list of texts; nil if it is not there.
+    /// A list of texts; nil if it does not exist.
     public func optionalStrings(_ name: String) throws -> [String]? {
-        guard let values = try value(name, "a list of texts", { $0.array }) else { return nil }
+        guard let values = try value(name, "a list of strings", { $0.array }) else { return nil }
         return try values.enumerated().map { index, json in
-            guard let text = json.string else { throw fail("\(name)[\(index)]", "must be a text, is \(json.kind)") }
+            guard let text = json.string else { throw fail("\(name)[\(index)]", "must be a string, is \(json.kind)") }
             return text
         }
     }
@@ -95,7 +95,7 @@ public struct Fields {
         var texts: [String: String] = [:]
         for member in members {
             guard let text = member.value.string else {
-                throw fail("\(name).\(member.name)", "must be a text, is \(member.value.kind)")
+                throw fail("\(name).\(member.name)", "must be a string, is \(member.value.kind)")
             }
             texts[member.name] = text
         }
@@ -146,6 +146,6 @@ public struct Fields {
         let names = Set(known.names).sorted()
         throw error(
             first.path, "is not a known field",
-            didYouMean(first.name, among: names) ?? "Known here: \(names.joined(separator: ", ")).")
+            didYouMean(first.name, among: names) ?? "Known fields: \(names.joined(separator: ", ")).")
     }
 }

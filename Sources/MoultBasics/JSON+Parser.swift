@@ -41,7 +41,7 @@ private struct JSONParser {
     }
 
     private mutating func value() throws -> JSON {
-        guard let byte = peek else { throw error("the text ends where a value should stand") }
+        guard let byte = peek else { throw error("expected a value, found the end of the text") }
         switch byte {
         case UInt8(ascii: "{"): return try nested { try $0.object() }
         case UInt8(ascii: "["): return try nested { try $0.array() }
@@ -50,7 +50,7 @@ private struct JSONParser {
         case UInt8(ascii: "f"): return try word("false", .bool(false))
         case UInt8(ascii: "n"): return try word("null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
-        default: throw error("a value should stand here, found \(shown(byte))")
+        default: throw error("expected a value, found \(shown(byte))")
         }
     }
 
@@ -72,17 +72,17 @@ private struct JSONParser {
         }
         try list(until: UInt8(ascii: "}")) { parser in
             guard parser.peek == UInt8(ascii: "\"") else {
-                throw parser.error("a member's name in double quotes should stand here")
+                throw parser.error("expected a member name in double quotes")
             }
             let start = parser.position
             let name = try parser.string()
             // Two members of one name mean different things to different readers; a signed text must mean one thing.
             guard !isTaken(name) else {
                 parser.position = start
-                throw parser.error("the member \"\(name)\" stands here a second time")
+                throw parser.error("the member \"\(name)\" appears twice")
             }
             try parser.skipSpace()
-            guard parser.take(UInt8(ascii: ":")) else { throw parser.error("a ':' should follow \"\(name)\"") }
+            guard parser.take(UInt8(ascii: ":")) else { throw parser.error("expected ':' after \"\(name)\"") }
             try parser.skipSpace()
             members.append(JSON.Member(name, try parser.value()))
         }
@@ -115,7 +115,7 @@ private struct JSONParser {
 
     private mutating func word(_ word: StaticString, _ value: JSON) throws -> JSON {
         for byte in UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount) {
-            guard take(byte) else { throw error("true, false or null should stand here") }
+            guard take(byte) else { throw error("expected true, false or null") }
         }
         return value
     }
@@ -169,7 +169,7 @@ private struct JSONParser {
     private mutating func string(after beginning: String) throws -> String {
         var text = beginning
         while true {
-            guard let byte = peek else { throw error("the text ends inside of a string") }
+            guard let byte = peek else { throw error("the text ends inside a string") }
             switch byte {
             case UInt8(ascii: "\""):
                 position += 1
@@ -178,7 +178,7 @@ private struct JSONParser {
                 position += 1
                 text.unicodeScalars.append(try escape())
             case 0..<0x20:
-                throw error("a control character stands inside of a string; write it as an escape")
+                throw error("a control character is inside a string; escape it")
             default:
                 let start = position
                 while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
@@ -199,7 +199,7 @@ private struct JSONParser {
     }
 
     private mutating func escape() throws -> Unicode.Scalar {
-        guard let byte = peek else { throw error("the text ends inside of a string") }
+        guard let byte = peek else { throw error("the text ends inside a string") }
         position += 1
         switch byte {
         case UInt8(ascii: "\""): return "\""
@@ -253,13 +253,13 @@ private struct JSONParser {
             while true {
                 guard let byte = peek else {
                     position = start
-                    throw error("the comment that begins here has no end")
+                    throw error("the comment that starts here has no end")
                 }
                 position += 1
                 if byte == UInt8(ascii: "*"), take(UInt8(ascii: "/")) { return }
             }
         } else {
-            throw error("a single '/' begins no comment")
+            throw error("a single '/' does not start a comment")
         }
     }
 

@@ -6,7 +6,7 @@ extension JSON {
         return text
     }
 
-    /// The text for people: two spaces of indent, a line for each member, ending with a newline.
+    /// The text for humans: two spaces of indent, a line for each member, ending with a newline.
     public var pretty: String {
         var text = ""
         write(to: &text, indent: 0)

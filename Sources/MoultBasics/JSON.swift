@@ -1,4 +1,4 @@
-/// A JSON value whose objects keep the order of their members, so that what people wrote comes back as they wrote it.
+/// A JSON value whose objects keep the order of their members, so that what users wrote comes back as they wrote it.
 public enum JSON: Sendable, Equatable {
     /// `null`.
     case null
@@ -52,7 +52,7 @@ public enum JSON: Sendable, Equatable {
         case .bool(let value): value ? "true" : "false"
         case .integer: "a whole number"
         case .number: "a decimal number"
-        case .string: "a text"
+        case .string: "a string"
         case .array: "a list"
         case .object: "an object"
         }

@@ -8,7 +8,7 @@ extension MoultError.Code {
     public static let unsigned = Self(258)
     /// A feed that must not be believed: of another product, older than one seen before, or past its time; or key lists that are missing.
     public static let distrusted = Self(261)
-    /// The store follows no feed.
+    /// The store has no feed.
     public static let noFeed = Self(262)
     /// The server did not answer, or stopped before the end.
     public static let unreachable = Self(271)

@@ -22,7 +22,7 @@ public struct MoultError: Error, Sendable {
         case busy = 75
     }
 
-    /// What kind of error this is, stable over versions; numbered by phase, for people who match on it.
+    /// What kind of error this is, stable over versions; numbered by phase, for humans who match on it.
     ///
     /// 1xx basics and files, 2xx manifest and trust, 3xx archive, 4xx SQLite, 5xx planning, 6xx prepare,
     /// 7xx apply, 8xx settling and store, 9xx command.
@@ -39,24 +39,25 @@ public struct MoultError: Error, Sendable {
     /// The consequence for the store.
     public var outcome: Outcome
     /// What happened, with the path and the names; no full stop at the end.
-    public var what: String
+    public var what: String { didSet { what = readable(what) } }
     /// Why it happened, as far as known.
-    public var why: String?
+    public var why: String? { didSet { why = why.map(readable) } }
     /// The next step: a command if possible.
-    public var now: String?
+    public var now: String? { didSet { now = now.map(readable) } }
     /// The error below this one.
     public var cause: (any Error)?
 
-    /// An error; `what` and `why` end without a full stop, `now` is a command or a sentence.
+    /// An error; `what` and `why` end without a full stop, `now` is a command or a sentence. What they quote is shortened
+    /// here, so that no message, record or reply is longer than a page.
     public init(
         _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: String? = nil,
         cause: (any Error)? = nil
     ) {
         self.code = code
         self.outcome = outcome
-        self.what = what
-        self.why = why
-        self.now = now
+        self.what = readable(what)
+        self.why = why.map(readable)
+        self.now = now.map(readable)
         self.cause = cause
     }
 }

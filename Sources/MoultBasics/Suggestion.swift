@@ -3,10 +3,18 @@ public func didYouMean(_ word: String, among candidates: [String]) -> String? {
     nearest(to: word, among: candidates).map { "Did you mean \"\($0)\"?" }
 }
 
-/// The candidate with the fewest letters to insert, delete, replace or swap; nil when more than a third would have to change.
+/// The candidate that begins with the word, or the one with the fewest letters to insert, delete, replace or swap; nil when
+/// more than a third would have to change.
 public func nearest(to word: String, among candidates: [String]) -> String? {
     // A longer word is not a typo, and measuring it would take long.
     if word.utf8.count > 64 { return nil }
+    // The beginning of a word stands for the shortest one that begins so.
+    let start = word.lowercased()
+    if start.count >= 3,
+        let begun = candidates.filter({ $0.lowercased().hasPrefix(start) }).min(by: { $0.count < $1.count })
+    {
+        return begun
+    }
     let scored = candidates.map { ($0, distance(word.lowercased(), $0.lowercased())) }
     guard let best = scored.min(by: { $0.1 < $1.1 }) else { return nil }
     return best.1 <= max(1, max(word.count, best.0.count) / 3) ? best.0 : nil

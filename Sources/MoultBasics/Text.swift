@@ -55,6 +55,22 @@ package func visible(_ text: String) -> String {
     return result
 }
 
+/// Text of other origin as a message quotes it: without its middle if it is longer than `limit` characters.
+package func shortened(_ text: String, to limit: Int = 200) -> String {
+    if text.utf8.count <= limit || text.count <= limit { return text }
+    return "\(text.prefix(limit * 3 / 4))…\(text.suffix(limit / 8))"
+}
+
+/// A part of an error without the bulk of what it quotes: a file can have a name, a number or a value of a megabyte. Paths
+/// stay complete, because commands with them are pasted.
+func readable(_ part: String) -> String {
+    if part.utf8.count <= 200 { return part }
+    let words = part.split(separator: " ", omittingEmptySubsequences: false).map { word in
+        shortened(String(word), to: word.contains("/") ? 5_000 : 200)
+    }
+    return shortened(words.joined(separator: " "), to: 8_000)
+}
+
 /// A number of bytes as people read it: three digits and a binary unit, `83.8 MiB`.
 public struct ByteCount: Sendable, Equatable, CustomStringConvertible {
     /// The number itself.

@@ -62,7 +62,7 @@ final class Answer {
 
     /// False if the parent no longer reads it.
     func body(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // The body of an error is a page for people.
+        // The body of an error is a page for humans.
         guard status == 200 || status == 206 else {
             passed += bytes.count
             if page.count < 1 << 13 { page += bytes.prefix(1 << 13) }

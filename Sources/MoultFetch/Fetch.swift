@@ -86,7 +86,7 @@ enum Fetch {
             throw Failure("cannot read the file to upload: \(Errno(failure))")
         }
         if answer.isHeaderTooLarge {
-            throw Failure("the header of the answer is larger than \(ByteCount(Answer.largestHeader))")
+            throw Failure("the response header is larger than \(ByteCount(Answer.largestHeader))")
         }
         let text = String(decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
         throw Failure(
@@ -145,19 +145,19 @@ enum Fetch {
         if request.bandwidth > 0 { try curl.set(CURLOPT_BUFFERSIZE, max(1024, min(16_384, request.bandwidth / 200))) }
         try curl.set(CURLOPT_HTTPHEADER, pointer: UnsafeMutableRawPointer(headers.list))
         try authorities(curl)
-        let taker = Unmanaged.passUnretained(answer).toOpaque()
-        try curl.set(CURLOPT_HEADERDATA, pointer: taker)
-        try curl.set(CURLOPT_WRITEDATA, pointer: taker)
-        try curl.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, taker in
-            guard let bytes, let taker else { return 0 }
+        let sink = Unmanaged.passUnretained(answer).toOpaque()
+        try curl.set(CURLOPT_HEADERDATA, pointer: sink)
+        try curl.set(CURLOPT_WRITEDATA, pointer: sink)
+        try curl.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, sink in
+            guard let bytes, let sink else { return 0 }
             let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
             let text = String(decoding: line.prefix { $0 != 13 && $0 != 10 }, as: UTF8.self)
-            return Unmanaged<Answer>.fromOpaque(taker).takeUnretainedValue().header(text) ? size * count : 0
+            return Unmanaged<Answer>.fromOpaque(sink).takeUnretainedValue().header(text) ? size * count : 0
         }
-        try curl.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, taker in
-            guard let bytes, let taker else { return 0 }
+        try curl.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, sink in
+            guard let bytes, let sink else { return 0 }
             let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
-            return Unmanaged<Answer>.fromOpaque(taker).takeUnretainedValue().body(part) ? size * count : 0
+            return Unmanaged<Answer>.fromOpaque(sink).takeUnretainedValue().body(part) ? size * count : 0
         }
     }
 

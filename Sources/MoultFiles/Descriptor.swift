@@ -32,10 +32,10 @@ package struct Descriptor: ~Copyable {
         case write
         /// Creates the file, which must not be there, and follows no link.
         case create
-        /// Appends; creates the file if it is not there.
+        /// Appends; creates the file if it does not exist.
         case append
         case directory
-        /// For locks: creates the file if it is not there.
+        /// For locks: creates the file if it does not exist.
         case lock
         /// Names the file without opening it, and follows no link. Closing it drops none of this process's locks.
         case name

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultLibc
 
 extension Errno {
-    /// The error for people: what could not be done to which path, why, and how to remedy it, for which it asks which
+    /// The error for humans: what could not be done to which path, why, and how to remedy it, for which it asks which
     /// of the permissions is missing.
     package func error(_ what: String, _ needs: Permission...) -> MoultError {
         if self == .loop, let link = needs.lazy.compactMap({ StorePath.plantedLink(in: $0.path) }).first {

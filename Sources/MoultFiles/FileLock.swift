@@ -86,7 +86,7 @@ package final class ReadLock: Sendable {
         do { return try Syscall.isLocked(descriptor.number) } catch {
             // A file system without such locks has none.
             if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
-            throw error.error("cannot ask for the locks on \(path)")
+            throw error.error("cannot query the locks on \(path)")
         }
     }
 

@@ -61,7 +61,7 @@ package struct FileSet {
                 throw MoultError(
                     .fileSet, .stuck, what: "\(directory)/\(head) and the files that belong to it are incomplete",
                     why: "\(Self.text(error)), and this could not be undone: \(Self.text(second))",
-                    now: "Give the command again: it undoes what is left, and starts again.", cause: error)
+                    now: "Run the command again: it removes the remains and starts over.", cause: error)
             }
             throw error
         }
@@ -69,7 +69,7 @@ package struct FileSet {
             isPending = true
             throw MoultError(
                 .fileSet, .stuck, what: "\(directory)/\(head) is in place, but the command is not complete",
-                why: Self.text(error), now: "Give the command again: it completes the rest.", cause: error)
+                why: Self.text(error), now: "Run the command again: it completes the rest.", cause: error)
         }
     }
 
@@ -93,7 +93,7 @@ package struct FileSet {
         guard isNew else { return try Files.rename(source, to: target) }
         guard try Files.renameIfFree(source, to: target) else {
             throw MoultError(
-                .fileSet, .refused, what: "cannot write \(target)", why: "another file is there",
+                .fileSet, .refused, what: "cannot write \(target)", why: "another file exists there",
                 now: Files.moveAway(target))
         }
     }

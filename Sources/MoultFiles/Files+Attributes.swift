@@ -3,7 +3,7 @@ internal import MoultLibc
 
 /// Owner, group, mode, ACL and other extended attributes of a file, which decide who may use it.
 extension Files {
-    /// Gives a regular file the owner, group, mode, POSIX ACL and all other extended attributes of another one.
+    /// Returns a regular file the owner, group, mode, POSIX ACL and all other extended attributes of another one.
     ///
     /// The signatures of the integrity subsystem (`security.ima`, `security.evm`) stay out: they belong to the content.
     /// Attributes that only `new` has, such as an ACL that it inherited from its directory, are removed. Neither file is
@@ -31,7 +31,7 @@ extension Files {
 
     /// Why this user cannot give another file the owner and group of the file at a path; nil if that is possible.
     package static func canGiveAttributes(of path: String) throws -> String? {
-        guard let facts = try facts(path) else { throw Errno.noEntry.error("cannot look at \(path)") }
+        guard let facts = try facts(path) else { throw Errno.noEntry.error("cannot access \(path)") }
         return try canGiveAttributes(of: facts)
     }
 
@@ -45,7 +45,7 @@ extension Files {
         } catch {
             // A sandbox may forbid the call.
             guard [ENOSYS, EPERM, EINVAL].map({ Errno($0) }).contains(error) else {
-                throw error.error("cannot look at \(path)")
+                throw error.error("cannot access \(path)")
             }
         }
         return try isMountedPlace(path, facts)
@@ -62,7 +62,7 @@ extension Files {
 }
 
 extension Descriptor {
-    /// Gives this file the owner, group, mode, ACL and other extended attributes of another one; see `Files.copyAttributes`.
+    /// Returns this file the owner, group, mode, ACL and other extended attributes of another one; see `Files.copyAttributes`.
     package borrowing func copyAttributes(from other: borrowing Descriptor) throws {
         let (wanted, present) = (try other.facts(), try facts())
         for (facts, path) in [(wanted, other.path), (present, path)] where facts.kind != .file {

@@ -9,7 +9,7 @@ extension Files {
         }
     }
 
-    /// Makes a directory if it is not there.
+    /// Makes a directory if it does not exist.
     package static func ensureDirectory(_ path: String, mode: UInt32 = 0o755) throws {
         do { try Syscall.mkdir(path, mode) } catch {
             if error == .exists, try factsThroughLinks(path)?.kind == .directory { return }
@@ -60,7 +60,7 @@ extension Files {
         try wrapped("cannot link \(old) to \(path)", .name(path)) { () throws(Errno) in try Syscall.link(old, path) }
     }
 
-    /// Removes a file or link; nothing to do if it is not there.
+    /// Removes a file or link; nothing to do if it does not exist.
     package static func remove(_ path: String) throws {
         do { try Syscall.unlink(path) } catch {
             if error == .noEntry { return }
@@ -89,7 +89,7 @@ extension Files {
         try wrapped("cannot remove the directory \(path)") { () throws(Errno) in try Syscall.rmdir(path) }
     }
 
-    /// Removes a directory with all that is in it; nothing to do if it is not there.
+    /// Removes a directory with all that is in it; nothing to do if it does not exist.
     ///
     /// It goes from open directory to open directory, so that no link is followed, also not one that takes the place of a
     /// directory meanwhile.
@@ -180,7 +180,7 @@ extension Files {
         try syncDirectory(directory(of: path))
     }
 
-    /// Gives a name a file of its own if the file has other names as well (`cp -al` makes them): what is appended by this
+    /// Returns a name a separate file if the file has other names as well (`cp -al` makes them): what is appended by this
     /// name must not reach the others.
     package static func detach(_ path: String) throws {
         guard let found = try facts(path), found.kind == .file, found.links > 1 else { return }
@@ -213,7 +213,9 @@ extension Files {
     /// An absolute path for one relative to the working directory; links stay as they are.
     package static func absolute(_ path: String) throws -> String {
         if path.hasPrefix("/") { return path }
-        guard let buffer = getcwd(nil, 0) else { throw Errno(moult_errno()).error("cannot tell the working directory") }
+        guard let buffer = getcwd(nil, 0) else {
+            throw Errno(moult_errno()).error("cannot determine the working directory")
+        }
         defer { free(buffer) }
         let here = String(cString: buffer)
         var rest = Substring(path)

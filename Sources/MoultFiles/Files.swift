@@ -8,7 +8,7 @@ package enum Files {
     package static func facts(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.lstat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
-            throw error.error("cannot look at \(path)", .read(path))
+            throw error.error("cannot access \(path)", .read(path))
         }
     }
 
@@ -16,7 +16,7 @@ package enum Files {
     package static func factsThroughLinks(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.stat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
-            throw error.error("cannot look at \(path)", .read(path))
+            throw error.error("cannot access \(path)", .read(path))
         }
     }
 
@@ -25,7 +25,7 @@ package enum Files {
     package static func birth(_ path: String) throws -> FileFacts.Moment? {
         do { return try Syscall.birth(path) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
-            throw error.error("cannot look at \(path)", .read(path))
+            throw error.error("cannot access \(path)", .read(path))
         }
     }
 
@@ -51,7 +51,7 @@ package enum Files {
         return try path.hasPrefix("/") && factsThroughLinks(path)?.kind == .file ? path : nil
     }
 
-    /// All bytes of a file of at most `limit`; nil if the file is not there.
+    /// All bytes of a file of at most `limit`; nil if the file does not exist.
     package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
@@ -74,12 +74,20 @@ package enum Files {
         throw MoultError(.system, what: "cannot read \(path)", why: "it is larger than \(ByteCount(limit))")
     }
 
-    /// The advice for something that lies where a file of ours belongs.
+    /// The first bytes of a file, at most `count`.
+    package static func beginning(of path: String, count: Int) throws -> [UInt8] {
+        let file = try Descriptor(path, .read)
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+        }
+    }
+
+    /// The advice for something that is where a file of ours belongs.
     package static func moveAway(_ path: String) -> String {
         "Move it away: \(shellLine(["mv", path, "\(path).old"]))"
     }
 
-    /// A path beside this one at which nothing is: the path itself, or with a number.
+    /// A path next to this one at which nothing is: the path itself, or with a number.
     package static func firstFree(_ path: String) throws -> String {
         var (free, number) = (path, 2)
         while try facts(free) != nil {
@@ -89,7 +97,7 @@ package enum Files {
         return free
     }
 
-    /// The names in a directory, sorted; empty if it is not there.
+    /// The names in a directory, sorted; empty if it does not exist.
     package static func list(_ path: String) throws -> [String] {
         let number: Int32
         do { number = try Syscall.open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK) } catch {
@@ -136,7 +144,7 @@ package enum Files {
 
     /// The bytes that an ordinary user may still write on the file system of a path.
     package static func freeSpace(_ path: String) throws -> Int {
-        let facts = try wrapped("cannot ask for the free space at \(path)") { () throws(Errno) in
+        let facts = try wrapped("cannot determine the free space at \(path)") { () throws(Errno) in
             try Syscall.statvfs(path)
         }
         return Int(facts.f_bavail) * Int(facts.f_frsize)

@@ -1,6 +1,6 @@
 internal import MoultLibc
 
-/// The file system that a path lies on, from `/proc/self/mountinfo`: asking the file system itself would hang where its
+/// The file system that a path is on, from `/proc/self/mountinfo`: asking the file system itself would hang where its
 /// server is gone, and FUSE would not say what is behind it.
 package struct MountedFileSystem: Sendable, Equatable {
     /// Where it is mounted.

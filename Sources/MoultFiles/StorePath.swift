@@ -43,7 +43,7 @@ struct StorePath {
 
     // MARK: reaching
 
-    /// Calls `body` with a directory and a path in it: the path's parent and its last name if it is below `.moult`, else
+    /// Calls `body` with a directory and a path in it: the path's parent and its last name if it is below `.moult`, otherwise
     /// the working directory and the path as it is.
     static func reach<R>(
         _ path: String, _ body: (_ directory: Int32, _ name: UnsafePointer<CChar>) throws(Errno) -> R
@@ -202,7 +202,7 @@ struct StorePath {
     }
 }
 
-/// A directory `.moult` that is held open, so that everything below is reached from the very same one, whatever becomes of the
+/// A directory `.moult` that is held open, so that everything below is reached from the same one, whatever becomes of the
 /// directories and links above it meanwhile. The store's lock has it.
 package final class PinnedDirectory: Sendable {
     fileprivate let number: Int32

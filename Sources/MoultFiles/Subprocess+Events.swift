@@ -47,7 +47,9 @@ extension Subprocess {
     private func read(_ number: Int32) throws -> [UInt8] {
         try [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in
             let bytes = UnsafeMutableRawBufferPointer(buffer)
-            count = try wrapped("cannot read what \(name) says") { () throws(Errno) in try Syscall.read(number, bytes) }
+            count = try wrapped("cannot read the output of \(name)") { () throws(Errno) in
+                try Syscall.read(number, bytes)
+            }
         }
     }
 

@@ -112,13 +112,13 @@ extension Subprocess {
             case .ended: return nil
             case nil:
                 if ContinuousClock.now > deadline {
-                    throw MoultError(.system, what: "stopped \(name)", why: "it said nothing for \(seconds) seconds")
+                    throw MoultError(.system, what: "stopped \(name)", why: "it sent nothing for \(seconds) seconds")
                 }
             }
         }
     }
 
-    /// Waits for its end, and gives how it ended and what it said on standard error.
+    /// Waits for its end, and returns how it ended and what it said on standard error.
     package func finish() throws -> Result {
         var isOver = false
         while !isOver {

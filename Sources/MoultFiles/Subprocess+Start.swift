@@ -39,7 +39,7 @@ extension Subprocess {
             case .pipe:
                 child.input = try pipe(\.input, childReads: true)
                 guard moult_fcntl_int(started.input, F_SETFL, O_NONBLOCK) == 0 else {
-                    throw Errno(moult_errno()).error("cannot talk with \(command.name)")
+                    throw Errno(moult_errno()).error("cannot communicate with \(command.name)")
                 }
             }
             switch output {

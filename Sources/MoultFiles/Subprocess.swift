@@ -110,7 +110,7 @@ package final class Subprocess {
         withUnsafeBytes(of: UInt8(truncatingIfNeeded: number)) { _ = moult_write_quietly(lifeline, $0.baseAddress, 1) }
     }
 
-    /// Ends what is left of its group and gives how it ended itself.
+    /// Ends what is left of its group and returns how it ended itself.
     ///
     /// The group is ended before the status is taken away, so that its number cannot be another one's yet.
     package func endGroup() throws -> Ending {

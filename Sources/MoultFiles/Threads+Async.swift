@@ -5,7 +5,7 @@ extension Threads {
     /// Runs asynchronous work and blocks this thread until it is done, or the time is over: then the answer is false, and the
     /// work continues without a waiting caller.
     ///
-    /// It runs on a thread of its own, unless it belongs to an actor with an executor: the waiting thread may be one of the
+    /// It runs on a separate thread, unless it belongs to an actor with an executor: the waiting thread may be one of the
     /// pool's, and even the last one.
     package static func wait(
         for time: Duration, _ body: @escaping @Sendable () async throws -> Void

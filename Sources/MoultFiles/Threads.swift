@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultLibc
 
-/// Work on a thread of its own, so that what blocks never holds up a pool that others share.
+/// Work on a separate thread, so that what blocks never holds up a pool that others share.
 package enum Threads {
     private final class Work {
         let body: () -> Void

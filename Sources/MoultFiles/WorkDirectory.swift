@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// A directory beside a result, in which a command makes it. The next command completes or undoes the work of a killed
+/// A directory next to a result, in which a command makes it. The next command completes or undoes the work of a killed
 /// command, and removes its directory.
 package final class WorkDirectory {
     package let path: String
@@ -73,7 +73,7 @@ package final class WorkDirectory {
     /// Moves the files of a set, which are finished and synced, into the directory above.
     ///
     /// Throws with the outcome `stuck` if the head is in its place and the rest could not be done, or if the old head is gone
-    /// and could not be brought back. After every other error readers find what they found before.
+    /// and could not be restored. After every other error readers find what they found before.
     package func deliver(_ set: FileSet) throws {
         try set.deliver(from: path, isPending: &isNeeded)
     }

@@ -4,7 +4,7 @@ internal import Synchronization
 package enum Workers {
     /// Does jobs 0 to `count - 1`, each once, begun in order; returns when all are done.
     ///
-    /// `makeWorker` is called on each thread once and gives what does a job there.
+    /// `makeWorker` is called on each thread once and returns what does a job there.
     package static func run(
         jobs count: Int, threads: Int, makeWorker: @Sendable () throws -> (Int) throws -> Void
     ) throws {

@@ -40,7 +40,7 @@ package final class WriteLease {
     /// Whether no process has asked for the file since.
     package func isWhole() throws -> Bool {
         do { return try Syscall.getLease(descriptor.number) == Int32(F_WRLCK) } catch {
-            throw error.error("cannot ask for the lease on \(descriptor.path)")
+            throw error.error("cannot query the lease on \(descriptor.path)")
         }
     }
 

@@ -33,7 +33,7 @@ package struct Trials: Sendable {
             guard let older = try EarlierRelease(path), older.precedes(release) else {
                 throw MoultError(
                     .packing, what: "\(path) cannot be the release before",
-                    why: "it is not an older release of \(release.product)", now: "Name the sealed manifest of one.")
+                    why: "it is not an older release of \(release.product)", now: "Give the manifest of one.")
             }
             return (path, older.manifest.version)
         }

@@ -10,7 +10,7 @@ package enum Access: Sendable, CaseIterable {
     case readOnly
     /// Reads without locks and without looking for sidecars: only for a file that does not change meanwhile.
     case immutable
-    /// Reads a WAL database through the `-shm` that is there, without ever writing it.
+    /// Reads a WAL database through the `-shm` that exists, without ever writing it.
     case readOnlySharedMemory
 
     private var parameters: String {

@@ -22,7 +22,7 @@ final class Authorizer {
 
     init(_ purpose: Purpose) { self.purpose = purpose }
 
-    /// Why something was denied, for people.
+    /// Why something was denied, for humans.
     func reason(_ denied: String) -> String {
         switch purpose {
         case .reading: "the guard allows reading only, and this needs \(denied)"

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 
 extension Connection {
-    /// The header of the file as it lies on the disk, read through SQLite's own descriptor, so that no lock is lost.
+    /// The header of the file as it is on the disk, read through SQLite's own descriptor, so that no lock is lost.
     package func header(of schema: String = "main") throws -> DatabaseHeader {
         let file = try file(of: schema)
         var bytes = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
@@ -39,7 +39,7 @@ extension Connection {
         return size
     }
 
-    /// Copies the file as it lies on the disk into a new one, through SQLite's own descriptor, so that no lock is lost.
+    /// Copies the file as it is on the disk into a new one, through SQLite's own descriptor, so that no lock is lost.
     /// Only for a file that is held and has no sidecars.
     package func copyFile(to copy: String, of schema: String = "main") throws {
         let file = try file(of: schema)

@@ -80,7 +80,7 @@ extension Connection {
         return version
     }
 
-    /// True if the file that this connection has open is no longer the one at its path.
+    /// True if another file is now at the path of this connection.
     package func hasMoved(_ schema: String = "main") throws -> Bool {
         var moved: Int32 = 0
         try check(

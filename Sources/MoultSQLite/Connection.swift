@@ -17,7 +17,7 @@ package final class Connection {
     /// The rights of a guarded connection.
     var authorizer: Authorizer?
     /// The VFS of this connection, if it is not the system's own.
-    var surroundings: SandboxVFS?
+    var vfs: SandboxVFS?
     /// The listener to statements as they are prepared.
     var useWatch: UseWatch?
 
@@ -31,7 +31,7 @@ package final class Connection {
         try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
     }
 
-    /// SQLite would wait for ever at a pipe.
+    /// SQLite would wait forever at a pipe.
     static func proveFile(_ path: String) throws {
         guard let kind = try Files.factsThroughLinks(path)?.kind, kind != .file else { return }
         throw MoultError(

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The first 100 bytes of a SQLite database file, as they lie on the disk.
+/// The first 100 bytes of a SQLite database file, as they are on the disk.
 ///
 /// While a WAL has frames that no checkpoint has copied, SQLite sees newer values than these.
 package struct DatabaseHeader: Equatable, Sendable {
@@ -46,7 +46,9 @@ package struct DatabaseHeader: Equatable, Sendable {
         guard bytes.count >= Self.byteCount else {
             throw reject(bytes.count == 1 ? "it has 1 byte" : "it has \(bytes.count) bytes")
         }
-        guard bytes.starts(with: "SQLite format 3\0".utf8) else { throw reject("it does not begin like one") }
+        guard bytes.starts(with: "SQLite format 3\0".utf8) else {
+            throw reject("it does not start with the header of a SQLite database")
+        }
         func number(_ offset: Int) -> UInt32 {
             UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
         }

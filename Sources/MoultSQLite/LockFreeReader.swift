@@ -6,13 +6,13 @@ import MoultLibc
 /// Reads a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
 ///
 /// For processes that have no connection of their own to the database: two of the ways close a descriptor of the file
-/// behind the back of SQLite's book of locks, and with it goes every POSIX lock of the process on that file.
+/// without SQLite noticing, which releases every POSIX lock of the process on that file.
 package enum LockFreeReader {
-    /// The way to read the database, which depends on the files beside it.
+    /// The way to read the database, which depends on the files next to it.
     package enum Way: Sendable {
         /// Rollback mode: with the ordinary locks; a writer waits for us, and we for a writer.
         case locks
-        /// WAL mode and in use, or left by a crash: through the shared memory that is there, read-only.
+        /// WAL mode and in use, or left by a crash: through the shared memory that exists, read-only.
         case sharedMemory
         /// WAL mode with a `-wal` that no process has open: its index is made in our own memory.
         case privateIndex
@@ -22,7 +22,7 @@ package enum LockFreeReader {
 
     /// Lends a connection that reads the database. With a deadline (in seconds) it is a guarded one.
     ///
-    /// A hot journal is an error of its own (E410), because its database cannot be read before a process rolls it back. If
+    /// A hot journal is a separate error (E410), because its database cannot be read before a process rolls it back. If
     /// another process changed the database in a way that locks do not keep out, the result is not trustworthy and the error
     /// says to try again (E402).
     package static func into<R>(
@@ -118,7 +118,7 @@ package enum LockFreeReader {
 
     private static func changed(_ path: String) -> MoultError {
         MoultError(
-            .databaseBusy, .busy, what: "\(path) was changed while it was looked at",
+            .databaseBusy, .busy, what: "\(path) was changed while it was read",
             why: "a process opened or wrote it",
             now: "Try again")
     }

@@ -68,7 +68,7 @@ package enum NonInvasiveReader {
         return try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).isEmpty
     }
 
-    /// Makes a file of its own with all that is committed in the database.
+    /// Makes a separate file with all that is committed in the database.
     package static func copy(_ path: String, to copy: String) throws {
         do {
             try into(path) { connection in

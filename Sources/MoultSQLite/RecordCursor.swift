@@ -1,7 +1,7 @@
 import CSQLite
 import MoultLibc
 
-/// Goes through a table with rowids as its B-tree lies in the file (sqlite.org/fileformat2.html, 1.6), and compares rows
+/// Goes through a table with rowids as its B-tree is in the file (sqlite.org/fileformat2.html, 1.6), and compares rows
 /// as bytes: that finds equal rows many times faster than SQLite takes them apart.
 ///
 /// Two records of the same bytes are the same row if both tables have the same columns; what else a record means is
@@ -35,7 +35,7 @@ package struct RecordCursor: ~Copyable {
 
     private struct Page {
         let bytes: UnsafeMutableRawPointer
-        /// Whether the bytes are its own; else they are some of those read ahead.
+        /// Whether the bytes are its own; otherwise they are some of those read ahead.
         var isOwned = true
         /// Where the page's header begins: behind the file's on the first page.
         var header = 0
@@ -103,7 +103,7 @@ package struct RecordCursor: ~Copyable {
         return memcmp(one, two, record.count) == 0
     }
 
-    /// If both are at the first row of leaf pages with the same bytes, moves to the last row of both; else false. A page from
+    /// If both are at the first row of leaf pages with the same bytes, moves to the last row of both; otherwise false. A page from
     /// which a row continues on other pages does not count: those may differ.
     package mutating func skipLeaf(ifSameAs other: inout RecordCursor) throws -> Bool {
         guard let leaf = path.last, let otherLeaf = other.path.last, leaf.next == 1, otherLeaf.next == 1,

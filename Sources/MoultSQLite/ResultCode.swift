@@ -1,4 +1,4 @@
-/// The result of a call of SQLite's API: a primary code in the low byte, detail above it.
+/// The result of an SQLite call: a primary code in the low byte, detail above it.
 ///
 /// A primary code matches its extended ones in a pattern: `case .busy` is also true for `.busySnapshot`.
 package struct ResultCode: RawRepresentable, Hashable, Sendable {
@@ -40,7 +40,7 @@ extension ResultCode {
     package static let row = Self(100)
     package static let done = Self(101)
 
-    /// A write in WAL mode began on a snapshot that is no longer the newest one.
+    /// A write in WAL mode began on a snapshot that is outdated.
     package static let busySnapshot = Self(5 | 2 << 8)
     /// The WAL must be recovered, and this connection may not write the shared memory.
     package static let readOnlyRecovery = Self(8 | 1 << 8)

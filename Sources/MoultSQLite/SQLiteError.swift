@@ -40,18 +40,21 @@ extension MoultError.Code {
 }
 
 extension MoultError {
-    /// What SQLite said, for people: `cannot <doing>`, why, and what to do.
+    /// What SQLite said, for humans: `cannot <doing>`, why, and what to do.
     package init(_ error: SQLiteError, doing: String) {
         let (code, outcome, now) = Self.meaning(of: error)
         var why = "\(error.message) (\(error.resultCode))"
-        if let sql = error.sql { why += " in: \(Self.shortened(sql))" }
+        if let sql = error.sql, !Self.isOwn(sql) { why += " in: \(shortened(sql))" }
         self.init(code, outcome, what: "cannot \(doing)", why: why, now: now, cause: error)
     }
 
     private static func meaning(of error: SQLiteError) -> (Code, Outcome, now: String?) {
         switch error.resultCode {
         case .busy, .locked:
-            (.databaseBusy, .busy, "Another connection holds a lock on \(error.path): try again when it has let go.")
+            (
+                .databaseBusy, .busy,
+                "Another connection holds a lock on \(error.path): try again when it has released the lock."
+            )
         case .corrupt, .notADatabase: (.databaseCorrupt, .failed, nil)
         case .readOnlyMoved:
             (.databaseBusy, .busy, "The file was replaced while it was open: close and open \(error.path) again.")
@@ -66,7 +69,7 @@ extension MoultError {
                 "SQLite cannot write a journal: allow this user to write to the directory of \(error.path)."
             )
         case .readOnly: (.databaseReadOnly, .failed, nil)
-        case .full: (.databaseIO, .failed, "Make room on the file system of \(error.path), then try again.")
+        case .full: (.databaseIO, .failed, "Free some space on the file system of \(error.path), then try again.")
         case .ioError: (.databaseIO, .failed, nil)
         case .cannotOpen: (.cannotOpenDatabase, .failed, nil)
         case .constraint: (.constraint, .failed, nil)
@@ -75,8 +78,11 @@ extension MoultError {
         }
     }
 
-    private static func shortened(_ sql: String) -> String {
-        sql.utf8.count <= 200 ? sql : "\(sql.prefix(199))…"
+    /// Whether moult runs the statement for itself: the reader of the error has not written it.
+    private static func isOwn(_ sql: String) -> Bool {
+        let first = sql.prefix { $0.isLetter }.uppercased()
+        return ["ATTACH", "BEGIN", "COMMIT", "DETACH", "PRAGMA", "RELEASE", "ROLLBACK", "SAVEPOINT", "VACUUM"].contains(
+            first)
     }
 }
 

@@ -31,7 +31,7 @@ package final class SandboxVFS {
         directory: String, writable: String, clock: Int64? = nil, mayRead: @escaping (String) -> Bool
     ) throws {
         guard let base = sqlite3_vfs_find(nil) else {
-            throw MoultError(.sqlite, what: "cannot set up SQLite's surroundings", why: "SQLite has no VFS")
+            throw MoultError(.sqlite, what: "cannot set up file access for SQLite", why: "SQLite has no VFS")
         }
         (self.directory, self.writable, self.clock, self.mayRead) = (directory, writable, clock, mayRead)
         self.base = base
@@ -48,12 +48,12 @@ package final class SandboxVFS {
         install()
         let code = sqlite3_vfs_register(vfs, 0)
         guard code == SQLITE_OK else {
-            throw MoultError(.sqlite, what: "cannot set up SQLite's surroundings", why: "\(ResultCode(code))")
+            throw MoultError(.sqlite, what: "cannot set up file access for SQLite", why: "\(ResultCode(code))")
         }
     }
 
     deinit {
-        // Fails for NULL only; a connection keeps its environment, so it is no longer in use.
+        // Fails for NULL only; a connection keeps its environment, so it is not in use.
         sqlite3_vfs_unregister(vfs)
         vfs.deallocate()
         vfsName.deallocate()
@@ -85,7 +85,7 @@ package final class SandboxVFS {
         _ outFlags: UnsafeMutablePointer<Int32>?
     ) -> Int32 {
         var flags = flags
-        // Without a path it is a temporary file of SQLite's own.
+        // Without a path it is a temporary file of SQLite.
         if let path {
             let path = String(cString: path)
             if !path.hasPrefix(writable + "/") {
@@ -121,9 +121,9 @@ package final class SandboxVFS {
 
 extension Connection {
     /// Opens the file at the path in these surroundings, which the connection keeps.
-    package convenience init(path: String, access: Access, in surroundings: SandboxVFS) throws {
-        let uri = try access.uri(for: path, extra: "&vfs=\(surroundings.name)")
+    package convenience init(path: String, access: Access, in vfs: SandboxVFS) throws {
+        let uri = try access.uri(for: path, extra: "&vfs=\(vfs.name)")
         try self.init(uri: uri, path: path, busyTimeout: 0, serialized: false)
-        self.surroundings = surroundings
+        self.vfs = vfs
     }
 }

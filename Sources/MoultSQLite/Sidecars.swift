@@ -2,7 +2,7 @@ import MoultBasics
 package import MoultFiles
 import MoultLibc
 
-/// The files that SQLite keeps beside a database; only their names and what the file system says of them.
+/// The files that SQLite keeps next to a database; only their names and what the file system says of them.
 package struct Sidecars: Equatable, Sendable {
     package struct Sidecar: Equatable, Sendable {
         package var path: String
@@ -13,7 +13,7 @@ package struct Sidecars: Equatable, Sendable {
     package var sharedMemory: Sidecar?
     package var journal: Sidecar?
 
-    /// The existing sidecars. A database that is reached through links has its sidecars beside the file itself.
+    /// The existing sidecars. A database that is reached through links has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {
         let base = resolved(path)
         func sidecar(_ suffix: String) throws -> Sidecar? {

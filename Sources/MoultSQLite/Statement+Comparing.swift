@@ -120,7 +120,7 @@ extension Statement {
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }
         let whole = order(integer, Int64(real))
-        // Typed: with a literal this very function would be chosen, for ever.
+        // Typed: with a literal this very function would be chosen, forever.
         let fraction: (Double, Double) = (0, real - real.rounded(.towardZero))
         return whole != 0 ? whole : order(fraction.0, fraction.1)
     }

@@ -41,7 +41,7 @@ package enum WALCheckpoint {
     private static func busy(_ path: String, _ why: String, cause: (any Error)? = nil) throws -> MoultError {
         let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
         return MoultError(
-            .databaseBusy, .busy, what: "cannot bring \(path) into one file",
+            .databaseBusy, .busy, what: "cannot checkpoint \(path)",
             why: holders.isEmpty ? why : "\(why): \(holders.joined(separator: ", "))",
             now: "Close the programs that have it open, then try again.", cause: cause)
     }

@@ -1,10 +1,10 @@
 internal import MoultFiles
 
-/// Where everything lies in a store.
+/// Where everything is in a store.
 package struct StoreLayout: Sendable, Equatable {
     /// The store's directory, as an absolute path.
     package let root: String
-    /// The one database of the store, which is beside the store's directory; nil where databases are in it.
+    /// The one database of the store, which is next to the store's directory; nil where databases are in it.
     package let onlyFile: String?
 
     package init(root: String) throws {
@@ -18,7 +18,7 @@ package struct StoreLayout: Sendable, Equatable {
             isOfOneFile ? "\(Files.directory(of: path))/\(name.dropFirst().dropLast(Self.ending.count))" : nil
     }
 
-    /// The store of one database file, which keeps everything for it in a directory beside it: `.app.db.moult`.
+    /// The store of one database file, which keeps everything for it in a directory next to it: `.app.db.moult`.
     package init(ofFile path: String) throws {
         let path = try Files.absolute(path)
         try self.init(root: "\(Files.directory(of: path))/.\(Files.name(of: path))\(Self.ending)")
@@ -68,7 +68,7 @@ package struct StoreLayout: Sendable, Equatable {
     package func file(_ name: String) -> String {
         if name.hasPrefix("/") { return name }
         if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
-            // With what SQLite keeps beside it: `-wal`, `-shm`, `-journal`. No other file of that directory is the store's.
+            // With what SQLite keeps next to it: `-wal`, `-shm`, `-journal`. No other file of that directory is the store's.
             let rest = name.dropFirst(Self.onlyDatabase.count)
             if rest.isEmpty || rest.hasPrefix("-") { return onlyFile + rest }
         }
@@ -100,7 +100,7 @@ package struct StoreLayout: Sendable, Equatable {
     }
 }
 
-/// The file by which backup tools know a directory whose content can be made again (bford.info/cachedir).
+/// The file by which backup tools know a directory whose content can be recreated (bford.info/cachedir).
 package enum CacheTag {
     private static let text =
         "Signature: 8a477f597d28d172789f06886806bc55\n# Made by moult: what is in here can be made again.\n"

@@ -133,7 +133,7 @@ package final class StoreSnapshot {
             case .damaged(let why): throw generation.damaged(path, why)
             case .unconfirmed:
                 guard let facts = try entry.verifiedFacts(of: path) else {
-                    throw generation.damaged(path, "has another SHA-256 than the release")
+                    throw generation.damaged(path, "does not have the SHA-256 of the release")
                 }
                 if renewing, seal.manifest != nil || release != nil {
                     try LinkedFiles(layout).add(facts)

@@ -5,7 +5,7 @@ internal import MoultFiles
 enum Helper {
     static let name = "moult-fetch"
 
-    /// Where it is: where a variable says, beside this very program, where it is installed, or in PATH.
+    /// Where it is: where a variable says, next to this very program, where it is installed, or in PATH.
     static func path() throws -> String {
         let environment = Subprocess.ownEnvironment
         if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }
@@ -18,13 +18,13 @@ enum Helper {
         places += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
         for place in places where try Files.factsThroughLinks(place)?.kind == .file { return place }
         throw MoultError(
-            .helper, what: "cannot ask web servers", why: "\(name) is not installed beside moult",
+            .helper, what: "cannot send requests to web servers", why: "\(name) is not installed beside moult",
             now: "Install it, or say where it is with MOULT_FETCH.")
     }
 
     static func confused(_ why: String) -> MoultError {
         MoultError(
-            .helper, what: "\(name) does not speak as it should", why: why,
-            now: "Install the one that came with this moult.")
+            .helper, what: "\(name) sent an invalid reply", why: why,
+            now: "Install the one that belongs to this version of moult.")
     }
 }

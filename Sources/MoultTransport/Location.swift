@@ -79,7 +79,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static func error(_ text: String, _ why: String, _ now: String) -> MoultError {
-        MoultError(.location, .refused, what: "\(text) cannot be asked", why: why, now: now)
+        MoultError(.location, .refused, what: "\(text) cannot be used", why: why, now: now)
     }
 
     package var address: Address {
@@ -110,7 +110,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The file beside it with a plain name. A registry finds it by its digest, or in the artifact of the release.
+    /// The file next to it with a plain name. A registry finds it by its digest, or in the artifact of the release.
     package func beside(_ name: String, sha256: String? = nil, ofVersion version: String? = nil) -> Location {
         switch self {
         case .registry(let file):

@@ -19,7 +19,7 @@ final class Memory: ResponseSink {
     static func tooLarge(_ name: String, _ limit: Int) -> MoultError {
         MoultError(
             .badAnswer, .refused, what: "\(name) is too large", why: "it is larger than \(ByteCount(limit))",
-            now: "Get it again, or tell the publisher.")
+            now: "Get it again, or report it to the publisher.")
     }
 
     func begin(_ head: WebHead) throws {
@@ -36,7 +36,8 @@ final class Memory: ResponseSink {
     func whole(_ head: WebHead, _ url: Address) throws -> [UInt8] {
         if let total = head.total, total != bytes.count {
             throw MoultError(
-                .unreachable, .busy, what: "\(url) was cut off", why: "\(bytes.count) of \(total) bytes came",
+                .unreachable, .busy, what: "the download of \(url) was interrupted",
+                why: "\(bytes.count) of \(total) bytes arrived",
                 now: "Try again later.")
         }
         return bytes
@@ -82,15 +83,16 @@ final class PartialFile: ResponseSink {
         guard head.status == 200 || head.status == 206 else { return }
         if let total = head.total, total != size {
             throw MoultError(
-                .badAnswer, .failed, what: "\(name) is not the file that was sealed",
+                .badAnswer, .failed, what: "\(name) does not match the release",
                 why: "the server says that it has \(total) bytes, and the manifest says \(size)",
-                now: "Try again later; if it happens again, tell the operator of the server.")
+                now: "Try again later; if it happens again, report it to the operator of the server.")
         }
         if head.offset == have { return }
         guard head.offset == 0 else {
             throw MoultError(
-                .badAnswer, .failed, what: "\(name) came from the wrong place on",
-                why: "asked for byte \(have), and got byte \(head.offset)", now: "Tell the operator of the server.")
+                .badAnswer, .failed, what: "\(name) was sent from the wrong position",
+                why: "asked for byte \(have), and got byte \(head.offset)",
+                now: "Report this to the operator of the server.")
         }
         try restart()
     }
@@ -99,8 +101,8 @@ final class PartialFile: ResponseSink {
         guard have + part.count <= size else {
             throw MoultError(
                 .badAnswer, .failed, what: "stopped the transfer of \(name)",
-                why: "more came than the \(size) bytes that the manifest says",
-                now: "Try again later; if it happens again, tell the operator of the server.")
+                why: "the server sent more than the \(size) bytes in the manifest",
+                now: "Try again later; if it happens again, report it to the operator of the server.")
         }
         try file.write(part)
         have += part.count

@@ -4,54 +4,55 @@ internal import MoultFiles
 extension Transport {
     /// Brings a large file in from the first place that gives it, byte for byte as long as it must be.
     ///
-    /// `path` keeps what came when it is cut off or killed, and is gone on with. The caller proves what has come, and
+    /// `path` keeps what came when it is truncated or killed, and is gone on with. The caller proves what has come, and
     /// removes the file if it is wrong. `progress` gets the bytes that are there.
     package func download(
         _ location: Location, to path: String, size: Int, progress: @escaping (Int) throws -> Void
     ) throws {
         let tag = Tag(path: path)
-        let taker = try PartialFile(path, size: size, named: "\(location)", progress: progress)
-        try patiently(seconds: manners.fileDeadline, progress: { taker.have }) { until in
-            if taker.have == size { return }
-            let (head, refusal) = try askForRest(of: location, taker, tag, until)
+        let sink = try PartialFile(path, size: size, named: "\(location)", progress: progress)
+        try patiently(seconds: retryPolicy.fileDeadline, progress: { sink.have }) { until in
+            if sink.have == size { return }
+            let (head, refusal) = try askForRest(of: location, sink, tag, until)
             switch head.status {
             case 200, 206: break
             case 416:
                 // The partial file is not a part of the server's present file.
-                try taker.restart()
-                throw cut(location, taker)
+                try sink.restart()
+                throw cut(location, sink)
             default: throw try refusal()
             }
-            if taker.have != size { throw cut(location, taker) }
+            if sink.have != size { throw cut(location, sink) }
         }
         try tag.forget()
     }
 
     /// The header of the answer, and the error to throw if it is a refusal.
     private func askForRest(
-        of location: Location, _ taker: PartialFile, _ tag: Tag, _ until: ContinuousClock.Instant
+        of location: Location, _ sink: PartialFile, _ tag: Tag, _ until: ContinuousClock.Instant
     ) throws -> (head: WebHead, refusal: () throws -> any Error) {
         switch location {
         case .web(let url):
-            let head = try WebRequest(url: url, offset: taker.have, ifRange: try tag.of(url))
-                .perform(manners, until: until, Noting(taker) { try tag.note($0.tag, of: url) }, stopIfAsked)
+            let head = try WebRequest(url: url, offset: sink.have, ifRange: try tag.of(url))
+                .perform(retryPolicy, until: until, ObservingSink(sink) { try tag.note($0.tag, of: url) }, stopIfAsked)
             return (head, { head.refusal(url) })
         case .registry(let file):
             guard let sha256 = file.sha256 else { break }
             let purpose = Purpose(repository: file.repository, writes: false)
             // The content of a digest never changes, so the range needs no condition.
-            var request = WebRequest(url: file.repository.url("blobs/sha256:\(sha256)"), offset: taker.have)
+            var request = WebRequest(url: file.repository.url("blobs/sha256:\(sha256)"), offset: sink.have)
             request.purpose = "cannot get \(location)"
-            let head = try ask(request, purpose, until: until, taker)
+            let head = try ask(request, purpose, until: until, sink)
             return (head, { try refusal(head, purpose, failed: "cannot get \(location)") })
         case .file: break
         }
         throw MoultError(.location, what: "cannot download \(location)", why: "its digest is not known")
     }
 
-    private func cut(_ location: Location, _ taker: PartialFile) -> MoultError {
+    private func cut(_ location: Location, _ sink: PartialFile) -> MoultError {
         MoultError(
-            .unreachable, .busy, what: "\(location) was cut off", why: "\(taker.have) of \(taker.size) bytes came",
+            .unreachable, .busy, what: "the download of \(location) was interrupted",
+            why: "\(sink.have) of \(sink.size) bytes arrived",
             now: "Try again later: it resumes there.")
     }
 }
@@ -62,7 +63,7 @@ private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }
 
-    /// The tag, if the part came from this place. A weak one says too little to go on with.
+    /// The tag, if the part came from this place. A weak one says too little to continue with.
     func of(_ url: Address) throws -> String? {
         let text = String(decoding: try Files.read(file, limit: 1 << 14) ?? [], as: UTF8.self)
         let lines = text.split(separator: "\n").map { String($0) }
@@ -80,15 +81,15 @@ private struct Tag {
 }
 
 /// A sink that also passes on the head first.
-private final class Noting: ResponseSink {
-    private let taker: PartialFile
+private final class ObservingSink: ResponseSink {
+    private let sink: PartialFile
     private let note: (WebHead) throws -> Void
 
-    init(_ taker: PartialFile, note: @escaping (WebHead) throws -> Void) { (self.taker, self.note) = (taker, note) }
+    init(_ sink: PartialFile, note: @escaping (WebHead) throws -> Void) { (self.sink, self.note) = (sink, note) }
 
     func begin(_ head: WebHead) throws {
-        try taker.begin(head)
+        try sink.begin(head)
         if head.status == 200 || head.status == 206 { try note(head) }
     }
-    func take(_ bytes: UnsafeRawBufferPointer) throws { try taker.take(bytes) }
+    func take(_ bytes: UnsafeRawBufferPointer) throws { try sink.take(bytes) }
 }

@@ -6,7 +6,7 @@ internal import MoultLibc
 package struct Transport: Sendable {
     /// How patient it is.
     package struct RetryPolicy: Sendable, Equatable {
-        /// Seconds after which a connection is given up that is not there, or slower than `minimumRate`.
+        /// Seconds after which a connection is given up that does not exist, or slower than `minimumRate`.
         package var patience = 30
         /// Bytes in a second below which a server is given up; otherwise it could keep the command for months.
         package var minimumRate = 1024
@@ -26,17 +26,17 @@ package struct Transport: Sendable {
         static let longestPause = 120
     }
 
-    let manners: RetryPolicy
+    let retryPolicy: RetryPolicy
     private var budget: NetworkBudget
     let registries = RegistrySession()
     /// Asked often; ends the transfer by throwing.
     let stopIfAsked: @Sendable () throws -> Void
 
     package init(
-        _ manners: RetryPolicy = RetryPolicy(), budget: NetworkBudget = NetworkBudget(seconds: 3600),
+        _ retryPolicy: RetryPolicy = RetryPolicy(), budget: NetworkBudget = NetworkBudget(seconds: 3600),
         stopIfAsked: @escaping @Sendable () throws -> Void = {}
     ) {
-        (self.manners, self.budget, self.stopIfAsked) = (manners, budget, stopIfAsked)
+        (self.retryPolicy, self.budget, self.stopIfAsked) = (retryPolicy, budget, stopIfAsked)
     }
 
     /// The same with the part of the time that one of so many servers gets, which can still be asked.
@@ -61,12 +61,12 @@ package struct Transport: Sendable {
             if let size = try Files.factsThroughLinks(path)?.size, size > limit { throw Memory.tooLarge(path, limit) }
             return try Files.read(path, limit: limit).map { .bytes($0, tag: nil) } ?? .nothing
         case .web(let url):
-            return try patiently(seconds: min(manners.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
-                let taker = Memory(limit: limit, named: "\(url)")
+            return try patiently(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
+                let sink = Memory(limit: limit, named: "\(url)")
                 let head = try WebRequest(url: url, ifNoneMatch: tag)
-                    .perform(manners, until: until, taker, stopIfAsked)
+                    .perform(retryPolicy, until: until, sink, stopIfAsked)
                 switch head.status {
-                case 200: return .bytes(try taker.whole(head, url), tag: head.tag)
+                case 200: return .bytes(try sink.whole(head, url), tag: head.tag)
                 case 304: return .unchanged
                 case 404, 410: return .nothing
                 default: throw head.refusal(url)
@@ -95,22 +95,22 @@ package struct Transport: Sendable {
                 let gained = progress() - before
                 before += gained
                 // A bad line that brings a part each time gets there, and a server that drips does not.
-                if gained > (failure.isSlow ? manners.minimumRate * manners.patience : 0) {
+                if gained > (failure.isSlow ? retryPolicy.minimumRate * retryPolicy.patience : 0) {
                     attempt = 0
                 } else if failure.isSlow {
                     throw failure.error
                 }
                 attempt += 1
-                if attempt >= manners.attempts { throw failure.error }
+                if attempt >= retryPolicy.attempts { throw failure.error }
                 try rest(after: attempt, failure, until)
             }
         }
     }
 
-    /// Anything up to twice as long as the last time, so that those who were cut off together do not come back together;
+    /// Anything up to twice as long as the last time, so that those who were truncated together do not come back together;
     /// at least as long as the server asks for, or the error if that is too long.
     private func rest(after attempt: Int, _ failure: Retryable, _ until: ContinuousClock.Instant) throws {
-        let most = min(manners.pause << (attempt - 1), 30_000)
+        let most = min(retryPolicy.pause << (attempt - 1), 30_000)
         let asked = failure.pause ?? 0
         guard asked <= RetryPolicy.longestPause else { throw failure.error }
         let pause = max(Int.random(in: most / 2...max(most, 1)), asked * 1000)

@@ -25,7 +25,7 @@ struct WebHead: Equatable {
 
     init(parsing line: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: line, source: source)) { place, why, _ in
-            MoultError(.helper, what: "\(source) does not speak as it should", why: "\(place) \(why)")
+            MoultError(.helper, what: "\(source) sent an invalid reply", why: "\(place) \(why)")
         }
         status = try fields.integer("status")
         tag = try fields.optionalString("etag")
@@ -50,7 +50,7 @@ struct WebHead: Equatable {
             case 401 where isNetrcOpen, 403 where isNetrcOpen:
                 "Other users can read ~/.netrc, so it was not used. Protect it: chmod 600 ~/.netrc"
             case 401, 403, 407: "Put name and password for that host into ~/.netrc, or ask who runs the server."
-            default: "Check the address, or tell the operator of the server."
+            default: "Check the address, or report it to the operator of the server."
             }
         return MoultError(.notThere, what: "cannot get \(url)", why: why, now: now)
     }
@@ -63,7 +63,7 @@ struct WebHead: Equatable {
     }
 
     var why: String {
-        "the server answers with \(status)\(Self.words[status].map { " (\($0))" } ?? "")"
+        "the server replied with status \(status)\(Self.words[status].map { " (\($0))" } ?? "")"
             + (code.map { ": \($0)" } ?? "")
     }
 

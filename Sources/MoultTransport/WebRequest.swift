@@ -25,9 +25,9 @@ struct WebRequest {
 
     private var failed: String { purpose ?? "cannot get \(url)" }
 
-    /// Asks, hands the answer to `taker` while it comes, and gives its head.
+    /// Asks, hands the answer to `sink` while it comes, and returns its head.
     func perform(
-        _ manners: Transport.RetryPolicy, until: ContinuousClock.Instant, _ taker: any ResponseSink,
+        _ retryPolicy: Transport.RetryPolicy, until: ContinuousClock.Instant, _ sink: any ResponseSink,
         _ stopIfAsked: () throws -> Void
     ) throws -> WebHead {
         // The URL is not an argument of the program, because every user sees those.
@@ -38,7 +38,7 @@ struct WebRequest {
         if let number = file?.number { command.files = [number] }
         // The helper has inherited the descriptor.
         defer { file = nil }
-        let child = try Subprocess(command, input: .bytes(json(manners, until).message))
+        let child = try Subprocess(command, input: .bytes(json(retryPolicy, until).message))
         var head: WebHead?
         var lines = MessageLines(longest: 1 << 16)
         func proveTime() throws {
@@ -53,10 +53,10 @@ struct WebRequest {
                     lines.add(block)
                     guard let line = try lines.next() else { continue }
                     let found = try WebHead(parsing: line, source: Helper.name)
-                    try taker.begin(found)
+                    try sink.begin(found)
                     (head, body) = (found, lines.rest())
                 }
-                if !body.isEmpty { try body.withUnsafeBytes { try taker.take($0) } }
+                if !body.isEmpty { try body.withUnsafeBytes { try sink.take($0) } }
             }
         } catch is MessageLines.TooLong {
             child.kill()
@@ -68,14 +68,14 @@ struct WebRequest {
         return try ended(child.finish(), head, until)
     }
 
-    private func json(_ manners: Transport.RetryPolicy, _ until: ContinuousClock.Instant) -> JSON {
+    private func json(_ retryPolicy: Transport.RetryPolicy, _ until: ContinuousClock.Instant) -> JSON {
         // A little more than is left: who waits for the answer says why it ends.
         let left = max(until - .now, .zero) + .seconds(1)
         return .compact([
             "url": .string(url.withSecrets), "offset": .size(offset), "ifRange": .optional(ifRange),
-            "ifNoneMatch": .optional(ifNoneMatch), "patience": .size(manners.patience),
-            "minimumRate": .size(manners.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
-            "bandwidth": .size(manners.bandwidth), "method": .string(method.rawValue), "accept": .optional(accept),
+            "ifNoneMatch": .optional(ifNoneMatch), "patience": .size(retryPolicy.patience),
+            "minimumRate": .size(retryPolicy.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
+            "bandwidth": .size(retryPolicy.bandwidth), "method": .string(method.rawValue), "accept": .optional(accept),
             "authorization": .optional(authorization), "authority": .optional(authority),
             "usesNetrc": .bool(authority == nil), "contentType": .optional(contentType), "text": .optional(text),
             "bodyOffset": part.map { .size($0.lowerBound) }, "bodySize": part.map { .size($0.count) },
@@ -97,14 +97,14 @@ struct WebRequest {
     private var late: Retryable {
         Retryable(
             MoultError(
-                .unreachable, .busy, what: failed, why: "it did not arrive in the time that it may take",
+                .unreachable, .busy, what: failed, why: "it took longer than the time limit",
                 now: #"Try again later. The limits are "fileDeadline" and "deadline" under "feed" in moult.json."#),
             isSlow: true)
     }
 
     private func ended(_ end: Subprocess.Result, _ head: WebHead?, _ until: ContinuousClock.Instant) throws -> WebHead {
         if end.succeeded {
-            guard let head else { throw Helper.confused("it said nothing") }
+            guard let head else { throw Helper.confused("it reported nothing") }
             return head
         }
         let last = end.errors.split(separator: UInt8(ascii: "\n")).last.map { Array($0) } ?? []
@@ -120,18 +120,18 @@ struct WebRequest {
         switch said["kind"]?.string {
         case "scheme":
             throw MoultError(
-                .badAnswer, .refused, what: "\(url) leads to another scheme", why: why,
-                now: "Name the place where the files really are, if it is one to trust.")
+                .badAnswer, .refused, what: "\(url) redirects to another scheme", why: why,
+                now: "If you trust that server, use the address of the files there.")
         case "redirect":
             throw MoultError(
-                .badAnswer, .refused, what: "\(url) redirects to a place that moult does not ask", why: why,
+                .badAnswer, .refused, what: "\(url) redirects to an address that moult does not use", why: why,
                 now: "Use the address of the files themselves, if you trust that server.")
         case "slow":
             throw ContinuousClock.now >= until ? late : Retryable(unreachable(why), isSlow: true)
         case "transient": throw unreachable(why)
         default:
             throw MoultError(
-                .notThere, what: failed, why: why, now: "Look at the address and at the network.")
+                .notThere, what: failed, why: why, now: "Check the address and the network.")
         }
     }
 

@@ -1,7 +1,7 @@
 internal import MoultFiles
 internal import Synchronization
 
-/// The SHA-256 digests of files, computed one after the other on a thread of their own.
+/// The SHA-256 digests of files, computed one after the other on a separate thread.
 package final class BackgroundDigest: Sendable {
     private let work: Work
     private let thread: Mutex<Threads.Running?>

@@ -34,7 +34,7 @@ package final class DigestedFile {
     package func finish() throws -> String { try digest.finish() }
 }
 
-/// Large enough that system calls cost nothing beside the digest, small enough to stay in the CPU's second cache.
+/// Large enough that system calls cost nothing next to the digest, small enough to stay in the CPU's second cache.
 private let blockSize = 256 << 10
 
 /// Hands out a whole file in order, block by block, to its end.

@@ -55,7 +55,7 @@ private final class Work: @unchecked Sendable {
 
     private static let mostBlocks = 8
 
-    /// Gives an empty block for a full one; waits where the other thread is far behind.
+    /// Returns an empty block for a full one; waits where the other thread is far behind.
     func put(_ block: [UInt8], reserving size: Int) throws -> [UInt8] {
         try monitor.locked {
             monitor.wait { full.count == Self.mostBlocks && outcome == nil }

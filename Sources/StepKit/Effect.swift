@@ -20,7 +20,7 @@ public struct Effect: Sendable, Equatable {
 /// The closed list of what an effect can do. The core does all but `custom`, so that it can journal and undo them.
 public enum Change: Sendable, Equatable {
     // check
-    /// Nothing is changed; something was found to be as it must be.
+    /// Nothing is changed; a problem was found to be as it must be.
     case confirm(String)
 
     // delete
@@ -30,7 +30,7 @@ public enum Change: Sendable, Equatable {
     case unlink(path: String)
     /// A plain file that was at the path before moult is taken into a generation of its own.
     case adopt(path: String, generation: String)
-    /// A writable database goes to quarantine, with everything beside it.
+    /// A writable database goes to quarantine, with everything next to it.
     case quarantine(path: String, why: String, reason: KeptReason)
     /// A writable database moves to the path that the release has for it.
     case move(from: String, path: String)
@@ -71,7 +71,7 @@ public enum Change: Sendable, Equatable {
     case attach(main: String?, names: [String])
 
     // verify
-    /// The methods by which a database is proven.
+    /// The methods by which a database is verified.
     case prove([String])
 
     /// Something that only its step knows how to do and to undo; `text` is what the plan prints.
@@ -153,8 +153,8 @@ extension Effect {
         case .retire(let generation): "out of service, kept for rollback (generation \(generation))"
         case .unlink(let path): "\(path) goes: the release no longer has it"
         case .adopt(let path, let generation): "\(path) was here before moult: kept as generation \(generation)"
-        case .seal(_, let size): "\(ByteCount(size)) from the bundle, sealed"
-        case .keepTemplate(_, let size): "\(ByteCount(size)) kept as it came, for a rollback or reset"
+        case .seal(_, let size): "\(ByteCount(size)) from the bundle, read-only"
+        case .keepTemplate(_, let size): "\(ByteCount(size)) template kept for rollback and reset"
         case .linkInPlace(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
         case .restore(let generation): "back from the kept generation \(generation)"
         case .installGeneration(let generation): "generation \(generation)"

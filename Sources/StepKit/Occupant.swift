@@ -1,6 +1,6 @@
 public import MoultBasics
 
-/// Whose file lies at the path that a database of the release has.
+/// Whose file is at the path that a database of the release has.
 public enum Occupant: Sendable, Equatable {
     /// Nothing is there, and nothing has to be.
     case nothing
@@ -8,9 +8,9 @@ public enum Occupant: Sendable, Equatable {
     case missing(Database)
     /// A link to the installed generation.
     case generationLink
-    /// The file of the same database, or of one that the release may go on with.
+    /// The file of the same database, or of one that the release may continue with.
     case own
-    /// The file of a database that may be made again.
+    /// The file of a database that may be recreated.
     case cache
     /// The file of a database of another kind: only the operator may let the release take it over.
     case claimed(Database)
@@ -23,7 +23,7 @@ public enum Occupant: Sendable, Equatable {
 }
 
 extension PlanContext {
-    /// Whose file lies at the path of a database.
+    /// Whose file is at the path of a database.
     public func occupant(of database: Database) throws -> Occupant {
         let path = path(of: database)
         let before = isAdopted(installedGeneration) ? nil : installed?.databases.first { self.path(of: $0) == path }
@@ -121,13 +121,13 @@ extension PlanContext {
         MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
             why: "the installed release has it there; a disk that is not mounted looks the same",
-            now: "Bring the file back. To begin with an empty one instead: moult reset \(database.name) "
+            now: "Bring the file back. To start with an empty one instead: moult reset \(database.name) "
                 + "--set-user-data-aside")
     }
 }
 
 extension Database {
-    /// Whether an app or a user writes data to it that cannot be made again.
+    /// Whether an app or a user writes data to it that cannot be recreated.
     public var holdsAppData: Bool { kind.holdsAppData }
 }
 
@@ -164,7 +164,7 @@ extension MoultError.Code {
     public static let userDatabase = Self(520)
     /// A database with data of the app or the user is missing.
     public static let missingData = Self(521)
-    /// A staged file is not what the release promises.
+    /// A staged file does not match the manifest.
     public static let wrongContent = Self(620)
     /// Rows that a release preserves do not fit into it, or another release gives them up.
     public static let preserve = Self(630)

@@ -18,7 +18,7 @@ public enum PlainName {
         return reserved.contains(lower) ? "is a name that moult uses itself" : nil
     }
 
-    /// The store's settings, and the files beside the sealed databases in a generation.
+    /// The store's settings, and the files next to the sealed databases in a generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
     /// The fault of a member's path: plain names of up to 255 characters, at most eight, joined by '/'.

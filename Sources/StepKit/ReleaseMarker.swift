@@ -4,7 +4,7 @@ public enum ReleaseMarker {
     public static let table = "moult_release"
     /// Rows of the user's that did not fit into a new release, if its policy is to keep them there.
     public static let rejects = "moult_rejected"
-    /// Tables of moult's own, which are not part of a database's identity.
+    /// Tables that moult adds, which are not part of the identity of a database.
     public static let tables: Set<String> = [table, rejects]
 
     /// The tables and views of these names that are not moult's own, because their columns are others.

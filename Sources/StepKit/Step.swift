@@ -24,7 +24,7 @@ public protocol Step: Sendable {
     /// Looks at what came in, right after it was unpacked and before anybody opens it: until then it is hostile.
     func examine(_ effects: [Effect], _ context: PrepareContext) throws
 
-    /// Does all that can be done and proven without anybody seeing it, however long it takes; works in staging only.
+    /// Does all that can be done and verified without anybody seeing it, however long it takes; works in staging only.
     func prepare(_ effects: [Effect], _ context: PrepareContext) throws
 
     /// Does one of the planned effects. Short; done twice it must be the same as once.
@@ -78,7 +78,7 @@ public struct PlanContext: Sendable {
     public let only: String?
     /// Why that database is reset.
     public let reason: String
-    /// The release that shall be installed.
+    /// The release that should be installed.
     public let release: Manifest
     /// The name that its generation has or will have.
     public let generation: String
@@ -104,7 +104,7 @@ public struct PlanContext: Sendable {
     public package(set) var reused: Set<String> = []
     /// The effects that were planned before this step, by it and by others.
     public var planned: [Effect] = []
-    /// Tells what the plan shall say of how a step was kept from changing anything.
+    /// Tells what the plan should say of how a step was kept from changing anything.
     public package(set) var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
 
     /// A context for planning; tests of steps make one themselves.
@@ -219,7 +219,7 @@ public struct Policy: Sendable, Equatable {
     public var cacheRoot: String?
     /// How long the check of a database may take.
     public var checkTime = CheckTime()
-    /// How deeply this machine checks each file of a release, whatever its publisher has proven; nil if that is enough.
+    /// How deeply this machine checks each file of a release, whatever its publisher has verified; nil if that is enough.
     public var verify: Database.Depth?
     /// Whether each update keeps the file that it finds as it is, as a generation of its own, and not only the first one.
     public var alwaysAdopts = false
@@ -244,7 +244,7 @@ public struct Policy: Sendable, Equatable {
 public struct CheckTime: Sendable, Equatable {
     /// The possible settings of an operator: up to a week.
     public static let range = 1...604_800
-    /// Seconds, if the operator has set them; else it depends on the size.
+    /// Seconds, if the operator has set them; otherwise it depends on the size.
     public var fixed: Int?
     /// Whether a release is tried by its publisher, who gets a quarter, so that slower machines can install it.
     public var isTrial: Bool
@@ -287,7 +287,7 @@ public enum Found: Sendable, Equatable {
     case nothing
     /// A regular file.
     case file(size: Int)
-    /// A symbolic link of moult's to a read-only database, and its target.
+    /// A symbolic link that moult made to a read-only database, and its target.
     case sealedLink(to: String)
     /// Any other symbolic link, and what it points at.
     case link(to: String)
@@ -304,7 +304,7 @@ extension StoreView {
     /// For views that look at names only.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }
 
-    /// For stores whose databases lie in their own directory.
+    /// For stores whose databases are in their own directory.
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }
 
@@ -345,7 +345,7 @@ public struct PrepareContext: Sendable {
         self.warn = warn
     }
 
-    /// The path of an unpacked member of the bundle; a file taken from there is moved, not copied.
+    /// The path of an unpacked member of the bundle; such a file is moved, not copied.
     public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
 
     /// Where a file waits that will become a living database: always on the file system where it will live.
@@ -405,7 +405,7 @@ public enum Phase: String, Sendable, CaseIterable, Comparable {
     case copy
     /// Do all of them open together?
     case attach
-    /// Is what is in service what was proven?
+    /// Is what is in service what was verified?
     case verify
 
     public static func < (a: Phase, b: Phase) -> Bool {

@@ -1,6 +1,6 @@
 /// A set of versions as a constraint names it: `>=1.4 <3`, `^2.1`, `~2.1.3`, `2.0.0 || >=2.2`, `*`.
 ///
-/// Terms beside each other must all hold, `||` separates alternatives. Missing parts count as 0, except that a bare or
+/// Terms next to each other must all hold, `||` separates alternatives. Missing parts count as 0, except that a bare or
 /// partial version without operator (`2`, `2.1`) means all versions that begin so, and that `<=2` and `>2` respect the
 /// whole of 2. A pre-release satisfies a range only if a term names a pre-release of the same three numbers.
 public struct VersionRange: Sendable, Equatable, CustomStringConvertible {

@@ -26,7 +26,7 @@ import Testing
             ])
     }
 
-    @Test func `only those for whom something changes`() throws {
+    @Test func `only consumers of changed databases are called`() throws {
         try shop.set(
             consumers: shop.consumer("food", ["databases": ["food"]]), shop.consumer("user", ["databases": ["user"]]),
             shop.consumer("pantry", ["databases": ["pantry", "user"]]))
@@ -56,12 +56,12 @@ import Testing
         #expect(ended.output.contains("\nconsumer web (systemd): reload for food\n"))
         #expect(
             ended.errors.contains(
-                "the consumer web is concerned with \"fod\", which release 2.0.0 does not have"))
+                "the consumer web is registered for \"fod\", which release 2.0.0 does not have"))
         #expect(try shop.said == [])
     }
 
     /// A read-only file that a release ships again with the same content is not a change.
-    @Test func `the same content is no change`() throws {
+    @Test func `the same content is not a change`() throws {
         try shop.set(consumers: shop.consumer("food", ["databases": ["food"]]))
         let maker = try ReleaseMaker(in: shop.scratch.path("more"))
         let food = ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(1);")

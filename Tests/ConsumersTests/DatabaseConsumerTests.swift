@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Records its calls, in a list that it shares with others.
-    private struct Noting: DatabaseConsumer {
+    private struct ObservingSink: DatabaseConsumer {
         final class Notes: Sendable {
             private let notes = Mutex<[String]>([])
             var all: [String] { notes.withLock { $0 } }
@@ -53,11 +53,11 @@ import Testing
     }
 
     @Test func `the last one lets go first`() throws {
-        let (store, notes) = (shop.store, Noting.Notes())
-        for name in ["a", "b"] { store.register(Noting(name: name, notes: notes), named: name) }
-        let gone = store.register(Noting(name: "gone", notes: notes))
+        let (store, notes) = (shop.store, ObservingSink.Notes())
+        for name in ["a", "b"] { store.register(ObservingSink(name: name, notes: notes), named: name) }
+        let gone = store.register(ObservingSink(name: "gone", notes: notes))
         gone.cancel()
-        store.register(Noting(name: "food", notes: notes), for: ["food"])
+        store.register(ObservingSink(name: "food", notes: notes), for: ["food"])
         try store.updateBlocking(to: shop.release(2))
         #expect(
             notes.all == [
@@ -87,12 +87,12 @@ import Testing
             func release(_ change: DatabaseChange) throws { throw Editing() }
             func reload(_ change: DatabaseChange) {}
         }
-        let (store, notes) = (shop.store, Noting.Notes())
+        let (store, notes) = (shop.store, ObservingSink.Notes())
         store.register(Busy())
-        store.register(Noting(name: "a", notes: notes))
+        store.register(ObservingSink(name: "a", notes: notes))
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: shop.release(2)) }
         #expect(error?.outcome == .busy)
-        #expect(error?.description.hasPrefix("the consumer Busy does not let go of pantry: Editing()") == true)
+        #expect(error?.description.hasPrefix("the consumer Busy does not release pantry: Editing()") == true)
         #expect(notes.all == ["a release pantry 1.0.0", "a undone food pantry 1.0.0"])
         #expect(try store.lease().version == "1.0.0")
     }

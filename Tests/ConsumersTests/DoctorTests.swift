@@ -52,7 +52,7 @@ import Testing
         #expect(found.first?.path == path)
     }
 
-    @Test func `a hot journal is found and its command mends it`() throws {
+    @Test func `a hot journal is found, and the suggested command fixes it`() throws {
         // Killed in a transaction that has already written to the file.
         try Shell.run([
             "python3", "-c",
@@ -74,7 +74,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT count(*) FROM pantry") == "1")
     }
 
-    @Test func `a journal in use is no finding`() throws {
+    @Test func `a journal in use is not a finding`() throws {
         let program = try Program.python(
             """
             import sqlite3, sys
@@ -142,7 +142,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func `generations that nobody uses`() throws {
+    @Test func `unused generations are found`() throws {
         try shop.set("minimumAge", "0")
         for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
         // As if fewer were to be kept from now on.

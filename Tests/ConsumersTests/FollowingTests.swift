@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `what came before the first look is told once`() async throws {
+    @Test func `events from before the first check are reported once`() async throws {
         let first = try shop.store.lease().generation
         for number in 2...3 { try await shop.store.update(to: shop.release(number, living: false)) }
         var events = shop.store.events(since: first).makeAsyncIterator()

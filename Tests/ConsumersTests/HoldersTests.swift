@@ -26,7 +26,9 @@ import Testing
         try Holders(of: StoreSnapshot(shop.layout)).holders.first { $0.process.pid == program.pid }?.uses ?? []
     }
 
-    @Test func nobody() throws { #expect(try Holders(of: StoreSnapshot(shop.layout)).holders == []) }
+    @Test func `no process uses the store`() throws {
+        #expect(try Holders(of: StoreSnapshot(shop.layout)).holders == [])
+    }
 
     @Test(arguments: [
         ("open", ["SELECT * FROM pantry"]),

@@ -59,7 +59,7 @@ import Testing
         #expect(try fresh.store.lease().version == "1.0.0")
     }
 
-    @Test func `an undone update is told too`() throws {
+    @Test func `an undone update is reported as well`() throws {
         try shop.set(consumers: shop.consumer("api"))
         let orchestrator = try Orchestrator(root: shop.root, steps: .builtIn.adding([FailsToApply()]))
         let manifest = try JSON(parsing: Files.read(shop.release(2), limit: 1 << 20) ?? [], source: "manifest")

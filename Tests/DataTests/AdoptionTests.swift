@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `a file that is no database is kept as it is`(kind: String) throws {
+    func `a file that is not a database is kept unchanged`(kind: String) throws {
         let text = "these are notes, and no database"
         try Files.writeNew(Array(text.utf8), to: shop.path("app.db"))
         try release("1.0.0", kind)
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `a rollback brings back a file that is no database, or is refused`(kind: String) throws {
+    func `a rollback restores a file that is not a database, or is refused`(kind: String) throws {
         let text = "these are notes, and no database"
         try Files.writeNew(Array(text.utf8), to: shop.path("app.db"))
         try release("1.0.0", kind)

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Databases behind symbolic links, and files beside the links of sealed databases.
+/// Databases behind symbolic links, and files next to the links of sealed databases.
 @Suite struct LinkTests {
     let shop: Shop
     private var data: String { shop.scratch.path("data") }
@@ -159,7 +159,9 @@ import Testing
     }
 
     /// moult removes its own link to a database that a release no longer has, and no link of the operator's.
-    @Test(arguments: [true, false]) func `only a link of moult's own goes with its database`(isOwn: Bool) throws {
+    @Test(arguments: [true, false]) func `only a link that moult created is removed with its database`(isOwn: Bool)
+        throws
+    {
         try shop.install("1.0.0")
         if !isOwn {
             try shop.sql("other.db", "CREATE TABLE mine(x)")
@@ -201,7 +203,7 @@ import Testing
         #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
     }
 
-    // MARK: Files beside the link of a sealed database
+    // MARK: Files next to the link of a sealed database
 
     @Test(arguments: ["-wal", "-journal", "-shm"])
     func `a stray file beside a sealed database's link is refused before the decision`(suffix: String) throws {

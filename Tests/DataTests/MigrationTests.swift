@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(arguments: ["SELECT nothing();", "UPDATE d SET nothing = 1;", "DELETE FROM d;"])
-    func `a migration that fails names the database, and no file of moult's own`(sql: String) throws {
+    func `a failed migration names the database and no internal file`(sql: String) throws {
         try begin(("", sql, Self.one, "d", 2))
         // A plan only counts the rows that a migration deletes.
         for ended in [try sql.hasPrefix("DELETE") ? shop.apply("2.0.0") : shop.plan("2.0.0"), try shop.apply("2.0.0")] {
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test(arguments: ["diary", "app"], ["1.0.0", "2.0.0"])
-    func `a database with history that is missing is not made anew`(name: String, version: String) throws {
+    func `a missing database with history is not recreated`(name: String, version: String) throws {
         try beginMissing()
         try Files.rename(shop.path("\(name).db"), to: shop.scratch.path("unmounted.db"))
         let before = try shop.tree()
@@ -169,7 +169,7 @@ import Testing
         try shop.install("2.0.0")
     }
 
-    @Test(arguments: ["diary", "app"]) func `a rollback does not make a missing database anew`(name: String) throws {
+    @Test(arguments: ["diary", "app"]) func `a rollback does not recreate a missing database`(name: String) throws {
         try beginMissing()
         try shop.install("2.0.0")
         try Files.remove(shop.path("\(name).db"))
@@ -178,7 +178,7 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test(arguments: ["diary", "app"]) func `only a reset makes a missing database anew`(name: String) throws {
+    @Test(arguments: ["diary", "app"]) func `only a reset recreates a missing database`(name: String) throws {
         try beginMissing()
         try Files.remove(shop.path("\(name).db"))
         let ended = try shop.moult("reset", name, "--set-user-data-aside")

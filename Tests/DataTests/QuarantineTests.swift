@@ -282,7 +282,7 @@ import Testing
         #expect(try shop.rejected("app.db") == rejected)
     }
 
-    @Test func `the history tells what was put back and how many rows`() throws {
+    @Test func `the history tells what was restored and how many rows`() throws {
         try begin()
         #expect(try restoreItems()["carried"]?.integer == 1)
         let entries = try Shop.last(shop.moult("history", "--json"))["entries"]?.array ?? []
@@ -448,7 +448,7 @@ import Testing
     }
 
     @Test(arguments: ["../../..", "..", "", ".", "/", "../generations"])
-    func `an id that is no set removes nothing`(id: String) throws {
+    func `an unknown id removes nothing`(id: String) throws {
         try begin()
         let before = try shop.tree()
         #expect(try shop.moult("quarantine", "--remove", id).status != 0)

@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: ["9e999", "-9e999", "CAST(x'C4E4FF' AS TEXT)", "x'00FF'", "9007199254740993", "0.1"])
-    func `a rejected value can be told from any other`(value: String) throws {
+    func `a rejected value can be distinguished from any other`(value: String) throws {
         // Three values that are easily taken for one another have three records.
         try reject("(10, 'bad', \(value)), (11, 'bad', NULL), (12, 'bad', CAST(x'EFBFBDEFBFBDEFBFBD' AS TEXT))")
         let records = try shop.sql("app.db", "SELECT hex(row) FROM moult_rejected ORDER BY rowid").split(

@@ -72,7 +72,7 @@ import Testing
         // Also if the file was removed.
         try scratch.must("moult replace app.db new2.db && rm app.db")
         for line in ["moult replace app.db new3.db", "moult replace --undo app.db"] {
-            let advice = try #require(refusal(line).split(separator: "back: ").last)
+            let advice = try #require(refusal(line).split(separator: ": ").last)
             try scratch.must("\(advice)")
             #expect(try content().hasPrefix("new1\nmine1"))
             try scratch.must("rm app.db")
@@ -95,7 +95,7 @@ import Testing
         for (line, why) in [
             ("moult replace app.db cut.db", "malformed"),
             ("moult replace app.db text.db", "is not a SQLite database"),
-            ("moult replace app.db damaged.db", "damaged.db is not sound"),
+            ("moult replace app.db damaged.db", "damaged.db is damaged"),
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t=2'", "gives 1, expected = 2"),
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t>=2'", "gives 1, expected >= 2"),
             ("moult replace app.db new1.db --check 'SELECT 1 FROM nothing=1'", "syntax error"),
@@ -315,7 +315,7 @@ import Testing
         try scratch.must("\(shown)")
         #expect(try content() == "new3\n")
         try scratch.must("cp app.db ./-a.db")
-        let hint = try #require(scratch.must("moult replace -- -a.db new1.db").split(separator: "back with: ").last)
+        let hint = try #require(scratch.must("moult replace -- -a.db new1.db").split(separator: "content with: ").last)
         try scratch.must("\(hint)")
     }
 
@@ -361,10 +361,10 @@ import Testing
             for word in ["release", "delete", "generation", "1.0.0"] { #expect(!shown.contains(word), "\(shown)") }
         }
         let done = try scratch.must("moult replace --undo app.db")
-        #expect(done.hasPrefix("✓ app.db is as it was at 20"), "\(done)")
+        #expect(done.hasPrefix("✓ app.db is restored to its state at 20"), "\(done)")
     }
 
-    @Test func `tables with the names of moult's own are refused, whatever they are`() throws {
+    @Test func `tables with reserved names are refused`() throws {
         for (number, sql) in [
             "CREATE TABLE moult_release(a)", "CREATE VIEW Moult_Release AS SELECT 1",
             "CREATE TABLE moult_rejected(a, b)",
@@ -427,7 +427,7 @@ import Testing
         #expect(ended.status != 0)
         #expect(try content() == "new2\n")
         let again = try scratch.must("moult replace --undo app.db")
-        #expect(again.contains("it was finished\n✓ app.db is as it was at 20"), "\(again)")
+        #expect(again.contains("is now finished\n✓ app.db is restored to its state at 20"), "\(again)")
         #expect(try content() == "new1\n")
         try scratch.must("moult replace --undo app.db")
         #expect(try content() == "old\n")

@@ -9,7 +9,7 @@ import Testing
     private var precious: String { shop.scratch.path("precious") }
     private var plan: String { shop.scratch.path("saved.plan") }
 
-    /// A saved plan from 1.0.0 to 2.0.0, a directory beside the store, and a set in quarantine.
+    /// A saved plan from 1.0.0 to 2.0.0, a directory next to the store, and a set in quarantine.
     init() throws {
         shop = try Shop()
         try shop.pack("1.0.0", [.reference("CREATE TABLE food(x);"), .user("CREATE TABLE note(t);")])
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [JSON.integer(7), .null, ["a"], [:], true])
-    func `a plan whose name is no text is refused and changes nothing`(_ name: JSON) throws {
+    func `a plan whose name is not a string is refused and changes nothing`(_ name: JSON) throws {
         let before = try everything()
         let ended = try applyChanged { $0.setting("plan", to: name) }
         #expect([1, 3, 4, 64].contains(ended.status), "\(ended.errors)")

@@ -5,8 +5,8 @@ import TestSupport
 enum ExampleApps {
     static func path(_ name: String) async throws -> String { "\(try await directory.value)/\(name)" }
 
-    /// Where the executables are. Built on a thread of its own: it takes minutes on a clean clone, and the tests that run
-    /// beside it need the threads of Swift's pool.
+    /// Where the executables are. Built on a separate thread: it takes minutes on a clean clone, and the tests that run
+    /// next to it need the threads of Swift's pool.
     private static let directory = Task {
         try await withCheckedThrowingContinuation { (built: CheckedContinuation<String, any Error>) in
             do { try Threads.detach { built.resume(with: Result { try build() }) } } catch {

@@ -18,7 +18,7 @@ enum Project {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// All pages for people to read, by their paths.
+    /// All pages for humans to read, by their paths.
     static func pages() throws -> [String] {
         try must(["git", "ls-files", "*.md"], in: root).split(separator: "\n").map(String.init)
     }

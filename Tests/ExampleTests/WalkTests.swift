@@ -43,6 +43,6 @@ import Testing
         #expect(silent.errors.hasSuffix("said \"phrasebook-1.0.0\", and it ended with 0\n"))
         let missing = try Project.run(["\(Project.root)/scripts/demo", "no-such-command"], in: "/")
         #expect(missing.status == 127)
-        #expect(missing.errors.hasPrefix("there is no command no-such-command: install it"))
+        #expect(missing.errors.hasPrefix("command not found: no-such-command. Install it"))
     }
 }

@@ -8,7 +8,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A database that a step changes in staging: proven again as it is then, and never made of, or taken for, another's file.
+/// A database that a step changes in staging: verified again as it is then, and never made of, or taken for, another's file.
 @Suite struct ChangedDatabaseTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }

@@ -30,7 +30,7 @@ import Testing
         #expect(
             try failures(program)
                 == ["unknown message", "other protocol", "garbage"].map {
-                    "\($0): it gave a result, although it cannot know what was asked"
+                    "\($0): it returned a result for an unknown request"
                 })
     }
 
@@ -38,7 +38,9 @@ import Testing
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$(date +%N)$$"'"}}]}'"#
         #expect(
-            try failures(Programs.shell(scratch, plan: plan)) == ["plan twice: asked again it plans something else"])
+            try failures(Programs.shell(scratch, plan: plan)) == [
+                "plan twice: the same request leads to a different plan"
+            ])
     }
 
     @Test func `finds an apply that is not the same twice and an undo that is none`() throws {
@@ -48,8 +50,8 @@ import Testing
         let program = try Programs.shell(
             scratch, plan: plan, apply: "echo x >> \"\(granted)/log\"; echo '{\"reply\":\"result\"}'")
         let found = try failures(program)
-        #expect(found.contains { $0.hasPrefix("apply again: a line: after doing it twice ") }, "\(found)")
-        #expect(found.contains { $0.hasPrefix("undo: a line: after taking it back ") }, "\(found)")
+        #expect(found.contains { $0.hasPrefix("apply again: a line: after doing it twice, ") }, "\(found)")
+        #expect(found.contains { $0.hasPrefix("undo: a line: after undoing it, ") }, "\(found)")
     }
 
     @Test func `finds a step that does not describe itself`() throws {

@@ -13,7 +13,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// Killed while the step prepares: the next command informs it of the end.
-    @Test func `a crash before the decision is told too`() throws {
+    @Test func `a crash before the decision is reported as well`() throws {
         let program = try Programs.shell(
             scratch, prepare: "exec sleep 60",
             clean: """
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// A step that is not trusted any more, or gone, does not keep the store from being settled.
-    @Test func `what cannot be told is a warning`() throws {
+    @Test func `a report that fails is a warning`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)
         let moult = try BuiltMoult.path()

@@ -66,7 +66,8 @@ import Testing
         let program = try Programs.shell(scratch, describe: describe)
         let cases: [(JSON, String?)] = [
             (["size": 3], nil), (["size": 0], "with.size must be at least 1"),
-            (["size": "3"], "with.size must be of type integer, is a text"), (["seize": 3], "with.seize is not known"),
+            (["size": "3"], "with.size must be of type integer, is a string"),
+            (["seize": 3], "with.seize is not known"),
         ]
         for (with, fault) in cases {
             let world = try StepWorld(program, with: with)
@@ -79,7 +80,7 @@ import Testing
     @Test func `the operator decides`() throws {
         let program = try Programs.shell(scratch)
         let untrusted = try StepWorld(program, trusted: false)
-        #expect(try untrusted.failure()?.why == "its program \(program) is not marked as trusted")
+        #expect(try untrusted.failure()?.why == "its program \(program) is not trusted")
         let world = try StepWorld(program)
         try world.settings { $0.setting("after", to: nil).setting("required", to: true) }
         #expect(try world.failure()?.what == "release 2.0.0 does not use the step test.step")
@@ -95,11 +96,11 @@ import Testing
                 == "moult.json lets it write to \(world.world.scratch.path), and the store's own files are there")
     }
 
-    @Test func `only a program that nobody else can change is run`() throws {
+    @Test func `only a program that no other user can change is run`() throws {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         let cases: [(UInt32, String)] = [
-            (0o777, "others may write to it (mode 777)"), (0o775, "others may write to it (mode 775)"),
+            (0o777, "other users can write to it (mode 777)"), (0o775, "other users can write to it (mode 775)"),
             (0o644, "it is not executable"),
         ]
         for (mode, why) in cases {
@@ -109,7 +110,7 @@ import Testing
         try Files.setMode(program, 0o755)
         if geteuid() == 0 {
             try Shell.must(["chown", "12345", program])
-            #expect(try world.failure()?.why == "user 12345 owns it, who is neither root nor this user")
+            #expect(try world.failure()?.why == "user 12345 owns it, which is neither root nor this user")
             try Shell.must(["chown", "0", program])
         }
         try Files.remove(program)
@@ -147,7 +148,7 @@ import Testing
     }
 
     /// A failure after the update is over is reported, and changes nothing.
-    @Test(arguments: [Ending.done, .undone]) func `it is told how the update came out`(_ ending: Ending) throws {
+    @Test(arguments: [Ending.done, .undone]) func `it receives the outcome of the update`(_ ending: Ending) throws {
         let program = try Programs.shell(
             scratch, apply: ending == .done ? nil : "exit 1",
             clean: """
@@ -174,7 +175,7 @@ import Testing
         let before = try world.world.visible()
         let error = try #require(try world.failure())
         #expect(error.outcome == .failed)
-        #expect(error.why?.hasPrefix("it went beyond its plan: it changed ") == true)
+        #expect(error.why?.hasPrefix("it exceeded its plan: it changed ") == true)
         #expect(error.why?.hasSuffix("/generation/codes.db") == true)
         #expect(try world.world.visible() == before)
     }

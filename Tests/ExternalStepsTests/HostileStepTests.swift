@@ -34,21 +34,21 @@ import Testing
             what: "a list", plan: "echo '[]'; \(effects)", says: "it printed something that is not a JSON object: “[]”"),
         Case(
             what: "an unknown reply", plan: #"echo '{"reply":"perhaps"}'; \#(effects)"#,
-            says: "it printed a reply that the protocol does not have: “{\"reply\":\"perhaps\"}”"),
+            says: "it printed a reply that is not in the protocol: “{\"reply\":\"perhaps\"}”"),
         Case(
-            what: "silence", plan: "exec sleep 60", timeout: 2, says: "it said nothing for 2 s, and was ended"),
+            what: "silence", plan: "exec sleep 60", timeout: 2, says: "it sent nothing for 2 s, and was killed"),
         Case(
             what: "a hang after a word", plan: #"echo '{"reply":"log","text":"well"}'; exec sleep 60"#,
-            timeout: 2, says: "it took longer than 2 s, and was ended"),
+            timeout: 2, says: "it took longer than 2 s, and was killed"),
         Case(what: "nothing said", plan: "exit 0", says: "it ended with status 0 and without a result"),
         Case(what: "a status", plan: "exit 3", says: "it ended with status 3 and without a result"),
         Case(
             what: "a result and a status", plan: "\(effects); exit 1",
-            says: "it gave a result, and ended with status 1 all the same"),
-        Case(what: "two results", plan: "\(effects); \(effects)", says: "it gave two results"),
+            says: "it returned a result, but ended with status 1"),
+        Case(what: "two results", plan: "\(effects); \(effects)", says: "it returned two results"),
         Case(
             what: "more after the result", plan: #"\#(effects); echo '{"reply":"log","text":"x"}'"#,
-            says: "it went on after its result: “{\"reply\":\"log\",\"text\":\"x\"}”"),
+            says: "it continued after its result: “{\"reply\":\"log\",\"text\":\"x\"}”"),
         Case(
             what: "a torn line", plan: #"\#(effects); printf '{"reply'"#,
             says: "it printed something that is not a JSON object: “{\"reply”"),
@@ -62,35 +62,35 @@ import Testing
         Case(
             what: "another protocol",
             describe: #"echo '{"reply":"result","protocol":2,"name":"a","summary":"b","planIsPure":true}'"#,
-            says: "its result is not as it must be: it speaks protocol 2, and this moult speaks 1"),
+            says: "its result is invalid: it uses protocol 2, and this version of moult uses protocol 1"),
         Case(
             what: "a plan that may change things",
             describe: #"echo '{"reply":"result","protocol":1,"name":"a","summary":"b"}'"#,
             says:
-                "its result is not as it must be: it does not declare that its plan changes nothing (\"planIsPure\": true)"
+                "its result is invalid: it does not declare that its plan changes nothing (\"planIsPure\": true)"
         ),
         Case(
             what: "an intent in a plan", plan: #"echo '{"reply":"intent","id":1,"intent":{}}'; read -r x; \#(effects)"#,
-            says: "it printed a reply that the protocol does not have: “intent”"),
+            says: "it printed a reply that is not in the protocol: “intent”"),
         // The core's own changes
         Case(
             what: "a change of the core's",
             plan: #"echo '{"reply":"result","effects":[{"change":{"do":"point","to":"../../etc"}}]}'"#,
             says:
-                "its result is not as it must be: it plans \"point\", which only the core does; what a step may plan is confirm, keep and custom"
+                "its result is invalid: it plans \"point\", which only the core does; what a step may plan is confirm, keep and custom"
         ),
         Case(
-            what: "a path that nobody granted",
+            what: "a path that is not granted",
             plan:
                 #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"x","with":{"writes":["/etc/passwd"]}}}]}'"#,
             says:
-                "it went beyond its plan: it wants to write to /etc/passwd, which moult.json does not grant (\"writable\")"
+                "it exceeded its plan: it wants to write to /etc/passwd, which moult.json does not grant (\"writable\")"
         ),
         Case(
             what: "a way out by dots",
             plan:
                 #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"x","with":{"writes":["GRANTED/../release/x"]}}}]}'"#,
-            says: "it went beyond its plan: GRANTED/../release/x has no directory to be in"),
+            says: "it exceeded its plan: GRANTED/../release/x has no directory to be in"),
         // Its behaviour
         Case(
             what: "writes in plan", plan: "echo x > STORE/new 2> /dev/null || exit 4; \(effects)",
@@ -107,11 +107,11 @@ import Testing
             says: "it ended with status 4 and without a result"),
         Case(
             what: "writes beside in apply", plan: Programs.planned("x", writes: ["GRANTED/file"]),
-            apply: "echo x > GRANTED/other; \(result)", says: "it went beyond its plan: GRANTED/other was changed"),
+            apply: "echo x > GRANTED/other; \(result)", says: "it exceeded its plan: GRANTED/other was changed"),
         Case(
             what: "intends what was not planned", plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply: #"echo '{"reply":"intent","id":1,"intent":{"path":"/etc/passwd"}}'; read -r x; \#(result)"#,
-            says: "it went beyond its plan: it intends to write to /etc/passwd"),
+            says: "it exceeded its plan: it intends to write to /etc/passwd"),
         Case(
             what: "forges the journal in prepare",
             prepare:

@@ -32,7 +32,7 @@ struct OtherUserTests {
         }
         let untrusted = try run("plan", world.world.second)
         #expect(untrusted.status == 3)
-        #expect(untrusted.errors.contains("its program \(program) is not marked as trusted"))
+        #expect(untrusted.errors.contains("its program \(program) is not trusted"))
         let trusted = try run("steps", "trust", "test.step")
         #expect(trusted.status == 0, "\(trusted.errors)")
         let plan = try run("plan", world.world.second, "--json")
@@ -54,6 +54,6 @@ struct OtherUserTests {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try Shell.must(["chown", "65533", program])
-        #expect(try world.failure()?.why == "user 65533 owns it, who is neither root nor this user")
+        #expect(try world.failure()?.why == "user 65533 owns it, which is neither root nor this user")
     }
 }

@@ -76,7 +76,7 @@ import Testing
         #expect(shmctl(segment, IPC_STAT, &facts) == 0)
     }
 
-    /// It closes what ties it to the command, asks for no signal at its parent's death, and waits in a process of its own.
+    /// It closes what ties it to the command, asks for no signal at its parent's death, and waits in its own process.
     static let survivor = """
         #!/usr/bin/env python3
         import ctypes, json, os, signal, subprocess, sys

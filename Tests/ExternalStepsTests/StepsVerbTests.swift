@@ -24,13 +24,13 @@ import Testing
         #expect(try state() == "not trusted")
         let trusted = try run(world, "trust", "test.step")
         let digest = try StepExecutable(program).sha256
-        #expect(trusted.output == "test.step: \(program) is trusted as it is now\nSHA-256 \(digest)\n")
+        #expect(trusted.output == "test.step: \(program) is now trusted\nSHA-256 \(digest)\n")
         #expect(try state() == "trusted")
         #expect(
             try run(world).output.hasSuffix("\ntest.step      after copy  moult.json, trusted  does nothing\n"))
         #expect(
             try run(world, "trust", "test.step").output
-                == "test.step: \(program) was trusted already\nSHA-256 \(digest)\n")
+                == "test.step: \(program) was already trusted\nSHA-256 \(digest)\n")
         _ = try Programs.shell(scratch, plan: "exit 1")
         #expect(try state() == "changed")
         try Files.remove(program)
@@ -54,7 +54,7 @@ import Testing
         #expect(ended.status == 1)
         let lines = try ended.output.split(separator: "\n").map { try JSON(parsing: Array($0.utf8), source: "stdout") }
         let failed = try #require(lines.first { $0["passed"]?.bool == false })
-        #expect(failed["check"]?.string == "undo of what was not begun: something")
+        #expect(failed["check"]?.string == "undo of a change that was not started: something")
         #expect(failed["finding"]?.string?.hasSuffix("it printed something that is not a JSON object: “oops”") == true)
         #expect(lines.last?["event"]?.string == "result")
     }

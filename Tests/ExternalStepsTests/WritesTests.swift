@@ -28,7 +28,7 @@ import Testing
         try Files.read("\(world.granted)/\(name)", limit: 100).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `a file that is there is written in place`() throws {
+    @Test func `an existing file is written in place`() throws {
         let world = try world(apply: "echo new > GRANTED/file; \(Self.result)")
         let before = try Files.facts("\(world.granted)/file")?.inode
         try world.update()
@@ -80,7 +80,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    @Test func `the mark is no intent of a steps`() throws {
+    @Test func `the mark is not an intent of a step`() throws {
         let world = try world(
             apply: """
                 echo '{"reply":"intent","id":1,"intent":{"moult":["GRANTED/file"]}}'; read -r x; \(Self.result)

@@ -92,7 +92,7 @@ import Testing
         #expect(try Files.factsThroughLinks(bench.path("store/food.db")) == nil)
     }
 
-    @Test func `the module takes what nobody signed if it is told to`() throws {
+    @Test func `the module accepts unsigned releases if this is allowed`() throws {
         try bench.must("rm rel/test-1.0.0.json.minisig")
         let (status, result) = try run(["allow_unsigned": true])
         #expect(status == 0 && result["changed"]?.bool == true)

@@ -24,19 +24,19 @@ import Testing
         try bench.must("echo '{}' > public/feed.json")
         try refused(
             """
-            the signature of feed.json is not valid: the file is not what key \(try bench.id("a")) signed
-              Get the file and its signature again; if it stays so, tell the publisher and do not use the file.
+            the signature of feed.json is not valid: the file does not match the signature of key \(try bench.id("a"))
+              Get the file and its signature again; if it stays so, report it to the publisher and do not use the file.
             """)
     }
 
-    @Test func `a feed that nobody signed`() throws {
+    @Test func `an unsigned feed`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("rm public/*.minisig")
         try refused(
             """
-            feed.json is not signed: this store takes only what a trusted key signed, and there is no \
-            feed.json.minisig; the trusted key is \(try bench.id("a"))
-              Get the signature from the publisher, and put it beside the file.
+            feed.json is not signed: this store accepts only files signed by a trusted key, and \
+            feed.json.minisig does not exist; the trusted key is \(try bench.id("a"))
+              Get the signature from the publisher, and put it next to the file.
             """)
     }
 
@@ -61,7 +61,7 @@ import Testing
         try refused(
             """
             \(feed) is older than a feed seen before: its serial is 2, and 3 was seen
-              Someone may be holding back newer releases. If the publisher started over, use --allow-downgrade.
+              An attacker may be withholding newer releases. If the publisher started over, use --allow-downgrade.
             """)
     }
 
@@ -78,7 +78,7 @@ import Testing
         #expect(
             try bench.refusal("moult apply rel/test-2.0.0.json", status: 3)
                 == "moult: error: release 2.0.0 has sequence 2: a release with sequence 3 was installed here already\n"
-                + "  Install a later release, or allow this one with --allow-downgrade.\n")
+                + "  Install a later release, or accept this one with --allow-downgrade.\n")
         try bench.must("moult apply -q rel/test-2.0.0.json --allow-downgrade")
     }
 
@@ -88,8 +88,8 @@ import Testing
         try bench.replaceRelease(0, "rollout", 50)
         try refused(
             """
-            \(feed) is another feed than the one seen before: both have serial 1, which stands for one feed only
-              Tell the publisher.
+            \(feed) differs from the feed seen before: both have serial 1, and a serial belongs to one feed only
+              Report this to the publisher.
             """)
     }
 
@@ -98,8 +98,8 @@ import Testing
         try bench.replaceFeed { $0.setting("expires", to: "2026-01-01T00:00:00Z") }
         try refused(
             """
-            \(feed) says nothing any more: it was good until 2026-01-01T00:00:00Z
-              Someone may be holding back a newer one: ask the publisher, or name another mirror.
+            \(feed) has expired: it was valid until 2026-01-01T00:00:00Z
+              An attacker may be withholding a newer one: ask the publisher, or use another mirror.
             """)
     }
 
@@ -110,9 +110,9 @@ import Testing
             "cp public/test-1.0.0.json public/test-2.0.0.json; cp public/test-1.0.0.json.minisig public/test-2.0.0.json.minisig"
         )
         let message = """
-            moult: error: \(bench.path("public/test-2.0.0.json")) is not the manifest that the feed names: its size or \
-            SHA-256 is another one
-              Try again later, or tell the publisher.
+            moult: error: \(bench.path("public/test-2.0.0.json")) is not the manifest listed in the feed: its size or \
+            SHA-256 does not match
+              Try again later, or report it to the publisher.
 
             """
         #expect(try bench.refusal("moult apply", status: 3) == message)
@@ -142,7 +142,7 @@ import Testing
         try refused(
             """
             \(feed) is the feed of org.example.other: the store \(bench.path("store")) holds org.example.test
-              Name the feed of that product in \(bench.path("store/moult.json")).
+              Use the feed of that product in \(bench.path("store/moult.json")).
             """)
     }
 
@@ -153,6 +153,7 @@ import Testing
         try refused(
             """
             \(feed): releases[0].manifest.file "../secret.json" has a character other than A-Z, a-z, 0-9, '.', '_' and '-'
+              Report this to the publisher.
             """)
     }
 }

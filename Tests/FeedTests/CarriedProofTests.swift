@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// What `pack` proved of a file is not proven again where trusted keys signed the manifest that says so.
+/// What `pack` proved of a file is not verified again where trusted keys signed the manifest that says so.
 @Suite struct CarriedProofTests {
     private let bench: Bench
     private static let proof = "food: identity, 1 golden query, digest; checked by the publisher with SQLite "
@@ -54,7 +54,7 @@ import Testing
 
     private func isRefused(_ line: String = "moult apply rel/test-1.0.0.json") throws -> Bool {
         let ended = try bench.run(line)
-        return ended.status == 1 && ended.errors.contains("food.db is not what the release promises: ")
+        return ended.status == 1 && ended.errors.contains("food.db does not match the manifest: ")
     }
 
     private var sqlite: String {
@@ -71,7 +71,7 @@ import Testing
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains("\(words)\n"))
         #expect(try bench.must("moult apply rel/test-1.0.0.json 2>&1").contains("\(words)\n"))
         let proof = try "digest; checked by the publisher with SQLite \(sqlite)"
-        #expect(try bench.must("moult status").contains("sealed, as it was proven: \(proof)\n"))
+        #expect(try bench.must("moult status").contains("read-only, verified: \(proof)\n"))
         let status = try JSON(parsing: Array(bench.must("moult status --json").utf8), source: "status")
         #expect(status["databases"]?.array?.first?["proof"]?.string == proof)
         #expect(try bench.run("moult verify --deep").status == 0)
@@ -109,7 +109,7 @@ import Testing
         // No keys in the store: nothing says who speaks.
         try bench.must("moult init open --product org.example.test -q")
         #expect(try isRefused("moult apply rel/test-1.0.0.json --store open"))
-        // Signed, but nothing is proven.
+        // Signed, but nothing is verified.
         try damage("del food['proved']")
         #expect(try isRefused())
         // The feed is signed, and names the manifest by its digest; its own signature is missing.
@@ -134,7 +134,7 @@ import Testing
         #expect(try isRefused())
         try damage("food['identity'].pop('userVersion', None); m['checks'][0]['expect'] = '= 7'")
         #expect(
-            try bench.run("moult apply rel/test-1.0.0.json").errors.contains("does not answer as the release promises"))
+            try bench.run("moult apply rel/test-1.0.0.json").errors.contains("fails a golden query"))
         try damage("m['checks'][0]['expect'] = '>= 100'")
         try bench.must("moult apply rel/test-1.0.0.json")
     }

@@ -64,7 +64,7 @@ import Testing
                 let new = String(old[..<place]) + Self.zeros + String(old[(place + 64)...])
                 return manifest.setting(
                     "bundle", to: bundle.setting("frames", to: frames.setting("sha256", to: .string(new))))
-            }, "is not the one that was sealed")
+            }, "does not match its manifest")
     }
 
     @Test func `the digest of a database must be that of its frames`() throws {

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A stolen key can spoil neither the order of feeds nor the list of keys for ever.
+/// A stolen key can spoil neither the order of feeds nor the list of keys forever.
 @Suite struct FeedOrderTests {
     private let bench: Bench
     init() throws {
@@ -28,7 +28,11 @@ import Testing
     @Test(arguments: [Int64.max, 1 << 53])
     func `a serial at the end of the numbers is refused`(serial: Int64) throws {
         try steal(serial: serial)
-        try refused("\(feed): serial must be at most 9007199254740991, is \(serial)")
+        try refused(
+            """
+            \(feed): serial must be at most 9007199254740991, is \(serial)
+              Report this to the publisher.
+            """)
     }
 
     @Test func `a serial cannot jump`() throws {
@@ -76,7 +80,7 @@ import Testing
         try refused(
             """
             \(feed) was made under key list 1, which key list 2 has replaced
-              Someone may be holding back a newer one: ask the publisher, or name another mirror.
+              An attacker may be withholding a newer one: ask the publisher, or use another mirror.
             """)
     }
 

@@ -29,7 +29,7 @@ import Testing
         #expect(try bench.must("moult apply").contains("test nothing -> 2.0.0"))
         #expect(try bench.installed() == "2.0.0")
         #expect(try bench.run("moult check -q").status == 0)
-        #expect(try bench.must("moult apply").hasPrefix("nothing newer: 2.0.0 is installed\n"))
+        #expect(try bench.must("moult apply").hasPrefix("no newer release: 2.0.0 is installed\n"))
         // The time for fetching is a part of the update, the first one.
         let history = try JSON(parsing: bench.must("moult history --json"), source: "history")
         let parts = try #require(history["entries"]?.array?.first?["parts"]?.array)
@@ -41,8 +41,8 @@ import Testing
         try bench.must("moult apply -q; mv public gone")
         #expect(
             try bench.refusal("moult check", status: 1)
-                == "moult: error: no feed at \(bench.path("public/feed.json")): nothing is there\n"
-                + "  Look at \"feed\" in \(bench.path("store/moult.json")).\n")
+                == "moult: error: no feed at \(bench.path("public/feed.json")): it does not exist\n"
+                + "  Check \"feed\" in \(bench.path("store/moult.json")).\n")
         #expect(try bench.run("moult apply").status == 1)
     }
 
@@ -62,8 +62,8 @@ import Testing
         try bench.must("moult init --product org.example.test -q")
         #expect(
             try bench.refusal("moult apply", status: 64)
-                == "moult: error: the store \(bench.path("store")) follows no feed: \(bench.path("store/moult.json")) names none\n"
-                + "  Name a manifest, or a feed with --feed URL, or put \"feed\" into \(bench.path("store/moult.json")).\n"
+                == "moult: error: the store \(bench.path("store")) has no feed: \(bench.path("store/moult.json")) does not configure one\n"
+                + "  Give a manifest, or a feed with --feed URL, or add \"feed\" to \(bench.path("store/moult.json")).\n"
         )
     }
 
@@ -76,7 +76,7 @@ import Testing
         #expect(try passed() == ["2.0.0: it was withdrawn: wrong totals"])
     }
 
-    @Test func `what is installed and withdrawn is told`() throws {
+    @Test func `a withdrawn release that is installed is reported`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q; moult publish public -q -k a.key --withdraw 1.0.0 --reason 'wrong totals'")
         #expect(try bench.must("moult check").contains("1.0.0 was withdrawn by its publisher: wrong totals\n"))

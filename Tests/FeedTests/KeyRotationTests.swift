@@ -19,7 +19,7 @@ import Testing
 
     @Test func `stores go over to the new key`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
-        #expect(try bench.must("moult apply").contains("nothing newer"))
+        #expect(try bench.must("moult apply").contains("no newer release"))
         // Signed by the new key alone, and taken.
         try publish("2.0.0", 2, "-k b.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("b"))"))
@@ -32,7 +32,7 @@ import Testing
                 == """
                 moult: error: key \(try bench.id("a")) may not publish: keys-1.json does not have it, and stores trust the \
                 keys of that list
-                  Name a key of the list with --key FILE: 1 of \(try bench.id("b"))
+                  Use a key of the list with --key FILE: 1 of \(try bench.id("b"))
 
                 """)
         // The same change again is complete already, and the old key signs nothing.
@@ -119,15 +119,15 @@ import Testing
         try bench.must("moult trust keys -q --product org.example.other --root a.pub --release b.pub -k a.key")
         #expect(
             try bench.refusal("moult publish public --trust keys/keys-1.json -k a.key -k b.key", status: 3)
-                == "moult: error: keys/keys-1.json is a key list of org.example.other: the feed is that of org.example.test\n"
-                + "  Name the key list of that product.\n")
+                == "moult: error: keys/keys-1.json is a key list of org.example.other: the feed belongs to org.example.test\n"
+                + "  Use the key list of that product.\n")
         try bench.must(
             "cp keys/keys-1.json* public; moult publish other -q rel/test-1.0.0.json -k a.key; cp other/feed.json* public"
         )
         #expect(
             try bench.refusal("moult check --allow-downgrade", status: 3)
                 == "moult: error: keys-1.json is key list 1 of org.example.other: key list 1 of org.example.test belongs there\n"
-                + "  Tell the publisher.\n")
+                + "  Report this to the publisher.\n")
     }
 
     @Test func `manifests beside the store follow the same keys`() throws {

@@ -34,8 +34,8 @@ import Testing
         try refused(
             "rel/test-1.0.0.json -k a.key",
             """
-            version 1.0.0 was published already: a version stands for one content for ever
-              Give the release another version.
+            version 1.0.0 is already published: the content of a version must never change
+              Choose another version for the release.
             """)
     }
 
@@ -44,7 +44,7 @@ import Testing
             "--serial 1 -k a.key",
             """
             the feed cannot have serial 1: it has serial 1, and stores refuse to go back
-              Take a higher one, or leave it to moult.
+              Choose a higher one, or leave out --serial.
             """)
         try bench.must("moult publish public --serial 7 -k a.key -q")
         #expect(try bench.feed()["serial"]?.integer == 7)
@@ -58,7 +58,7 @@ import Testing
             """
             release \(version) has sequence \(sequence), and 1.0.0 has 10: a newer version must have a higher \
             sequence, or stores could not go from one to the other
-              Give it a sequence that fits.
+              Choose a sequence that matches the version.
             """)
     }
 
@@ -66,8 +66,8 @@ import Testing
         try refused(
             "",
             """
-            public/feed.json is signed, and no key is named: stores that trust its key would refuse it without
-              Name the key with --key FILE.
+            public/feed.json is signed, but no key is given: stores that trust its key would refuse it without
+              Add the key with --key FILE.
             """)
     }
 
@@ -77,8 +77,8 @@ import Testing
         try refused(
             "rel/test-2.0.0.json -k a.key",
             """
-            public/test-2.0.0.tar.zst is there already, with other content: what was published once must not change
-              Give the release another version.
+            public/test-2.0.0.tar.zst already exists with different content: published files must not change
+              Choose another version for the release.
             """)
     }
 
@@ -88,7 +88,7 @@ import Testing
         try refused(
             "rel/test-2.0.0.json -k a.key",
             """
-            rel/test-2.0.0.tar.zst is not what the manifest names: its size or SHA-256 is another one
+            rel/test-2.0.0.tar.zst does not match the manifest: its size or SHA-256 does not match
               Pack the release again.
             """)
     }
@@ -98,7 +98,7 @@ import Testing
         try refused(
             "rel/other.json -k a.key",
             """
-            rel/other.json is a release of org.example.other: the feed is that of org.example.test
+            rel/other.json is a release of org.example.other: the feed belongs to org.example.test
               Publish it to the feed of its product.
             """)
     }

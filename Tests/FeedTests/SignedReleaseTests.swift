@@ -38,9 +38,9 @@ import Testing
         try bench.must("moult init --product org.example.test --key a.pub")
         let path = bench.path("rel/test-1.0.0.json")
         let message = """
-            \(path) is not signed: this store takes only what a trusted key signed, and there is no \(path).minisig; \
+            \(path) is not signed: this store accepts only files signed by a trusted key, and \(path).minisig does not exist; \
             the trusted key is \(try bench.id("a"))
-              Get the signature from the publisher, and put it beside the file.
+              Get the signature from the publisher, and put it next to the file.
             """
         try refused("moult plan rel/test-1.0.0.json", message)
         try refused("moult apply rel/test-1.0.0.json", message)
@@ -65,9 +65,9 @@ import Testing
         try refused(
             "moult apply rel/test-1.0.0.json",
             """
-            the signature of \(bench.path("rel/test-1.0.0.json")) is not valid: the file is not what key \
-            \(try bench.id("a")) signed
-              Get the file and its signature again; if it stays so, tell the publisher and do not use the file.
+            the signature of \(bench.path("rel/test-1.0.0.json")) is not valid: the file does not match the signature of \
+            key \(try bench.id("a"))
+              Get the file and its signature again; if it stays so, report it to the publisher and do not use the file.
             """)
     }
 
@@ -81,9 +81,9 @@ import Testing
         try refused(
             "moult apply rel/test-1.0.0.json",
             """
-            \(bench.path("rel/test-1.0.0.json")) is signed by a key that is not trusted any more: key \
+            \(bench.path("rel/test-1.0.0.json")) is signed by a key that is no longer trusted: key \
             \(try bench.id("a")) was trusted until 2026-01-01T00:00:00Z
-              Ask the publisher for a file that is signed by the present key.
+              Ask the publisher for a file that is signed by the current key.
             """)
     }
 
@@ -96,9 +96,9 @@ import Testing
         try refused(
             "moult apply rel/test-1.0.0.json",
             """
-            \(bench.path("rel/test-1.0.0.json")) has too few signatures: this store wants 2, and found \(ids[1]); \
+            \(bench.path("rel/test-1.0.0.json")) has too few signatures: this store requires 2 signatures, and found \(ids[1]); \
             the trusted keys are \(ids.joined(separator: ", "))
-              Get the signature from the publisher, and put it beside the file.
+              Get the signature from the publisher, and put it next to the file.
             """)
         // The same signature twice is one.
         try bench.must("cp rel/test-1.0.0.json.minisig rel/test-1.0.0.json.\(ids[0]).minisig")
@@ -140,8 +140,8 @@ import Testing
         let before = try bench.must("cat a.key a.pub")
         #expect(
             try bench.refusal("moult keygen a --no-password", status: 3)
-                == "moult: error: a.key is there already: a key that is lost is lost for ever\n"
-                + "  Name another one, or move that file away.\n")
+                == "moult: error: a.key is there already: overwriting it would destroy a key\n"
+                + "  Choose another name, or move that file away.\n")
         #expect(try bench.must("cat a.key a.pub") == before)
         #expect(try bench.must("stat -c %a a.key a.pub") == "600\n644\n")
     }

@@ -61,15 +61,15 @@ import Testing
             """
             test-2.0.0.json is not signed by a trusted key: its signature is by key \(try bench.id("online")); the trusted key is \
             \(try bench.id("release"))
-              Ask the publisher for a file that its present keys signed; they are in \(list).
+              Ask the publisher for a file that its current keys signed; they are in \(list).
             """)
         try bench.must("rm public/test-2.0.0.json.minisig")
         try refused(
             "moult apply",
             """
-            test-2.0.0.json is not signed: this store takes only what a trusted key signed, and there is no \
-            test-2.0.0.json.minisig; the trusted key is \(try bench.id("release"))
-              Get the signature from the publisher, and put it beside the file.
+            test-2.0.0.json is not signed: this store accepts only files signed by a trusted key, and \
+            test-2.0.0.json.minisig does not exist; the trusted key is \(try bench.id("release"))
+              Get the signature from the publisher, and put it next to the file.
             """)
         #expect(try bench.installed() == "1.0.0")
     }
@@ -82,9 +82,9 @@ import Testing
         try refused(
             "moult apply",
             """
-            \(bench.path("public/test-1.0.0.json")) is not the release that the feed names: version is 1.0.0 in the \
+            \(bench.path("public/test-1.0.0.json")) is not the release listed in the feed: version is 1.0.0 in the \
             manifest and 9.0.0 in the feed
-              Tell the publisher.
+              Report this to the publisher.
             """)
     }
 
@@ -98,9 +98,9 @@ import Testing
         try refused(
             "moult apply",
             """
-            \(bench.path("public/test-2.0.0.json")) is not the release that the feed names: requires is from <1.0.0 \
+            \(bench.path("public/test-2.0.0.json")) is not the release listed in the feed: requires is from <1.0.0 \
             in the manifest and nothing in the feed
-              Tell the publisher.
+              Report this to the publisher.
             """)
     }
 
@@ -112,7 +112,7 @@ import Testing
             """
             feed.json is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
             \(try bench.id("online"))
-              Ask the publisher for a file that its present keys signed; they are in \(list).
+              Ask the publisher for a file that its current keys signed; they are in \(list).
             """)
     }
 
@@ -126,7 +126,7 @@ import Testing
             """
             \(path) is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
             \(try bench.id("release"))
-              Ask the publisher for a file that its present keys signed; they are in \(list).
+              Ask the publisher for a file that its current keys signed; they are in \(list).
             """)
     }
 
@@ -169,18 +169,19 @@ import Testing
         // A threshold is lowered only by its name.
         #expect(
             try bench.refusal("moult trust keys --release new.pub -k root.key", status: 3)
-                == "moult: error: keys/keys-3.json: release.trusted must be 2 keys or more, as the threshold says\n")
+                == "moult: error: keys/keys-3.json: release.trusted must be 2 keys or more, as the threshold says\n"
+                + "  Report this to the publisher.\n")
         try bench.release("2.0.0", sequence: 2)
         #expect(
             try bench.refusal("moult publish public rel/test-2.0.0.json -k online.key -k release.key", status: 3)
                 == "moult: error: test-2.0.0.json lacks signatures of release keys: stores ask for 2 of "
                 + "\(try bench.id("release")), \(try bench.id("new"))\n"
-                + "  Name a release key with --key FILE, or sign the manifest where the key is: moult sign MANIFEST --key FILE\n"
+                + "  Use a release key with --key FILE, or sign the manifest on the machine that has the key: moult sign MANIFEST --key FILE\n"
         )
         try bench.must(
             "moult publish public rel/test-2.0.0.json -q -k online.key -k release.key -k new.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // One of the two signatures is not enough, also if it is there twice.
+        // One of the two signatures is not enough, also if it exists twice.
         try bench.release("3.0.0", sequence: 3)
         try bench.must("moult publish public rel/test-3.0.0.json -q -k online.key -k release.key -k new.key")
         let (one, other) = (try bench.id("release"), try bench.id("new"))
@@ -233,7 +234,7 @@ import Testing
         #expect(try bench.refusal("moult apply rel/test-2.0.0.json", status: 3) == "moult: error: \(message)\n")
         #expect(
             try bench.refusal("moult publish public -k online.key", status: 3)
-                == "moult: error: the key list keys-2.json has expired: it was good until 2026-01-01T00:00:00Z, and stores "
+                == "moult: error: the key list keys-2.json has expired: it was valid until 2026-01-01T00:00:00Z, and stores "
                 + "refuse everything under it\n"
                 + "  Make the next one: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.\n")
         let status = try bench.run("moult status --nagios")
@@ -288,12 +289,12 @@ import Testing
         #expect(
             try refusal("-k release.key")
                 == "moult: error: the feed lacks signatures of timestamp keys: stores ask for 1 of \(online)\n"
-                + "  Name a timestamp key with --key FILE.\n")
+                + "  Use a timestamp key with --key FILE.\n")
         #expect(try refusal("-k online.key").contains("test-2.0.0.json lacks signatures of release keys"))
         #expect(
             try refusal("-k online.key -k root.key")
                 == "moult: error: key \(try bench.id("root")) may not publish: it is a root key, which signs key lists only\n"
-                + "  Name a key of the list with --key FILE, or add this one to the next list: moult trust\n")
+                + "  Use a key of the list with --key FILE, or add this one to the next list: moult trust\n")
         #expect(
             try refusal("-k online.key -k new.key").contains(
                 "keys-1.json has it neither as a release key nor as a timestamp key"))

@@ -51,7 +51,7 @@ import Testing
     func `pack refuses a golden query beyond the limits of stores`(query: String, reason: String) throws {
         try draft(1, query: query)
         let refusal = try refusal()
-        #expect(refusal.contains("the golden query on d1 cannot be asked: "), "\(refusal)")
+        #expect(refusal.contains("the golden query on d1 cannot run: "), "\(refusal)")
         #expect(refusal.contains(reason), "\(refusal)")
     }
 }

@@ -74,7 +74,7 @@ struct GoldenStore {
         try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8))
     }
 
-    /// What is known by its change counter is known by it still.
+    /// Files recognized by their change counter are still recognized.
     private func inode(_ member: JSON.Member) throws -> JSON {
         guard !member.name.hasPrefix("counter/"), let old = member.value.integer,
             let place = places[UInt64(bitPattern: old)], let facts = try Files.facts(place)
@@ -84,7 +84,7 @@ struct GoldenStore {
 
     // MARK: what apps find
 
-    /// The releases of the sealed and the shared databases, what people wrote, and the versions of the schemas.
+    /// The releases of the sealed and the shared databases, what users wrote, and the versions of the schemas.
     func found() throws -> [String] {
         func value(_ name: String, _ sql: String) throws -> String {
             try Shell.must(["sqlite3", "\(root)/\(name).db", sql]).split(separator: "\n").joined(separator: " ")

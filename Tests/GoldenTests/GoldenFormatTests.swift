@@ -25,7 +25,7 @@ import Testing
         #expect(sealed.checks.count == 1 && sealed.budget.count == 1)
     }
 
-    /// Its bundles are unpacked and proven, from the first release to the last.
+    /// Its bundles are unpacked and verified, from the first release to the last.
     @Test func releases() throws {
         let scratch = try Scratch()
         let store = Store(at: scratch.path("store"))
@@ -38,7 +38,7 @@ import Testing
                 == [])
     }
 
-    /// What was signed is believed, and nothing else.
+    /// Signed content is accepted, and nothing else.
     @Test func `feed and key`() throws {
         let scratch = try Scratch()
         let moult = try BuiltMoult.path()
@@ -46,7 +46,7 @@ import Testing
         try Shell.must([moult, "init", store, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
         try Shell.must([moult, "apply", "--store", store, "--feed", golden.path("feed/feed.json")])
         #expect(try Store(at: store).lease().version == "2.0.0")
-        // The manifest's own signature, too; the second one has none beside it.
+        // The manifest's own signature, too; the second one has none next to it.
         let signed = scratch.path("signed")
         try Shell.must([moult, "init", signed, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
         try Shell.must([moult, "apply", "--store", signed, golden.release(1)])

@@ -49,7 +49,7 @@ import Testing
         #expect(ended.status == 3)
         #expect(
             ended.errors == """
-                moult: error: keys-1.json: keyList is format 3, and this moult reads formats up to 2
+                moult: error: keys-1.json: keyList is format 3, and this version of moult reads formats up to 2
                   Install a newer moult.
 
                 """)

@@ -26,7 +26,7 @@ import Testing
         #expect(try golden.found() == found)
         #expect(try Verifier(StoreSnapshot(golden.layout)).verify(deep: true).compactMap(\.finding) == [])
         #expect(try Files.list(golden.layout.transactions) == [])
-        // And the release comes in, or is there.
+        // The release can be installed, or is installed already.
         _ = try orchestrator.update(UpdateRequest(manifest: Golden().release(2)))
         #expect(try golden.found() == GoldenStore.second)
         let entries = try History.read(golden.layout).entries
@@ -46,7 +46,7 @@ import Testing
         #expect(
             try connection.texts("SELECT release, (SELECT count(*) FROM pantry.food) FROM food.food") == [["3", "2"]])
         try connection.close()
-        // What was set aside is known still.
+        // Sets in quarantine are still listed.
         let sets = try QuarantineShelf(layout: golden.layout, settings: Settings.read(golden.layout)).sets()
         #expect(sets.compactMap(\.record?.database).sorted() == ["thumbs", "thumbs", "user"])
     }

@@ -5,7 +5,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 1: a `-wal` beside a new main file is replayed into it, and `integrity_check` says "ok".
+/// Hazard 1: a `-wal` next to a new main file is replayed into it, and `integrity_check` says "ok".
 @Suite struct Hazard01StaleWAL {
     let lab: Lab
     let path: String
@@ -42,7 +42,7 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// A cache of another schema goes with everything beside it.
+    /// A cache of another schema goes with everything next to it.
     @Test func `dropping a cache`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -66,7 +66,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A user's database is made again only when the operator says so.
+    /// A user's database is recreated only when the operator says so.
     @Test func `making a user database again`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -84,7 +84,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A stale WAL beside a read-only file is not read by the library, and `verify` names it.
+    /// A stale WAL next to a read-only file is not read by the library, and `verify` names it.
     @Test func `beside a sealed file`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")

@@ -67,7 +67,7 @@ import Testing
     }
 
     /// A process that opens a leased file breaks the lease: that is noticed, and does not end this program by a signal.
-    @Test func `somebody opens a leased file`() throws {
+    @Test func `a process opens a leased file`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))
         let opener = try Background(["python3", "-c", "import sys; open(sys.argv[1])", path])

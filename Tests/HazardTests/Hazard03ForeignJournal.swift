@@ -76,7 +76,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A user's database is made again only when the operator says so.
+    /// A user's database is recreated only when the operator says so.
     @Test func `making a user database again`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()

@@ -27,7 +27,7 @@ import Testing
     func replacing(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path, mine: true)
-        // The killed app's rows have the numbers 1 to 500, and what people wrote goes before what is shipped.
+        // The killed app's rows have the numbers 1 to 500, and what users wrote goes before what is shipped.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
         #expect(try Lab.read(path) == "500|old|old\n")
     }

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 6: after a rename, who has the old file open in rollback mode reads it for ever, and nothing tells him.
+/// Hazard 6: after a rename, who has the old file open in rollback mode reads it forever, and nothing tells him.
 @Suite struct Hazard06StaleReaders {
     let lab: Lab
     let path: String

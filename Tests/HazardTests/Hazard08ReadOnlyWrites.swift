@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 8: reading a database in WAL mode writes beside it, and `immutable=1` does not see what its `-wal` has.
+/// Hazard 8: reading a database in WAL mode writes next to it, and `immutable=1` does not see what its `-wal` has.
 @Suite struct Hazard08ReadOnlyWrites {
     let lab: Lab
     let path: String

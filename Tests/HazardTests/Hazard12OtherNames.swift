@@ -33,7 +33,7 @@ import Testing
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
-    @Test func `hard links are told`() throws {
+    @Test func `hard links are reported`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         #expect(try findings().contains { $0.kind == "hardLink" } == false)
         try Files.hardLink(path, at: lab.scratch.path("other.db"))
@@ -66,7 +66,7 @@ import Testing
         try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
         let error = #expect(throws: MoultError.self) { try lab.store.rollbackBlocking(reason: "test") }
         #expect(error?.outcome == .refused)
-        #expect(error?.what == "\(layout.root)/.moult/generations/\(first)/note.db is not what was installed")
+        #expect(error?.what == "\(layout.root)/.moult/generations/\(first)/note.db is not the installed file")
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 

@@ -43,11 +43,11 @@ struct Disk {
                 continue
             }
             let here = above[above.count - 1]
-            guard let id = names(here)[part], let node = nodes[id] else { throw Self.wrong("there is no \(part)") }
+            guard let id = names(here)[part], let node = nodes[id] else { throw Self.wrong("\(part) does not exist") }
             switch node {
             case .directory: above.append(id)
             case .link(let target): parts = target.split(separator: "/").map { String($0) } + parts
-            case .file: throw Self.wrong("\(part) is no directory")
+            case .file: throw Self.wrong("\(part) is not a directory")
             }
         }
         return above[above.count - 1]

@@ -89,7 +89,7 @@ enum Flow: String, CaseIterable {
 
     /// A user's database that will not load, with a `-wal` that must not be lost.
     private func breakUser(_ store: String) throws {
-        for (suffix, content) in [("", "no database, "), ("-wal", "what somebody else left")] {
+        for (suffix, content) in [("", "not a database, "), ("-wal", "what somebody else left")] {
             try Files.remove("\(store)/user.db\(suffix)")
             try Files.writeNew(Array(String(repeating: content, count: 400).utf8), to: "\(store)/user.db\(suffix)")
         }
@@ -114,7 +114,7 @@ enum Flow: String, CaseIterable {
         let orchestrator = try Orchestrator(root: store, steps: .builtIn)
         switch self {
         case .rollback:
-            // To the end of the flow by way of its beginning.
+            // To the end of the flow through its beginning.
             _ = try orchestrator.unholdAll()
             _ = try orchestrator.update(UpdateRequest(manifest: releases.second))
             _ = try orchestrator.rollback(to: nil, reason: "model")

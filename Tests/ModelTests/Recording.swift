@@ -34,12 +34,12 @@ struct Recording {
             try translation.add(call)
         }
         operations = translation.operations
-        // The model must have come to the very same as the kernel: else something was not seen, or misunderstood.
+        // The model must have come to the same as the kernel: else something was not seen, or misunderstood.
         let end = try Disk(reading: directory, numbering: translation.disk.live, &inodes)
         self.inodes = inodes.merging(translation.inodes) { known, _ in known }
         let differences = translation.disk.live.differences(to: end)
         guard differences.isEmpty else {
-            throw Disk.wrong("it is not what there is: \(differences.joined(separator: "; "))")
+            throw Disk.wrong("the disk differs: \(differences.joined(separator: "; "))")
         }
     }
 

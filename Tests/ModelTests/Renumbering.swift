@@ -1,7 +1,7 @@
 import MoultBasics
 import MoultFiles
 
-/// A store recognizes some of its files by inode and times, which differ when the same store is made again. The records of a
+/// A store recognizes some of its files by inode and times, which differ when the same store is recreated. The records of a
 /// file are rewritten for the file that replaced it.
 struct Renumbering {
     let recording: Recording

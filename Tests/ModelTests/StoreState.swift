@@ -35,7 +35,7 @@ struct StoreState: Equatable {
         names = try Self.names(store)
     }
 
-    /// From a copy, because opening a database may change the files beside it.
+    /// From a copy, because opening a database may change the files next to it.
     private static func content(_ path: String, _ scratch: Scratch) throws -> String {
         let copy = scratch.path("look.db")
         for suffix in ["", "-wal", "-journal", "-shm"] {

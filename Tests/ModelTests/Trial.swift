@@ -2,7 +2,7 @@
 struct Trial {
     let examination: Examination
     var cuts = PowerCuts()
-    /// Nil for all states, else so many of them, spread over all calls.
+    /// Nil for all states, otherwise so many of them, spread over all calls.
     var most: Int?
     /// The file that is treated as never synced, by its path, or as not synced the last time: then only the losses from that
     /// are tried.
@@ -94,7 +94,7 @@ struct Trial {
         return found
     }
 
-    /// What of the calls before the cut was not there afterwards, for people.
+    /// What of the calls before the cut was not there afterwards, for humans.
     private func lost(_ state: State, _ operations: [FileOperation]) throws -> String {
         var disk = UnsyncedDisk(examination.recording.before)
         for operation in operations.prefix(state.call) { try disk.perform(operation) }

@@ -112,7 +112,7 @@ struct UnsyncedDisk {
         return disk
     }
 
-    /// What came before a change that is there, at the same name or in the same page, is there, too.
+    /// What came before a change that exists, at the same name or in the same page, is there, too.
     private func keepOrder(_ fates: inout [Fate]) {
         var needed: Set<Place> = []
         for index in pending.indices.reversed() {

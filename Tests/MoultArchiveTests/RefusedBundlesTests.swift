@@ -68,7 +68,7 @@ import Testing
             }
         }
         try scratch.write("a", lying)
-        // Both frames beside the border are wrong, and whichever thread is first tells.
+        // Both frames next to the border are wrong, and whichever thread is first tells.
         let places = [frames[0].packedSize, frames[0].packedSize + declared[1].packedSize]
         let why = try error(scratch, declared).why
         #expect(places.contains { why?.hasPrefix("the frame at \($0) ") == true }, "\(why ?? "")")
@@ -183,7 +183,7 @@ import Testing
         }
         #expect(
             "\(error)"
-                == "cannot pack food.db: it gave \(found). Let nothing write to it while "
+                == "cannot pack food.db: it gave \(found). Stop programs that write to it while "
                 + "it is packed.")
     }
 

@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: [
         ("1", "a hard link"), ("2", "a symbolic link"), ("3", "a device"), ("4", "a device"), ("6", "a named pipe"),
     ])
-    func `refuses what is no file`(type: Character, what: String) throws {
+    func `refuses entries that are not files`(type: Character, what: String) throws {
         let link = TarBytes.header("user.db", type: type, link: "food.db")
         #expect(
             try why(food + link + TarBytes.end, .archiveEntryKind)
@@ -40,7 +40,7 @@ import Testing
         let directory = TarBytes.header("other/", type: "5")
         #expect(
             try why(food + directory + user + TarBytes.end, .archiveEntryKind)
-                == "it contains the directory “other/”, in which no declared member lies")
+                == "it contains the directory “other/”, which contains no declared member")
         #expect(try why(TarBytes.header("food.db/", type: "5") + food, .archiveEntryKind) != nil)
     }
 
@@ -49,7 +49,7 @@ import Testing
         #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains “./” twice")
     }
 
-    /// Both of GNU's ways to write a sparse file: a type of its own, and pax records.
+    /// Both ways of GNU tar to write a sparse file: a separate type, and pax records.
     @Test(arguments: ["gnu", "pax"]) func `refuses sparse files`(format: String) throws {
         let scratch = try Scratch()
         #expect(
@@ -78,7 +78,7 @@ import Testing
         ("food.db-journal", "which SQLite would take for a part of a database beside it"),
     ])
     func `refuses names that are not plain`(name: String, what: String) throws {
-        let shown = name.replacing("\n", with: "?")
+        let shown = name.replacing("\n", with: "\\n")
         #expect(
             try why(TarBytes.file(name, []) + TarBytes.end, .archiveName) == "it contains the name “\(shown)”, \(what)")
     }
@@ -136,7 +136,7 @@ import Testing
     @Test(arguments: [3, 5, 0, Int.max]) func `refuses other sizes`(declared: Int) throws {
         #expect(
             try why(food + user + TarBytes.end, .archiveSize, members: ["food.db": declared, "user.db": 2])
-                == "its member “food.db” has 4 bytes, declared are \(declared)")
+                == "its member “food.db” has 4 bytes instead of \(declared)")
     }
 
     /// The first undeclared entry ends it, however many follow: the rest is not even read.

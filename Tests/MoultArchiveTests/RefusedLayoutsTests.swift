@@ -96,7 +96,7 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// A comment with a directory of its own, which some readers would find and others not.
+    /// A comment with its own directory, which some readers would find and others not.
     @Test func `refuses a second archive in the comment`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes + bytes
@@ -136,7 +136,7 @@ import Testing
         #expect(try refusal(scratch, same).why == "its directory is damaged: the entry at 0 overlaps the one before it")
     }
 
-    /// A stored entry whose content is an archive's entry: both are listed, and the inner one lies in the outer one.
+    /// A stored entry whose content is an archive's entry: both are listed, and the inner one is in the outer one.
     @Test func `refuses an entry inside of another`() throws {
         let (scratch, bytes) = try stored()
         let inner = Array(bytes[41..<directory])

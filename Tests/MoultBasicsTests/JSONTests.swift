@@ -26,10 +26,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "line 1, column 1: the text ends where a value should stand"),
+        ("", "line 1, column 1: expected a value, found the end of the text"),
         ("{\"a\": 1,}", "line 1, column 9: a comma before '}' is not plain JSON"),
         ("[1 2]", "line 1, column 4: a ',' or ']' should stand here"),
-        ("{\n \"a\": 1,\n \"a\": 2}", "line 3, column 2: the member \"a\" stands here a second time"),
+        ("{\n \"a\": 1,\n \"a\": 2}", "line 3, column 2: the member \"a\" appears twice"),
         ("// x\n1", "line 1, column 1: a comment is not plain JSON"),
         ("01", "line 1, column 3: a number does not begin with 0"),
         ("99999999999999999999", "line 1, column 21: the number 99999999999999999999 is too large"),

@@ -16,7 +16,7 @@ import Testing
             try scratch.moult("moult --version --json") == (0, "{\"format\":1,\"version\":\"\(moultVersion)\"}\n", ""))
     }
 
-    @Test func `the bare name shows what there is`() throws {
+    @Test func `the bare name lists all verbs`() throws {
         let bare = try scratch.moult("moult")
         let help = try scratch.moult("moult help")
         #expect(bare.status == 64)
@@ -38,11 +38,11 @@ import Testing
     @Test func `wrong usage is said on stderr`() throws {
         #expect(
             try scratch.moult("moult hlep") == (
-                64, "", "moult: error: no verb \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
+                64, "", "moult: error: unknown command \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
             ))
         #expect(
             try scratch.moult("moult help plns") == (
-                64, "", "moult: error: no verb or topic \"plns\": did you mean \"plans\"?\n  Try: moult help\n"
+                64, "", "moult: error: unknown command or topic \"plns\": did you mean \"plans\"?\n  Try: moult help\n"
             ))
     }
 
@@ -68,7 +68,7 @@ import Testing
         #expect(try scratch.moult("moult help -q plns").status == 64)
     }
 
-    @Test func `a reader that has seen enough is no error`() throws {
+    @Test func `a reader that closes the pipe is not an error`() throws {
         let run = try scratch.moult("moult help --json | head -c 1 > /dev/null; echo ${PIPESTATUS[0]}")
         #expect(run == (0, "0\n", ""))
     }
@@ -92,7 +92,7 @@ import Testing
         #expect(try scratch.moult("moult completions man").err.hasPrefix("moult: error: man needs the argument DIR\n"))
         #expect(
             try scratch.moult("moult completions fish pages").err.hasPrefix(
-                "moult: error: only man takes a directory: \"pages\" is too many\n"))
+                "moult: error: only man takes a directory: unexpected argument \"pages\"\n"))
     }
 
     @Test func `manual pages are good roff`() throws {

@@ -29,7 +29,7 @@ import Testing
         #expect(String(decoding: block.prefix(count), as: UTF8.self) == "one\ntwo\n")
     }
 
-    @Test func `a reader that has gone is no failure`() throws {
+    @Test func `a closed pipe is not a failure`() throws {
         _ = signal(SIGPIPE, SIG_IGN)
         let (read, write) = try pipe()
         close(read)
@@ -63,7 +63,7 @@ import Testing
         #expect(reader.wait() == 1_000_000)
     }
 
-    /// Counts what comes out of a descriptor, on a thread of its own.
+    /// Counts what comes out of a descriptor, on a separate thread.
     private final class Reader {
         private let descriptor: Int32
         private var thread = pthread_t()

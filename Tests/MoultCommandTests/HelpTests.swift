@@ -18,32 +18,21 @@ import Testing
 
                 Usage: moult apply [options] MANIFEST [NAME]
 
-                Arguments:
-                  MANIFEST  The manifest
-                  NAME      A name
-
-                Options:
-                  -o, --out FILE   Write it to FILE
-                      --keep N     How many to keep
-                      --only NAME  Only this database (may be repeated)
-                      --kind KIND  Only this [kind]: user or cache
-                  -f, --force      Do it all the same
-
-                Common options:
-                  -s, --store DIR  The store; else MOULT_STORE, else the current directory or
-                                   ./store if moult.json is there
-                      --json       Print results, events and errors as JSON, one object on a
-                                   line
-                  -q, --quiet      Print only warnings and errors; the exit status tells the
-                                   rest
-                  -v, --verbose    Say more: details of results, and the causes of errors
-                  -h, --help       Show this help and do nothing else
-
                 Examples:
                   Do it:
                     moult apply
 
-                All exit statuses: moult help exit-codes
+                Arguments and options:
+                  MANIFEST            The manifest
+                  NAME                A name
+                  -o, --out FILE      Write it to FILE
+                      --keep N        How many to keep
+                      --only NAME...  Only this database
+                      --kind KIND     Only this [kind]: user or cache
+                  -f, --force         Do it all the same
+
+                Common options: -s, --store DIR; --json; -q, --quiet; -v, --verbose; -h, --help.
+                See: moult help options
 
                 """)
     }
@@ -64,8 +53,8 @@ import Testing
         let steps = try #require(Command.all.first { $0.name == "steps" })
         let help = text(CommandHelp(steps))
         #expect(help.hasPrefix("moult steps: "))
-        #expect(help.contains("\nSteps, what an update does, in which order, and where your own steps run:\n"))
-        #expect(help.contains("The phases come twice."))
+        #expect(help.contains("\nSteps, the phases of an update, and how to add your own steps:\n"))
+        #expect(help.contains("The phases run twice."))
     }
 
     /// Help shows the shortest form first, and everything that it shows can be copied.
@@ -82,6 +71,19 @@ import Testing
             }
         }
         #expect(count == 4)
+    }
+
+    @Test func `the help of apply is one screen with the examples first`() throws {
+        let lines = text(CommandHelp(try #require(Command.all.first { $0.name == "apply" })), width: 80).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 41, "\(lines.count - 1) lines")
+        #expect(lines[4] == "Examples:")
+    }
+
+    @Test(arguments: Command.all.map(\.name)) func `every verb shows examples before options`(_ name: String) throws {
+        let help = text(CommandHelp(try #require(Command.all.first { $0.name == name })), width: 80)
+        let examples = try #require(help.firstRange(of: "\nExamples:\n"))
+        if let options = help.firstRange(of: "ptions:\n") { #expect(examples.lowerBound < options.lowerBound) }
     }
 
     @Test(arguments: ["draft", "settings"]) func `a topic is one screen`(_ name: String) throws {

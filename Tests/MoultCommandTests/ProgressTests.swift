@@ -114,7 +114,7 @@ import Testing
         #expect(terminal.read() == "\rcheck food  1:15\u{1B}[K")
     }
 
-    @Test func `it is drawn again though nothing is told`() throws {
+    @Test func `it is redrawn without new progress`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let console = Console(
             environment: Environment(environment), out: terminal.descriptor, err: terminal.descriptor)

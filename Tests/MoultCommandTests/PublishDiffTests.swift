@@ -38,7 +38,7 @@ import Testing
                   + index i added: on "food" ("name")
                   table  rows  now  added  removed  changed  found by
                   food      3    3      1        1        1  primary key id
-                  1 other table without a difference in the rows
+                  1 other table without changed rows
 
                   food
                     + id 4: name 'tab\\there', kcal x'0102'
@@ -112,12 +112,12 @@ import Testing
         #expect(diff.status == 2)
         #expect(diff.out.hasPrefix("./store (1.0.0) -> releases/food-2.0.0.json (2.0.0)\n"))
         #expect(diff.out.contains("\n  t         1    1      1        1        -  primary key id\n"), "\(diff.out)")
-        #expect(diff.out.contains("= user: left alone by releases, not compared\n"))
+        #expect(diff.out.contains("= user: not changed by releases, not compared\n"))
         #expect(try scratch.moult("moult diff store releases/food-1.0.0.json").status == 0)
         let plan = try scratch.moult("moult plan --deep releases/food-2.0.0.json")
         #expect(plan.status == 2)
         let contents =
-            "what the databases hold:\n  food: 1 row added, 1 row removed\n  user: left alone, not compared\n"
+            "changes in the databases:\n  food: 1 row added, 1 row removed\n  user: not changed by releases, not compared\n"
         #expect(plan.out.contains(contents), "\(plan.out)")
         let json = try scratch.moult("moult plan --deep --json releases/food-2.0.0.json")
         #expect(try JSON(parsing: json.out, source: "plan")["contents"]?["differs"] == true)
@@ -127,6 +127,6 @@ import Testing
         #expect(inspection.out.hasPrefix("org.example.food 1.0.0\n"))
         #expect(inspection.out.contains("food (reference)\n"))
         #expect(inspection.out.contains("\n  check     food: SELECT max(id) FROM t gives >= 1\n"), "\(inspection.out)")
-        #expect(try scratch.moult("mkdir empty; moult inspect empty").err.contains("is a directory and no store"))
+        #expect(try scratch.moult("mkdir empty; moult inspect empty").err.contains("is a directory but not a store"))
     }
 }

@@ -27,12 +27,12 @@ import Testing
         let said = try world.json("\(older) --json --store store").last
         #expect(
             said?["error"]?["now"]?.string
-                == "If you mean it: moult apply --allow-downgrade --store store, or go back with: moult rollback --store store"
+                == "To install it anyway: moult apply --allow-downgrade --store store. To roll back instead: moult rollback --store store"
         )
         let here = try world.run(older)
         #expect(
             here.err.hasSuffix(
-                "\n  If you mean it: moult apply --allow-downgrade, or go back with: moult rollback\n"))
+                "\n  To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback\n"))
     }
 
     @Test func `what has no store is left as it is`() throws {
@@ -40,11 +40,14 @@ import Testing
         let said = try world.run("moult status --store none")
         #expect(
             said.err.hasSuffix(
-                "\n  Make one with: moult init \(none) --product NAME, or with the first release: moult apply --create RELEASE --store none\n"
+                "\n  Create one with: moult init \(none) --product NAME, or with the first release: moult apply --create RELEASE --store none\n"
             ), "\(said.err)")
         try world.install()
         let bundle = try world.run("moult apply --store store rel/test-1.0.0.tar.zst")
-        #expect(bundle.err.hasSuffix(": moult pack makes it of a draft, beside the bundle.\n"))
+        #expect(
+            bundle.err.hasSuffix(
+                "\n  Install it by its manifest: moult apply \(world.scratch.path("rel/test-1.0.0.json")) --store store\n"
+            ))
         let usage = try world.run("moult status --store store extra")
         #expect(usage.err.hasSuffix("\n  Try: moult status --help\n"))
     }

@@ -39,7 +39,7 @@ import Testing
         #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json is there")
         #expect(
             error.now
-                == "Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create."
+                == "Set one with --store DIR or MOULT_STORE, or create one with moult init or moult apply --create."
         )
     }
 }

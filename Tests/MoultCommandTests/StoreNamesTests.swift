@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Shells complete the names that the store at hand has, by the built command.
+/// Shells complete the names that the store available has, by the built command.
 @Suite struct StoreNamesTests {
     let scratch: Scratch
 

@@ -21,7 +21,7 @@ import Testing
         #expect(visible(text) == shown)
     }
 
-    @Test func `styles are escapes only where there is colour`() {
+    @Test func `styles are escapes only on terminals with colour`() {
         let text: StyledText = "\("+", .added) copy \("food")"
         #expect(text.plain == "+ copy food")
         #expect(text.rendered(for: Terminal()) == "+ copy food")

@@ -16,9 +16,9 @@ import Testing
     }
 
     @Test(arguments: [
-        Case("-q", "no verb is given", now: "moult help"),
-        Case("stauts", #"no verb "stauts": did you mean "status"?"#, now: "moult help"),
-        Case("frobnicate", #"no verb "frobnicate""#, now: "moult help"),
+        Case("-q", "no command given", now: "moult help"),
+        Case("stauts", #"unknown command "stauts": did you mean "status"?"#, now: "moult help"),
+        Case("frobnicate", #"unknown command "frobnicate""#, now: "moult help"),
         Case("--out f", #"moult has no option "--out""#, now: "moult help"),
         Case("-x", #"moult has no option "-x""#, now: "moult help"),
         Case("--versoin", #"moult has no option "--versoin": did you mean "--version"?"#, now: "moult help"),
@@ -39,21 +39,24 @@ import Testing
         Case("apply m --out --json", "--out needs a value: write --out FILE", now: "moult apply --help"),
         Case("--store", "--store needs a value: write --store DIR", now: "moult help"),
         Case("apply m --force=yes", #"--force takes no value: write it alone, without "=""#, now: "moult apply --help"),
-        Case("apply m -o a --out b", "--out is given more than once", now: "moult apply --help"),
-        Case("--store a status --store b", "--store is given more than once", now: "moult status --help"),
-        Case("apply m --keep x", #"--keep is a whole number from 1 to 100, not "x""#, now: "moult apply --help"),
-        Case("apply m --keep 0", #"--keep is a whole number from 1 to 100, not "0""#, now: "moult apply --help"),
+        Case("apply m -o a --out b", "--out can be given only once", now: "moult apply --help"),
+        Case("--store a status --store b", "--store can be given only once", now: "moult status --help"),
+        Case("apply m --keep x", #"--keep must be a whole number from 1 to 100, not "x""#, now: "moult apply --help"),
+        Case("apply m --keep 0", #"--keep must be a whole number from 1 to 100, not "0""#, now: "moult apply --help"),
         Case(
-            "apply m --kind usr", #"--kind is one of user, cache, not "usr": did you mean "user"?"#,
+            "apply m --kind usr", #"--kind must be one of user, cache, not "usr": did you mean "user"?"#,
             now: "moult apply --help"),
         Case("apply", "apply needs the argument MANIFEST", now: "moult apply --help"),
         Case("apply --out f", "apply needs the argument MANIFEST", now: "moult apply --help"),
-        Case("apply a b c", #"apply takes only MANIFEST NAME: "c" is too many"#, now: "moult apply --help"),
-        Case("status x", #"status takes no arguments: "x" is too many"#, now: "moult status --help"),
-        Case("status -- --json", #"status takes no arguments: "--json" is too many"#, now: "moult status --help"),
+        Case("apply a b c", #"apply takes only MANIFEST NAME: unexpected argument "c""#, now: "moult apply --help"),
+        Case("status x", #"status takes no arguments: unexpected argument "x""#, now: "moult status --help"),
+        Case(
+            "status -- --json", #"status takes no arguments: unexpected argument "--json""#, now: "moult status --help"),
         Case("shells", "shells needs the argument SHELL", now: "moult shells --help"),
-        Case("shells tcsh", #"SHELL is one of bash, zsh, not "tcsh""#, now: "moult shells --help"),
-        Case("shells bsh", #"SHELL is one of bash, zsh, not "bsh": did you mean "bash"?"#, now: "moult shells --help"),
+        Case("shells tcsh", #"SHELL must be one of bash, zsh, not "tcsh""#, now: "moult shells --help"),
+        Case(
+            "shells bsh", #"SHELL must be one of bash, zsh, not "bsh": did you mean "bash"?"#,
+            now: "moult shells --help"),
     ])
     func `is refused`(_ wrong: Case) throws {
         let words = wrong.line.split(separator: " ").map(String.init)

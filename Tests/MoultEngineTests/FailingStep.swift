@@ -6,7 +6,7 @@ struct FailingStep: Step {
     enum Pass: String, CaseIterable, Sendable { case plan, prepare, apply }
 
     let name = "test.failing"
-    let summary = "fails where it is told"
+    let summary = "fails at the given point"
     let pass: Pass
     let phase: Phase
 

@@ -46,7 +46,7 @@ import Testing
         #expect(try world.visible() == before)
     }
 
-    @Test func `a step that nobody has is refused by name`() throws {
+    @Test func `an unknown step is refused by name`() throws {
         let world = try World(top: [.init("steps", [["step": "acme.reindex", "after": "copy"]])])
         let error = #expect(throws: MoultError.self) {
             try world.orchestrator().plan(UpdateRequest(manifest: world.second))

@@ -76,7 +76,7 @@ import Testing
         #expect(read.torn == 1)
     }
 
-    /// A line without end is no reason to take all memory.
+    /// An endless line does not use all memory.
     @Test func `a line without end`() throws {
         try Shell.must(["truncate", "-s", "20M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }

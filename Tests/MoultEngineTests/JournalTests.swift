@@ -21,7 +21,7 @@ import Testing
 
     /// A power cut may take a page of a line that was not synced, and leave the next line. Where a record was synced after
     /// it, it was no power cut, and nothing may be done on the strength of half a journal.
-    @Test func `a page that was lost is no update`() throws {
+    @Test func `a lost page is not an update`() throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)
         try Shell.must(["sh", "-c", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])

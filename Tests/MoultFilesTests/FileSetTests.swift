@@ -54,7 +54,7 @@ import Testing
                 case .failure(let error as MoultError):
                     outcomes.insert(error.outcome)
                     if error.outcome != .stuck, !goesOn { #expect(found == Self.old, "call \(number): \(error)") }
-                    // The error says so if there is no whole set any more.
+                    // The error says so if no complete set is left.
                     if found["head"] == nil { #expect(error.outcome == .stuck, "call \(number): \(error)") }
                     // If every later call fails, the command cannot see that the head is in place.
                     if found == Self.old, !goesOn { #expect(error.outcome == .failed, "call \(number): \(error)") }

@@ -71,7 +71,7 @@ import Testing
         #expect(try Files.facts(link)?.kind == .file)
     }
 
-    @Test func `a rename to a name in use is told`() throws {
+    @Test func `a rename to a name in use is reported`() throws {
         let (one, two) = (try write("one"), try write("two", [9]))
         #expect(try !Files.renameIfFree(one, to: two))
         #expect(try Files.read(two, limit: 10) == [9])
@@ -193,7 +193,7 @@ import Testing
         #expect(try !lease.isWhole())
     }
 
-    @Test func `permission that is missing is told from other errors`() throws {
+    @Test func `missing permission is distinguished from other errors`() throws {
         #expect(Files.isDenied(Errno(EACCES).error("x")))
         #expect(!Files.isDenied(Errno.noEntry.error("x")))
     }

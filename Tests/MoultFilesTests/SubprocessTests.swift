@@ -73,7 +73,7 @@ import Testing
         while kill(number, 0) == 0 { usleep(1000) }
     }
 
-    /// A background process keeps the pipes open, and the run ends all the same.
+    /// A background process keeps the pipes open, and the run ends anyway.
     @Test func `a run ends when the program ends`() throws {
         let begun = ContinuousClock.now
         let result = try Subprocess.run(["sh", "-c", "sleep 20 & echo $!"])
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// The program does not read, and is gone before everything is written.
-    @Test func `input that is not read is no error`() throws {
+    @Test func `unread input is not an error`() throws {
         let child = try Subprocess(.init(["true"]), input: .pipe)
         child.send([UInt8](repeating: 7, count: 1 << 20))
         #expect(try child.finish().ending == .exited(0))
@@ -123,6 +123,6 @@ import Testing
     @Test func `a silent program is not waited for without end`() throws {
         let child = try Subprocess(.init(["sleep", "60"]))
         let error = #expect(throws: MoultError.self) { try child.read(patience: 0, stop: {}) }
-        #expect(error?.description == "stopped sleep: it said nothing for 0 seconds")
+        #expect(error?.description == "stopped sleep: it sent nothing for 0 seconds")
     }
 }

@@ -22,7 +22,7 @@ import Testing
         #expect(try Files.read(other, limit: 9) == [1])
     }
 
-    @Test func `the root of a mount is told from a directory`() throws {
+    @Test func `the root of a mount is distinguished from a directory`() throws {
         #expect(moult_is_mount_root("/proc") == 1)
         #expect(moult_is_mount_root(scratch.path) == 0)
         #expect(moult_is_mount_root(scratch.path("none")) == -1)
@@ -39,7 +39,7 @@ import Testing
         #expect(result >= 0)
     }
 
-    @Test func `writing to a pipe that nobody reads is an error and no signal`() throws {
+    @Test func `writing to a closed pipe is an error and not a signal`() throws {
         var ends: [Int32] = [-1, -1]
         #expect(moult_pipe(&ends) == 0)
         close(ends[0])

@@ -18,7 +18,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// The rows are in a file beside the script.
+    /// The rows are in a file next to the script.
     private static let rows: [String: Bytes] = ["rows.csv": "a,b\n"]
 
     static let all: [Difference] = [
@@ -53,7 +53,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
             name: "other dot commands",
             script: ".parameter init\n.parameter set :p 3\nCREATE TABLE t AS SELECT :p AS p;\n",
             shell: "INSERT INTO t VALUES(3);",
-            ours: .refused("a build knows no command .parameter: it knows .bail, .echo")),
+            ours: .refused("unknown command .parameter: a build has .bail, .echo")),
         Difference(
             name: "a placeholder", script: "CREATE TABLE t(a);\nINSERT INTO t VALUES('$${x}');\n",
             shell: "INSERT INTO t VALUES('$${x}');", ours: .dump("CREATE TABLE t(a);\nINSERT INTO t VALUES('${x}');\n")),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultPublish
 
-/// `from`: the previous release's layout is kept, and the rows are those of the script all the same.
+/// `from`: the previous release's layout is kept, and the rows are those of the script anyway.
 @Suite struct EvolutionTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -44,7 +44,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["fresh.db", "made.db", "new.sql", "old.db", "old.sql"])
     }
 
-    /// Schema and rows as SQL; in no order, because rows without an order of their own may lie in another.
+    /// Schema and rows as SQL; in no order, because rows without a separate order may be in another.
     private func content(_ scratch: Scratch, _ name: String) throws -> [Substring] {
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }
@@ -93,12 +93,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("CREATE TABLE t(a, b);", "the schema is another one: see t"),
-        ("CREATE TABLE t(a); CREATE INDEX i ON t(a);", "the schema is another one: see i"),
+        ("CREATE TABLE t(a, b);", "the schema differs: see t"),
+        ("CREATE TABLE t(a); CREATE INDEX i ON t(a);", "the schema differs: see i"),
         ("PRAGMA page_size = 8192; CREATE TABLE t(a);", "page_size was 4096 and is 8192"),
-        ("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(a);", "the text encoding is another one"),
+        ("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(a);", "the text encoding differs"),
     ])
-    func `another schema is packed anew`(_ script: String, _ why: String) throws {
+    func `another schema is packed from scratch`(_ script: String, _ why: String) throws {
         let scratch = try Scratch()
         try scratch.file("old.sql", "CREATE TABLE t(a);")
         try scratch.file("new.sql", script)
@@ -134,7 +134,7 @@ import Testing
         try scratch.file("hot.db-journal", "x")
         #expect(try refusal("hot.db") == "\(scratch.path("hot.db"))-journal is beside it")
         try scratch.file(
-            "text.db", "no database, but long enough to be looked at: " + String(repeating: "x", count: 99))
-        #expect(try refusal("text.db") == "it does not begin like one")
+            "text.db", "not a database,  but long enough to be looked at: " + String(repeating: "x", count: 99))
+        #expect(try refusal("text.db") == "it does not start with the header of a SQLite database")
     }
 }

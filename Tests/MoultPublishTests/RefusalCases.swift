@@ -114,12 +114,12 @@ enum RefusalCases {
     private static let commands: [Case] = [
         Case(
             "unknown", "SELECT 1;\n.imports a b\n",
-            "in/s.sql:2: a build knows no command .imports: it knows \(list). Did you mean \"import\"?"),
+            "in/s.sql:2: unknown command .imports: a build has \(list). Did you mean \"import\"?"),
         Case(
             "shell", ".shell rm x\n",
-            "in/s.sql:1: a build knows no command .shell: it knows \(list). A script that runs other programs is not "
+            "in/s.sql:1: unknown command .shell: a build has \(list). A script that runs other programs is not "
                 + "repeatable; run them before the build."),
-        Case("dot alone", ".\n", "in/s.sql:1: a build knows no command .: it knows \(list)"),
+        Case("dot alone", ".\n", "in/s.sql:1: unknown command .: a build has \(list)"),
         Case(
             "mode", ".mode columns\n",
             "in/s.sql:1: .mode columns is not for builds: the modes that say how files are read are ascii, csv, list, "

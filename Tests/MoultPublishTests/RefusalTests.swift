@@ -34,9 +34,9 @@ import Testing
         #expect(error?.description == "cannot read the script \(scratch.path)/s.sql: no such file")
     }
 
-    /// What is at the output's place, and why it stays.
+    /// The file at the output path, and why it is kept.
     @Test(arguments: [
-        ("out.csv", "", "it is there and no SQLite database. Name another file with -o, or remove it first."),
+        ("out.csv", "", "it exists and is not a SQLite database. Choose another file with -o, or remove it first."),
         (
             "out.db", "-wal",
             "TOP/out.db-wal belongs to the database that is there, and would spoil the new one. Close the programs that "
@@ -51,13 +51,13 @@ import Testing
     func `leaves an output that is something else`(_ name: String, _ suffix: String, _ why: String) throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", "CREATE TABLE t(a);")
-        try scratch.file(name + suffix, "something of somebody's")
+        try scratch.file(name + suffix, "content of another program")
         let error = #expect(throws: MoultError.self) {
             try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path(name))
         }
         #expect(error?.outcome == .refused)
         #expect(error?.description.replacing(scratch.path, with: "TOP") == "cannot write TOP/\(name): \(why)")
-        #expect(try scratch.bytes(name + suffix) == Array("something of somebody's".utf8))
+        #expect(try scratch.bytes(name + suffix) == Array("content of another program".utf8))
     }
 
     @Test func `does not overwrite what it reads`() throws {

@@ -92,7 +92,7 @@ enum ScriptCases {
         .init(
             "exit", "CREATE TABLE t(a);\n.read x.sql\nCREATE TABLE no(a);\n",
             ["x.sql": "CREATE TABLE u(a);\n.exit\nCREATE TABLE no(a);\n"]),
-        .init("quit", "CREATE TABLE t(a);\n.quit\nthis is no SQL"),
+        .init("quit", "CREATE TABLE t(a);\n.quit\nthis is not SQL"),
         .init(
             "double-quoted strings",
             "CREATE TABLE t(a DEFAULT \"x\", b CHECK(b <> \"y\"));\nINSERT INTO t(b) VALUES(\"it's\");\nCREATE INDEX i ON t(a) WHERE a <> \"z\";\nCREATE VIEW v AS SELECT \"q\" AS c FROM t;\nSELECT * FROM v;\nUPDATE t SET a = \"b\" WHERE \"b\" = \"it's\";\n"

@@ -95,7 +95,7 @@ import Testing
     @Test func `version from the repository`() throws {
         let (scratch, git) = try repository()
         let first = try git("rev-parse", "HEAD")
-        // Without a tag the short hash; a database that was built is no change to what git knows.
+        // Without a tag the short hash; a built database does not change the working tree.
         #expect(try build(scratch).output == "\(first.prefix(7))|\(first)|1\n")
         #expect(try build(scratch).revision?.isDirty == false)
         _ = try git("tag", "v2.1.0")

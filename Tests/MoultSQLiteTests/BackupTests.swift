@@ -69,7 +69,7 @@ import Testing
         #expect(try !destination.checkpoint(.truncate).isBusy)
     }
 
-    @Test func `a lock held elsewhere blocks a step and is no error`() throws {
+    @Test func `a lock held elsewhere blocks a step and is not an error`() throws {
         let (source, destination) = try open()
         let writer = try Writer(old)
         writer.execute("BEGIN IMMEDIATE")

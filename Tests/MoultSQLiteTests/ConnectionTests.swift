@@ -67,7 +67,7 @@ import Testing
     @Test func `another thread interrupts`() throws {
         let connection = try Connection.inMemory()
         let interrupter = connection.interrupter
-        // It may come too early, before there is anything to interrupt: then it comes again.
+        // It may come before anything can be interrupted; then it is repeated.
         let thread = try Threads.start { while !interrupter.isDisarmed { interrupter.interrupt() } }
         let error = #expect(throws: MoultError.self) {
             _ = try connection.int(

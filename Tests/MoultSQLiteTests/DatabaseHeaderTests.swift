@@ -10,7 +10,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     @Test(arguments: [512, 4096, 65536])
-    func `says what SQLite was told`(pageSize: Int) throws {
+    func `shows the page size that was set`(pageSize: Int) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -34,20 +34,23 @@ import Testing
     @Test(
         arguments: [
             ([], "it has 0 bytes"), ([7], "it has 1 byte"), (Array("SQLite format 3".utf8), "it has 15 bytes"),
-            ([UInt8]("PK\u{3}\u{4}".utf8) + [UInt8](repeating: 0, count: 200), "it does not begin like one"),
+            (
+                [UInt8]("PK\u{3}\u{4}".utf8) + [UInt8](repeating: 0, count: 200),
+                "it does not start with the header of a SQLite database"
+            ),
             (
                 [UInt8]("SQLite format 3\0".utf8) + [UInt8](repeating: 1, count: 84),
                 "its header says pages of 257 bytes"
             ),
         ] as [([UInt8], String)])
-    func `says why a file is no database`(bytes: [UInt8], why: String) throws {
+    func `says why a file is not a database`(bytes: [UInt8], why: String) throws {
         let path = try scratch.file("a.db", bytes)
         let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: path) }
         #expect(error?.code == .databaseCorrupt)
         #expect(error?.description == "\(path) is not a SQLite database: \(why)")
     }
 
-    @Test func `a directory is no database`() throws {
+    @Test func `a directory is not a database`() throws {
         let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: scratch.path) }
         #expect(error?.why == "it is not a regular file")
     }

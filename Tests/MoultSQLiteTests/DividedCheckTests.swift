@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// What is found sound in parts is sound as a whole, whatever is damaged; and what is sound is not checked twice.
+/// The parts of a check give the same result as the whole, and no part is checked twice.
 @Suite struct DividedCheckTests {
     let scratch: Scratch
 

@@ -67,7 +67,7 @@ import Testing
             _ = try connection.query("SELECT fts3_tokenizer('evil', x'0010ADDE00000000')")
         }
         #expect(error?.why?.contains("fts3tokenize disabled") == true, "\(String(describing: error))")
-        // Nor does one tell where a tokenizer lies in memory.
+        // Nor does one tell where a tokenizer is in memory.
         #expect(try connection.scalar("SELECT fts3_tokenizer('simple')") == .null)
         try connection.execute("CREATE VIRTUAL TABLE f USING fts3(x, tokenize=porter); INSERT INTO f VALUES('teas')")
         #expect(try connection.int("SELECT count(*) FROM f WHERE f MATCH 'tea'") == 1)
@@ -83,7 +83,7 @@ import Testing
         #expect(error?.why?.hasPrefix("unsafe use of rtreedepth()") == true)
     }
 
-    /// What must be allowed so that R-trees can be read lets nobody write.
+    /// The calls that reading R-trees needs do not allow writing.
     @Test(arguments: ["DELETE FROM my_node", "UPDATE my_node SET a = 2", "INSERT INTO my_node VALUES (3)"])
     func `names like an r trees do not help`(_ sql: String) throws {
         let path = try scratch.database("a.db", "CREATE TABLE my_node (a); INSERT INTO my_node VALUES (1)")

@@ -52,7 +52,7 @@ import Testing
         #expect(findings.contains { $0.contains("Page 3 is never used") })
     }
 
-    @Test func `what is no database is a finding`() throws {
+    @Test func `a file that is not a database is a finding`() throws {
         let path = try scratch.file("a.db", Array(repeating: UInt8(ascii: "x"), count: 4096))
         #expect(try Connection(path: path, access: .readOnly).quickCheck() == ["file is not a database"])
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// What can be read is copied as it was, and what is missing is named.
+/// Readable rows are copied unchanged, and missing ones are reported.
 struct SalvageTests {
     private let scratch: Scratch
     private var target: String { scratch.path("salvaged.db") }
@@ -114,7 +114,7 @@ struct SalvageTests {
 
     @Test(arguments: ["UTF-16le", "UTF-16be"])
     func `text keeps its encoding`(_ encoding: String) throws {
-        // A lone surrogate is no text in any encoding.
+        // A lone surrogate is not text in any encoding.
         let lone = encoding == "UTF-16le" ? "61003DD8" : "0061D83D"
         let old = try make(
             "PRAGMA encoding = '\(encoding)'", "CREATE TABLE t(x)", "INSERT INTO t VALUES(CAST(x'\(lone)' AS TEXT))")

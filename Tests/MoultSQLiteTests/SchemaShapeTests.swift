@@ -217,7 +217,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
                 """)
     }
 
-    /// Another program writes the schema down and makes it anew.
+    /// Another program dumps the schema and recreates it.
     @Test func `survives a dump by the SQLite shell`() throws {
         let path = try scratch.database(
             "a.db",

@@ -19,7 +19,7 @@ extension Scratch {
         return path(name)
     }
 
-    /// What is in the directory, sorted.
+    /// The entries of the directory, sorted.
     func names(in directory: String = ".") throws -> [String] { try Files.list(path(directory)) }
 
     func size(_ name: String) throws -> Int? { try Files.facts(path(name))?.size }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// What only the app can check is no damage.
+/// Rules that only the app can check are not damage.
 struct SoundnessTests {
     private let scratch: Scratch
 
@@ -67,7 +67,7 @@ struct SoundnessTests {
         #expect(try !connection.soundness(full: false).damage.isEmpty)
     }
 
-    @Test func `a row that breaks a rule is no damage`() {
+    @Test func `a row that violates a constraint is not damage`() {
         let soundness = Soundness(findings: ["NULL value in d.a", "CHECK constraint failed in d", "TEXT value in d.n"])
         #expect(soundness.damage == [])
         #expect(Soundness(findings: ["row 1 missing from index i"]).damage == ["row 1 missing from index i"])
@@ -83,13 +83,13 @@ struct SoundnessTests {
         #expect(Soundness.added(["wrong # of entries in index i"], since: []) == ["wrong # of entries in index i"])
     }
 
-    @Test func `a reference that is no key is a finding of the schema that had it`() throws {
+    @Test func `a reference to a column that is not a key is a finding`() throws {
         let path = try make("CREATE TABLE p(x); CREATE TABLE c(y REFERENCES p(x)); INSERT INTO c VALUES(1);")
         let connection = try Connection(path: path, access: .readWrite)
         #expect(try connection.references(limit: 10).findings == ["foreign key mismatch - \"c\" referencing \"p\""])
     }
 
-    @Test func `what a statement lacks is told by its kind and name`() {
+    @Test func `a missing function or collation is reported with its kind and name`() {
         #expect(AppNeed(message: "error in index i: no such collation sequence: de")?.description == "collation \"de\"")
         #expect(AppNeed(message: "unknown function: fold()")?.description == "function \"fold\"")
         #expect(AppNeed(message: "no such function: fold")?.description == "function \"fold\"")

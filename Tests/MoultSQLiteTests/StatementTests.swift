@@ -93,11 +93,11 @@ import Testing
     }
 
     @Test(arguments: ["SELECT 1;", "SELECT 1; -- done", "; ; SELECT 1 ;; /* done */ ;"])
-    func `what is no statement may follow`(_ sql: String) throws {
+    func `comments and spaces may follow`(_ sql: String) throws {
         #expect(try connection.int(sql) == 1)
     }
 
-    /// Bound values may be somebody's data.
+    /// Bound values may be user data.
     @Test func `errors do not tell bound values`() throws {
         try connection.execute("CREATE TABLE t (a UNIQUE)")
         let insert = { try connection.query("INSERT INTO t VALUES (?)", [.text("secret")]) }

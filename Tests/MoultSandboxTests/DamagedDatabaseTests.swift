@@ -42,38 +42,41 @@ import Testing
     @Test(arguments: 0..<8)
     func `damage is found and nothing falls`(round: Int) throws {
         let examined = try Examined(Self.sql)
-        let sound = try #require(try Files.read(examined.exam.path, limit: 1 << 24))
+        let sound = try #require(try Files.read(examined.validation.path, limit: 1 << 24))
         #expect(try examined.report().findings == [])
-        var exam = examined.exam
-        exam.wantsIdentity = true
-        exam.wantsForeignKeys = true
-        exam.processor = 10
-        exam.queries = ["SELECT count(*), max(note) FROM both", "SELECT count(*) FROM words WHERE words MATCH 'food'"]
+        var validation = examined.validation
+        validation.wantsIdentity = true
+        validation.wantsForeignKeys = true
+        validation.processor = 10
+        validation.queries = [
+            "SELECT count(*), max(note) FROM both", "SELECT count(*) FROM words WHERE words MATCH 'food'",
+        ]
         var numbers = SeededRandom(round)
         var (exams, paths): ([Validation], [String]) = ([], [])
         for number in 0..<40 {
             var bytes = sound
             for _ in 0...Int.random(in: 0..<3, using: &numbers) { Self.damage(&bytes, &numbers) }
-            exam.path = examined.scratch.path("\(number).db")
-            try Files.writeNew(bytes, to: exam.path)
-            exams.append(exam)
-            paths.append(exam.path)
+            validation.path = examined.scratch.path("\(number).db")
+            try Files.writeNew(bytes, to: validation.path)
+            exams.append(validation)
+            paths.append(validation.path)
         }
         let examiner = try Validator.process(BuiltMoult.path())
-        for exam in exams {
+        for validation in exams {
             let report: ValidationReport
             do {
                 report =
-                    try examiner.examine([exam], scratch: examined.scratch.path("aside")).first ?? ValidationReport()
+                    try examiner.examine([validation], scratch: examined.scratch.path("aside")).first
+                    ?? ValidationReport()
             } catch let error as MoultError {
-                // A fall of SQLite would be one, and would be told so.
-                #expect(error.code == .exam)
+                // A crash of SQLite would be one, and would be reported as such.
+                #expect(error.code == .validation)
                 continue
             }
             let isSound = report.isOpen && !report.isWAL && report.findings == [] && report.failure == nil
             guard isSound else { continue }
-            let known = try Shell.run(["sqlite3", exam.path, "PRAGMA integrity_check"])
-            #expect(known.output == "ok\n", "\(exam.path) of round \(round)")
+            let known = try Shell.run(["sqlite3", validation.path, "PRAGMA integrity_check"])
+            #expect(known.output == "ok\n", "\(validation.path) of round \(round)")
         }
     }
 }

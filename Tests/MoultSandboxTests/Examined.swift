@@ -6,20 +6,20 @@ import TestSupport
 /// A database made of SQL, and the built command as the process that examines it.
 struct Examined {
     let scratch: Scratch
-    var exam: Validation
+    var validation: Validation
 
     init(_ sql: String, depth: Validation.Depth = .full) throws {
         scratch = try Scratch()
-        exam = Validation(name: "food.db", path: scratch.path("food.db"), depth: depth, processor: 60)
-        exam.isWritable = true
-        try Shell.must(["sqlite3", exam.path], input: sql)
+        validation = Validation(name: "food.db", path: scratch.path("food.db"), depth: depth, processor: 60)
+        validation.isWritable = true
+        try Shell.must(["sqlite3", validation.path], input: sql)
     }
 
     /// By the built command, or by another program in its place.
     func report(by program: String? = nil) throws -> ValidationReport {
         let reports = try Validator.process(program ?? BuiltMoult.path()).examine(
-            [exam], scratch: scratch.path("aside"))
-        guard let report = reports.first else { throw MoultError(.exam, what: "no report") }
+            [validation], scratch: scratch.path("aside"))
+        guard let report = reports.first else { throw MoultError(.validation, what: "no report") }
         return report
     }
 
@@ -34,9 +34,9 @@ struct Examined {
     /// What the database answers to a query.
     func answer(_ query: String, processor: Int = 60) throws -> ValidationReport.Answer? {
         var asking = self
-        asking.exam.queries = [query]
-        asking.exam.depth = .header
-        asking.exam.processor = processor
+        asking.validation.queries = [query]
+        asking.validation.depth = .header
+        asking.validation.processor = processor
         return try asking.report().answers.first
     }
 

@@ -77,34 +77,34 @@ import Testing
         }
     #endif
 
-    /// One call of a function, in which SQLite asks nobody whether the time is over.
+    /// One call of a function, during which SQLite does not check the deadline.
     @Test func `only the processor ends it`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
-        examined.exam.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
-        examined.exam.processor = 1
+        examined.validation.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
+        examined.validation.processor = 1
         // On a busy machine the time is over before so much of the processor was had.
         #expect(["it took more than 1 s of the processor", "it did not end in time"].contains(examined.refusal()))
     }
 
-    /// What is put aside while sorting may not fill the disk.
+    /// Temporary files for sorting must not fill the disk.
     @Test func `disk is not filled`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
-        examined.exam.queries = [
+        examined.validation.queries = [
             "SELECT count(*) FROM (\(Self.endless) SELECT DISTINCT i || hex(zeroblob(100000)) FROM n)"
         ]
-        #expect(examined.refusal() == "it wanted more room on the disk than twice its size")
+        #expect(examined.refusal() == "it needed more disk space than twice its size")
         #expect(try Files.list(examined.scratch.path) == ["food.db"])
     }
 
     /// A constraint that a check of the file computes for each row.
-    @Test func `constraint is no way to keep it busy`() throws {
+    @Test func `a constraint cannot keep it busy`() throws {
         var examined = try Examined(
             """
             CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(400000)), '00', printf('%.20c', x))) > 0));
             PRAGMA ignore_check_constraints = 1;
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO t SELECT i FROM n;
             """, depth: .quick)
-        examined.exam.processor = 1
+        examined.validation.processor = 1
         let report = try examined.report()
         #expect(report.findings == nil)
         #expect(report.failure?.code == .init(412))
@@ -120,13 +120,13 @@ import Testing
         End(script: "kill -SEGV $$", why: "SIGSEGV ended the check"),
         End(script: "kill -BUS $$", why: "SIGBUS ended the check"),
         End(script: "kill -ABRT $$", why: "SIGABRT ended the check"),
-        End(script: "kill -KILL $$", why: "SIGKILL ended the check, as where memory runs out"),
+        End(script: "kill -KILL $$", why: "SIGKILL ended the check, probably because memory ran out"),
         End(script: "echo broken >&2; exit 9", why: "it was stopped: broken"),
         End(script: "exit 9", why: "it was stopped: it ended with status 9"),
         End(script: "cat /dev/zero", why: "its answer does not end"),
         End(
             script: "echo x >> food.db; echo ready; echo '{\"isOpen\":true}'",
-            why: "it was changed while it was looked at"),
+            why: "it was changed while it was read"),
         End(
             script: "echo ready; echo '{\"rows\":3}'",
             why: "rows of its answer must be a list of objects, is a whole number"),
@@ -134,7 +134,7 @@ import Testing
     ])
     func `end of the process is a refusal`(end: End) throws {
         var examined = try Examined("CREATE TABLE t(x);")
-        examined.exam.processor = 0
+        examined.validation.processor = 0
         let program = try examined.impostor("cd \(examined.scratch.path)\n\(end.script)")
         #expect(examined.refusal(by: program) == end.why)
         #expect(try Files.list(examined.scratch.path) == ["food.db", "impostor"])

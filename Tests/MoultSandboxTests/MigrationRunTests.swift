@@ -4,7 +4,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// Migrations of strangers, tried on a copy of a user's database in a process of its own.
+/// Migrations of strangers, tried on a copy of a user's database in its own process.
 @Suite struct TrialTests {
     let scratch: Scratch
 
@@ -31,7 +31,7 @@ import Testing
         try Validator.process(program ?? BuiltMoult.path()).try(trial, scratch: scratch.path("aside")) {}
     }
 
-    @Test(arguments: ["delete", "wal"]) func `what they come to is told`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `their result is reported`(mode: String) throws {
         try Shell.must(["sqlite3", scratch.path("copy/user.db"), "PRAGMA journal_mode=\(mode)"])
         let report = try report(
             trial("ALTER TABLE note ADD COLUMN done; DELETE FROM note WHERE text = 'mine'; CREATE TABLE x(y)"))
@@ -49,12 +49,12 @@ import Testing
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 
-    @Test func `what the template has besides is told`() throws {
+    @Test func `additional objects of the template are reported`() throws {
         let report = try report(trial("ALTER TABLE note ADD COLUMN finished"))
         #expect(report.lack == "table note: column \"done\" missing")
     }
 
-    /// A statement that stays in one function asks nobody whether its time is over.
+    /// A statement that stays in one function does not check the deadline.
     @Test func `the processor ends it`() throws {
         var trial = try trial("SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))")
         trial.processor = 1
@@ -79,8 +79,8 @@ import Testing
 
     @Test(arguments: [
         ("kill -SEGV $$", "SIGSEGV ended the trial"),
-        ("kill -KILL $$", "SIGKILL ended the trial, as where memory runs out"),
-        ("kill -XFSZ $$", "it wanted more room on the disk than four times the database's size"),
+        ("kill -KILL $$", "SIGKILL ended the trial, probably because memory ran out"),
+        ("kill -XFSZ $$", "it needed more disk space than four times the database's size"),
         ("echo ready; echo '{}'", "applicationID of its answer is missing"),
     ])
     func `end of the process is a refusal`(script: String, why: String) throws {

@@ -30,7 +30,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    @Test func `another schema begins anew`() throws {
+    @Test func `another schema starts empty`() throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
         let next = Self.schema + "ALTER TABLE thumb ADD COLUMN width INTEGER;"
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func `what cannot be told begins anew`(_ broken: Broken) throws {
+    func `a cache that cannot be read starts empty`(_ broken: Broken) throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO thumb(image) SELECT zeroblob(50) FROM n"
@@ -79,7 +79,7 @@ import Testing
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
     }
 
-    @Test func `a schema that is no SQL is an error of its own`() throws {
+    @Test func `a schema that is not SQL is a separate error`() throws {
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABEL thumb(x)") }
         #expect(error?.what == "the schema of a cache cannot be made")
         #expect(try Files.list(scratch.path).isEmpty)
@@ -95,7 +95,7 @@ import Testing
     }
 
     /// Many at once: exactly one of them finds it fresh, and all rows written after that stay.
-    @Test func `only one of many begins anew`() async throws {
+    @Test func `only one of many processes recreates it`() async throws {
         try Files.writeNew(Array("no database".utf8), to: path)
         let path = path
         let states = try await withThrowingTaskGroup(of: CacheState.self) { group in

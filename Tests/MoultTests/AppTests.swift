@@ -41,7 +41,8 @@ import Testing
         #expect(error?.outcome == .refused)
         #expect(
             error?.now
-                == "If you mean it: Store.update(to:follow: .match), or go back with: Store.rollback(to:reason:)")
+                == "To install it anyway: Store.update(to:follow: .match). To roll back instead: Store.rollback(to:reason:)"
+        )
         #expect(try store.plan(first, follow: .match).changesStore)
         #expect(try await store.update(to: first, follow: .match).isInstalled)
     }
@@ -148,14 +149,14 @@ import Testing
         try connection.close()
     }
 
-    /// Counts what it is told.
+    /// Counts its notifications.
     private final class Counting: DatabaseConsumer {
         let reloads = Atomic(0)
         func release(_ change: DatabaseChange) {}
         func reload(_ change: DatabaseChange) { reloads.add(1, ordering: .relaxed) }
     }
 
-    @Test func `a consumer is told of updates through any other value of the same directory`() async throws {
+    @Test func `a consumer is notified of updates through another value of the same directory`() async throws {
         try await store.update(to: first)
         try Files.symlink(to: scratch.path("store"), at: scratch.path("link"))
         let consumer = Counting()

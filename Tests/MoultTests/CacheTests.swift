@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Caches of a release: kept if they fit, else set aside with everything beside them, and begun anew.
+/// Caches of a release: kept if they fit, otherwise set aside with their sidecars and recreated.
 @Suite struct CacheTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -75,7 +75,7 @@ import Testing
         let plan = try store.plan(next)
         #expect(
             plan.effects.map(\.text).contains(
-                "thumbs.db and its sidecar files go to quarantine: its schema is not that of release 2.0.0"))
+                "thumbs.db and its sidecar files go to quarantine: its schema does not match release 2.0.0"))
         try store.updateBlocking(to: next)
         #expect(try fresh == "0|id,image,width\n")
         #expect(try Files.facts("\(path)-wal") == nil)
@@ -90,7 +90,7 @@ import Testing
     static let broken: [(name: String, make: String)] = [
         ("another schema", "sqlite3 thumbs.db 'DROP INDEX by_image'"),
         ("one table more", "sqlite3 thumbs.db 'CREATE TABLE more(x)'"),
-        ("no database", "echo 'this is no database at all' > thumbs.db"),
+        ("no database", "echo 'this is not a database at all' > thumbs.db"),
         ("zero bytes", ": > thumbs.db"),
         ("one byte", "printf x > thumbs.db"),
         ("cut off", "truncate -s 5000 thumbs.db"),
@@ -128,7 +128,7 @@ import Testing
         #expect(try names.map { try Files.facts("\(set)/\($0)")?.size } == sizes)
     }
 
-    @Test func `a hot journal is no reason to drop it`() throws {
+    @Test func `a hot journal does not drop it`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         try Shell.must([

@@ -83,7 +83,7 @@ import Testing
                 "import sys; f=open(sys.argv[1],'r+b'); f.seek(\(place)); b=f.read(1); f.seek(\(place)); f.write(bytes([b[0]^1]))",
                 bundle,
             ])
-            // A bit that zstd does not look at would do no harm: what is written is proven.
+            // A bit that zstd does not look at would do no harm: what is written is verified.
             do {
                 try store.updateBlocking(to: manifest)
                 let packed = try Files.read(scratch.path("releases/1.0.0.work/food.db"), limit: 1 << 30)

@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// What was set aside does not grow without end, and what people wrote is removed by nobody but them.
+/// The quarantine does not grow without limit, and user data is removed only by its owner.
 @Suite struct QuarantineTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -53,7 +53,7 @@ import Testing
         try set("quarantineLimit", .integer(250_000))
         try store.updateBlocking(to: release(5))
         #expect(try sets("thumbs") == ["3.0.0", "4.0.0"])
-        // With no room for any none stays, but what people wrote does.
+        // With no room for any none stays, but what users wrote does.
         try set("quarantineLimit", .integer(0))
         try store.updateBlocking(to: release(6))
         #expect(try sets("thumbs") == [])
@@ -86,7 +86,7 @@ import Testing
         let dry = try orchestrator.clean(quarantineDays: 30, dry: true).quarantine
         #expect(dry.removed.map(\.record?.database) == ["thumbs"])
         #expect(dry.kept.map(\.set.record?.database) == ["user"])
-        #expect(dry.kept.map(\.why) == ["it has what people wrote"])
+        #expect(dry.kept.map(\.why) == ["it contains user data"])
         #expect(try Tree(quarantine) == before)
         #expect(try orchestrator.clean(quarantineDays: 30).quarantine.removed.map(\.record?.database) == ["thumbs"])
         #expect(try sets("thumbs") == ["2.0.0"] && sets("user") == ["2.0.0", "3.0.0"])
@@ -98,8 +98,8 @@ import Testing
         #expect(try sets("user") == [] && sets("thumbs") == [])
     }
 
-    /// A set whose label is gone may be somebody's data.
-    @Test func `what nobody knows is kept`() throws {
+    /// A set whose record is gone may be user data.
+    @Test func `an unknown set is kept`() throws {
         try store.updateBlocking(to: release(1))
         try store.updateBlocking(to: release(2))
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {

@@ -8,7 +8,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Scenario 5: a database that will not load is set aside with everything beside it, and begun anew.
+/// Scenario 5: a database that will not load is set aside with its sidecars and recreated.
 @Suite struct ResetTests {
     let scratch: Scratch
     let store: Store
@@ -52,7 +52,7 @@ import Testing
         try broken.make("user.db", in: root)
         let before = try set(root, "user.db")
         let recovered = try store.reset("user", settingUserDataAside: true)
-        // An open database, with nothing beside it that would change it.
+        // An open database, with nothing next to it that would change it.
         let connection = try store.open("user")
         #expect(connection.recovered == nil)
         #expect(
@@ -71,7 +71,7 @@ import Testing
             let label = try #require(try QuarantineRecord(in: aside))
             #expect(label.kind == .user && label.database == "user" && label.path == user)
         }
-        // What could still be read is beside them.
+        // What could still be read is next to them.
         if broken.isReadable {
             let salvaged = try #require(recovered.salvaged)
             #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*), max(text) FROM note"]) == "300|note 99\n")
@@ -84,7 +84,7 @@ import Testing
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.reset("user") }
         #expect(error?.outcome == .refused)
-        #expect(error?.now == #"If you mean that: Store.reset("user", settingUserDataAside: true)"#)
+        #expect(error?.now == #"If you want that: Store.reset("user", settingUserDataAside: true)"#)
         #expect(try Tree(root) == before)
         try store.reset("thumbs")
     }
@@ -96,7 +96,7 @@ import Testing
         #expect(error?.what == what)
     }
 
-    /// What somebody has open would be written to after it was set aside.
+    /// A process that has it open would write to it after it was set aside.
     @Test func `a database in use is not reset`() throws {
         let app = try Background([
             "python3", "-c",
@@ -201,8 +201,8 @@ import Testing
         #expect(try Tree(root) == before)
     }
 
-    /// A lock passes by itself, and is no reason to begin anew.
-    @Test func `a lock is no reason to reset`() throws {
+    /// A lock is temporary, so it does not cause a reset.
+    @Test func `a lock does not cause a reset`() throws {
         let app = try Background([
             "python3", "-c",
             """
@@ -233,7 +233,7 @@ import Testing
     }
 
     /// A journal that a killed app left is rolled back, as ever.
-    @Test func `an interrupted write is no fault`() throws {
+    @Test func `an interrupted write is not a fault`() throws {
         try Shell.must([
             "python3", "-c",
             """

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What was set aside can be read again, as often as needed.
+/// Sets in quarantine can be read as often as needed.
 @Suite struct SalvageAgainTests {
     let scratch: Scratch
     let store: Store

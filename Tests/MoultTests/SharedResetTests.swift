@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A shared database that will not load is begun anew with what the installed release ships.
+/// A shared database that does not load is recreated with the content of the installed release.
 @Suite struct SharedResetTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func `begun anew with what is shipped`(_ broken: Broken) throws {
+    func `recreated with the shipped content`(_ broken: Broken) throws {
         try broken.make("pantry.db", in: store.directory)
         let recovered = try store.reset("pantry", settingUserDataAside: true)
         #expect(try rows() == "50|shipped 1\n1.0.0\n")
@@ -48,19 +48,19 @@ import Testing
             let salvaged = try #require(recovered.salvaged)
             #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM food WHERE mine = 1"]) == "50\n")
         }
-        // It is the installed release still, so there is nothing to do; and the next one comes in as ever.
+        // It is still the installed release, so nothing happens; and the next one is installed as usual.
         #expect(try store.isCurrent(first))
         try Shell.must(["sqlite3", pantry, "INSERT INTO food VALUES(900, 'new mine', 1)"])
         try store.updateBlocking(to: Self.release(2, maker))
         #expect(try rows() == "1|new mine\n50|shipped 2\n2.0.0\n")
     }
 
-    /// It has what people wrote.
+    /// It contains user data.
     @Test func `only on their word`() throws {
         let before = try Tree(store.directory)
         let error = #expect(throws: MoultError.self) { try store.reset("pantry") }
         #expect(error?.outcome == .refused)
-        #expect(error?.what == "pantry has what people wrote")
+        #expect(error?.what == "pantry contains user data")
         #expect(try Tree(store.directory) == before)
     }
 

@@ -44,7 +44,7 @@ import Testing
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
     @Test(arguments: ["exchange", "live"], ["delete", "wal"])
-    func `new content comes in and preserved rows stay`(way: String, mode: String) throws {
+    func `new content is installed and preserved rows stay`(way: String, mode: String) throws {
         try store.updateBlocking(
             to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(2,'milk',0);"))
         _ = try sqlite(
@@ -105,7 +105,7 @@ import Testing
         )
     }
 
-    @Test func `somebody who has it open gets it live and sees no error`() throws {
+    @Test func `a process that has it open gets the new content live and sees no error`() throws {
         try store.updateBlocking(
             to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0),(2,'one',0);"))
         _ = try sqlite("PRAGMA journal_mode=wal")

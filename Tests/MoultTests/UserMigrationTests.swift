@@ -128,7 +128,7 @@ import Testing
             "leads elsewhere", "ALTER TABLE note ADD COLUMN finished; PRAGMA user_version = 2;",
             "table note: column \"done\" missing"
         ),
-        ("is no SQL", "ALTER TABEL note; PRAGMA user_version = 2;", "near \"TABEL\""),
+        ("is not SQL", "ALTER TABEL note; PRAGMA user_version = 2;", "near \"TABEL\""),
     ]
 
     @Test(arguments: bad, ["delete", "wal"])
@@ -189,7 +189,7 @@ import Testing
     }
 
     /// Rows that dangled before are the user's, and tables that the app made stay.
-    @Test func `what is the users own is no reason to refuse`() throws {
+    @Test func `own objects of the user are not a reason to refuse`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(
             "CREATE TABLE own(x REFERENCES note(id)); INSERT INTO own VALUES(99); CREATE INDEX own_x ON own(x)")
@@ -211,7 +211,7 @@ import Testing
 
     @Test func `a broken database is never replaced`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
-        try Files.replace(path, with: Array("this is no database, but it is the user's".utf8))
+        try Files.replace(path, with: Array("this is not a database, but it is the user's".utf8))
         let before = try tree()
         let error = #expect(throws: MoultError.self) {
             try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
@@ -257,8 +257,8 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    /// An app was killed in the middle of a transaction: its journal is rolled back, not reported for ever.
-    @Test func `a hot journal is no obstacle`() throws {
+    /// An app was killed in the middle of a transaction: its journal is rolled back, not reported forever.
+    @Test func `a hot journal is not an obstacle`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         try Shell.must([

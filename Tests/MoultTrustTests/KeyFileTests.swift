@@ -56,7 +56,7 @@ import Testing
         #expect(error.why == why)
     }
 
-    @Test func `a public key is told from a secret one`() throws {
+    @Test func `a public key is distinguished from a secret one`() throws {
         let file = try SecretKey.generate().publicKey.file
         let error = try #require(throws: MoultError.self) { try SecretKey(file: file, named: "k.pub") { [] } }
         #expect(error.why == "it is a public key")

@@ -40,7 +40,7 @@ import Testing
     }
 
     /// As where an archive turns out to be damaged in the middle: its thread ends with it.
-    @Test func `a digest that nobody wants any more ends`() throws {
+    @Test func `an abandoned digest ends`() throws {
         weak var gone: GrowingDigest?
         do {
             let digest = GrowingDigest()

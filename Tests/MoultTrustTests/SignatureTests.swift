@@ -34,8 +34,9 @@ import Testing
         let error = try #require(throws: MoultError.self) { try verify(lines) }
         #expect(error.code == .badSignature)
         #expect(
-            "\(error)" == "the signature of f is not valid: the trusted comment is not what key \(key.publicKey.id) "
-                + "signed. Get the file and its signature again; if it stays so, tell the publisher and do not use the file."
+            "\(error)"
+                == "the signature of f is not valid: the trusted comment does not match the signature of key \(key.publicKey.id)"
+                + ". Get the file and its signature again; if it stays so, report it to the publisher and do not use the file."
         )
     }
 
@@ -134,11 +135,11 @@ import Testing
     ])
     func `refuses other forms`(form: String, why: String) throws {
         var file = form
-        // A dollar is no letter of Base64: what was put in has none.
+        // A dollar is not a letter of Base64.
         for (index, line) in lines.enumerated() { file.replace("$\(index)", with: line) }
         let error = try #require(throws: MoultError.self) { try Signature(file: Array(file.utf8), named: "f.minisig") }
         #expect(
-            "\(error)" == "f.minisig is not a minisign signature: \(why). Get the file again from where it was made.")
+            "\(error)" == "f.minisig is not a minisign signature: \(why). Copy the file again from its source.")
         #expect(error.code == .minisignForm && error.outcome == .refused)
     }
 

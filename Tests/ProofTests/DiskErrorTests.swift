@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The disk fails once under a database that apps write to, at every third call of SQLite's of each sort on each of its
+/// The disk fails once under a database that apps write to, at every third SQLite call of each kind on each of its
 /// files. (`make proof` does it at every call of the whole update.)
 @Suite(.serialized) struct DiskErrorTests {
     static let calls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"]
@@ -74,7 +74,7 @@ import Testing
                 case 0: #expect(settled == new, note)
                 case 6:
                     #expect(settled == old || settled == new, note)
-                    // What could not be finished and then was is told.
+                    // A recovery that failed first and then succeeded is reported.
                     let last = try History.read(orchestrator.layout).entries.last?.outcome
                     #expect(last == (endings == [.finished] ? .finished : .undone), note)
                 default:

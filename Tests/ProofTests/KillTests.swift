@@ -32,7 +32,7 @@ import Testing
                 "-e", "inject=\(point.call):signal=SIGKILL:when=\(point.number)", moult, "apply", releases.second,
                 "--store", world.store,
             ])
-            // A point that the update does not reach is no test; the table must be kept so that most are reached.
+            // A point that the update does not reach tests nothing; the table must be kept so that most are reached.
             guard ended.status != 0 else { continue }
             fired += 1
             let versions = try world.versions()

@@ -101,7 +101,7 @@ import Testing
         #expect(app?["checked"]?.string == "glance")
     }
 
-    @Test func `an older file under a newer release is told and replaced`() throws {
+    @Test func `an older file under a newer release is reported and replaced`() throws {
         let old = scratch.path("old.db")
         try Shell.must(["cp", path("app"), old])
         try store.must("apply", releases.manifest(2))
@@ -123,7 +123,7 @@ import Testing
             #expect(refused.errors.contains(#"column "t" missing"#), "\(refused.errors)")
         }
         #expect(try line("diary", of: store.moult(["status"]).output).contains("✗"))
-        // What the app has besides is its own business.
+        // Additional content of the app is allowed.
         try Shell.must([
             "sqlite3", path("diary"),
             "ALTER TABLE note RENAME COLUMN other TO t; ALTER TABLE note ADD COLUMN more;"
@@ -190,7 +190,7 @@ import Testing
         }
         let recover = try store.moult(["recover"])
         #expect(recover.status == 0 && recover.output == "", "\(recover)")
-        #expect(recover.errors.contains("\(pointer) was made again"))
+        #expect(recover.errors.contains("\(pointer) was recreated"))
         #expect(try Files.target(ofLink: pointer) == target)
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
@@ -228,7 +228,7 @@ import Testing
             try follower.must("apply")
             #expect(try follower.moult(["verify", "--deep"]).status == 0)
         }
-        #expect(try follower.moult(["apply"]).output.hasPrefix("nothing newer"))
+        #expect(try follower.moult(["apply"]).output.hasPrefix("no newer release"))
     }
 
     @Test func `a release that is used in place follows the app into another directory`() throws {

@@ -149,7 +149,7 @@ import Testing
         #expect(wrong.errors.contains("TABEL"), "\(wrong.errors)")
         #expect(try cache(schema: "none.sql").errors.contains("none.sql"))
         #expect(try Files.facts(path) == before)
-        // A script reads only what is beside it, as in a build.
+        // A script reads only what is next to it, as in a build.
         try Files.writeNew(Array("ATTACH '/etc/outside.db' AS outside;\n".utf8), to: scratch.path("outside.sql"))
         #expect(try cache(schema: "outside.sql").status != 0)
         #expect(try Files.facts("/etc/outside.db") == nil)

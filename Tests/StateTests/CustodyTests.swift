@@ -111,7 +111,7 @@ import Testing
         #expect(try Files.facts(trace) != nil)
     }
 
-    /// Whoever can read a file can lock it, and keep every update away.
+    /// Any process that can read a file can lock it and block every update.
     @Test func `a user who may only read cannot take the lock of the store`() throws {
         #expect(try moult(["apply", manifest]).status == 0)
         // As an older version made it.

@@ -56,7 +56,7 @@ import Testing
     }
 
     enum Damage: String, CaseIterable {
-        case text = "echo 'this is no database' > $DB"
+        case text = "echo 'this is not a database' > $DB"
         case empty = ": > $DB"
         case header = "dd if=/dev/zero of=$DB bs=1 count=100 conv=notrunc status=none"
         case schema = "dd if=/dev/zero of=$DB bs=1 seek=100 count=3000 conv=notrunc status=none"

@@ -17,7 +17,7 @@ import Testing
         #expect(try store.version() == "1.0.0")
     }
 
-    @Test func `rollback passes over releases on hold and refuses if there is no other`() throws {
+    @Test func `rollback skips releases on hold and refuses if no other is kept`() throws {
         let store = try ReleasesStore(4)
         try store.must("moult hold 3.0.0 --reason 'bad totals' -q; moult rollback -q")
         #expect(try store.version() == "2.0.0")

@@ -31,7 +31,7 @@ import Testing
         try store.must("clean")
     }
 
-    @Test func `a lock of a living process is told at once`() throws {
+    @Test func `a lock of a running process is reported at once`() throws {
         let lock = try #require(try FileLock.take("\(store.path)/.moult/lock", .exclusive))
         let begun = ContinuousClock.now
         let ended = try store.moult(["clean"])

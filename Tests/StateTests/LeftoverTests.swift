@@ -25,7 +25,7 @@ import Testing
         #expect(ended.status == 3 && ended.errors.contains("sequence"), "\(ended.output)\(ended.errors)")
     }
 
-    /// Whoever does not see that the first one had decided gives the command again.
+    /// A caller that does not know that the first one had decided runs the command again.
     @Test(arguments: [[], ["--to", "2.0.0"]])
     func `a rollback that was interrupted is finished, and not done twice`(_ target: [String]) throws {
         var finished = 0
@@ -37,7 +37,7 @@ import Testing
                 let again = try store.moult(["rollback"] + target)
                 #expect(again.status == 0, "\(again)")
                 let current = try Files.target(ofLink: "\(store.path)/.moult/current") ?? ""
-                guard again.output.contains("it was finished") else { continue }
+                guard again.output.contains("is now finished") else { continue }
                 finished += 1
                 #expect(current.hasPrefix("generations/2.0.0"), "\(call) \(number): \(current)")
                 // Only a further one goes further, and a named one goes where it says.

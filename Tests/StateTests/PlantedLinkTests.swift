@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Links in the place of moult's own directories lead to what belongs to others: nothing there is removed, written or moved.
+/// Links in place of internal directories lead to files of other users: none of them is removed, written or moved.
 @Suite struct PlantedLinkTests {
     private let scratch: Scratch
     private let releases: CopiedStore.Releases
@@ -150,7 +150,7 @@ import Testing
         try Files.symlink(to: secret, at: "\(hidden)/quarantine/\(set)/\(name)")
         for words in [["--export", scratch.path("out.db")], ["--restore"], ["--restore", "--table", "note"]] {
             let ended = try store.moult(["quarantine"] + words + [set])
-            // A file that SQLite would not read beside the database is left out.
+            // A file that SQLite would not read next to the database is left out.
             #expect(name != "diary.db" || ended.status != 0, "\(words): \(ended)")
         }
         // Links within a tree are not followed by grep.

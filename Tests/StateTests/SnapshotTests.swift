@@ -17,7 +17,7 @@ import Testing
         let (scratch, releases) = (try Scratch(), try CopiedStore.Releases())
         let store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
         let arguments = command.map { $0 == "RELEASE" ? releases.manifest(2) : $0 }
-        // What is remembered of the databases is written by the first command, and read by the second.
+        // The first command writes its findings about the databases, and the second reads them.
         try store.must("apply", releases.manifest(2))
         let log = scratch.path("calls")
         try Shell.must(

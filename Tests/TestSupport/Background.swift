@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// A program that runs beside the test.
+/// A program that runs next to the test.
 package final class Background {
     package let pid: Int32
     private let scratch: Scratch
@@ -53,7 +53,7 @@ package final class Background {
 
     package func signal(_ number: Int32) { kill(pid, number) }
 
-    /// Waits for its end, and gives what it printed; fails unless it ended well.
+    /// Waits for its end, and returns what it printed; fails unless it ended well.
     package func end() throws -> String {
         let status = collect()
         guard moult_exited(status) != 0, moult_exit_status(status) == 0 else {

@@ -4,7 +4,7 @@ import MoultFiles
 ///
 /// `other.db-wal` and `other.db-journal` are what a killed process left beside another database.
 package enum Broken: String, CaseIterable, Sendable {
-    case noDatabase = "echo 'this is no database at all' > $DB"
+    case noDatabase = "echo 'this is not a database at all' > $DB"
     case zeroBytes = ": > $DB"
     case oneByte = "printf x > $DB"
     case tornHeader = "dd if=/dev/zero of=$DB bs=1 count=100 conv=notrunc status=none"

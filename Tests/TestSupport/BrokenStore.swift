@@ -3,9 +3,9 @@ import MoultBasics
 import MoultFiles
 import MoultTrust
 
-/// A store whose `user.db` with 300 notes will not load: another database's `-wal` lies beside it.
+/// A store whose `user.db` with 300 notes will not load: the `-wal` of another database is next to it.
 ///
-/// The store can be made again quickly; what was in the user's files is known by its digests.
+/// The store can be recreated quickly; what was in the user's files is known by its digests.
 package struct BrokenStore {
     package let scratch: Scratch
     package let root: String

@@ -5,7 +5,7 @@ import MoultLibc
 /// The command as it was built with these tests.
 package enum BuiltMoult {
     package static func path() throws -> String {
-        // The tests' own program lies beside it.
+        // The program of the tests is next to it.
         let own = try Files.target(ofLink: "/proc/self/exe") ?? ""
         for directory in [Files.directory(of: own), Files.directory(of: CommandLine.arguments[0])] {
             var up = directory

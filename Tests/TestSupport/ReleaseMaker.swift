@@ -6,7 +6,7 @@ import MoultTrust
 import StepKit
 import Synchronization
 
-/// Makes releases for tests with the tools that everybody has: sqlite3, tar, zip.
+/// Makes releases for tests with common tools: sqlite3, tar, zip.
 package struct ReleaseMaker {
     package let directory: String
     package var product = "org.example.test"
@@ -54,7 +54,7 @@ package struct ReleaseMaker {
         case gz = "tar.gz"
         case tar
         case zip
-        /// In frames, which the manifest lists; everything else is made by the tools that everybody has.
+        /// In frames, which the manifest lists; everything else is made with common tools.
         case frames = "frames.tar.zst"
     }
 

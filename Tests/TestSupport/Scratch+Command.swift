@@ -10,7 +10,7 @@ extension Scratch {
         return try Shell.run(["bash", "-c", line], in: path, environment: all.merging(environment) { $1 })
     }
 
-    /// Runs what must succeed, and gives what it printed.
+    /// Runs what must succeed, and returns what it printed.
     @discardableResult
     package func must(_ line: String, environment: [String: String] = [:]) throws -> String {
         let ended = try run(line, environment: environment)

@@ -20,10 +20,10 @@ package final class Scratch: Sendable {
 
     package func path(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Writes a file, and gives its path.
+    /// Writes a file, and returns its path.
     @discardableResult
     package func write(_ name: String, _ bytes: [UInt8]) throws -> String {
-        // Not by way of a temporary file: some names are as long as a name may be.
+        // Not through a temporary file: some names are as long as a name may be.
         guard let file = fopen(path(name), "w") else { throw Errno(moult_errno()).error("cannot write \(path(name))") }
         let written = fwrite(bytes, 1, bytes.count, file)
         guard fclose(file) == 0, written == bytes.count else {

@@ -11,7 +11,7 @@ package enum Shell {
         package let errors: String
     }
 
-    /// Runs a program by its name in PATH, in a directory, and gives what it printed; 127 if it does not exist.
+    /// Runs a program by its name in PATH, in a directory, and returns what it printed; 127 if it does not exist.
     @discardableResult
     package static func run(
         _ arguments: [String], in directory: String = "/tmp", environment: [String: String] = [:], input: String = ""

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// Somebody who signs certificates for servers, as the tests need them.
+/// A certificate authority for the servers of the tests.
 struct Authority {
     let directory: String
     var certificate: String { "\(directory)/ca.pem" }

@@ -98,7 +98,7 @@ import Testing
         #expect(ended.status == 3)
         #expect(
             ended.errors == """
-                moult: error: \(server.url("feed.json")) redirects to a place that moult does not ask: the redirect has a password in it
+                moult: error: \(server.url("feed.json")) redirects to an address that moult does not use: the redirect has a password in it
                   Use the address of the files themselves, if you trust that server.
 
                 """)
@@ -113,7 +113,7 @@ import Testing
         #expect(ended.status == 1)
         #expect(
             ended.errors == """
-                moult: error: cannot get \(server.url("private/feed.json")): the server answers with 401 (not authorized)
+                moult: error: cannot get \(server.url("private/feed.json")): the server replied with status 401 (not authorized)
                   Use https: moult sends no password over plain http.
 
                 """)

@@ -68,7 +68,7 @@ import Testing
         #expect(ended.status == 75)
         #expect(
             ended.errors == """
-                moult: error: cannot get \(slow.url("feed.json")): it did not arrive in the time that it may take
+                moult: error: cannot get \(slow.url("feed.json")): it took longer than the time limit
                   Try again later. The limits are "fileDeadline" and "deadline" under "feed" in moult.json.
 
                 """)
@@ -82,8 +82,8 @@ import Testing
         #expect(ended.status == 1)
         #expect(
             ended.errors == """
-                moult: error: cannot get \(endless.url("feed.json")): the header of the answer is larger than 64.0 KiB
-                  Look at the address and at the network.
+                moult: error: cannot get \(endless.url("feed.json")): the response header is larger than 64.0 KiB
+                  Check the address and the network.
 
                 """)
     }

@@ -123,7 +123,7 @@ import Testing
         #expect(ended.status == 3)
         #expect(
             ended.errors == """
-                moult: error: \(url) cannot be proven: the store \(scratch.path("store")) trusts no key
+                moult: error: \(url) cannot be verified: the store \(scratch.path("store")) trusts no key
                   Put the publisher's key into "keys" of \(scratch.path("store/moult.json")), or use --allow-unsigned this time.
 
                 """)
@@ -187,7 +187,7 @@ import Testing
         #expect(try installed == "1.0.0\n")
     }
 
-    /// The first mirror lies in each way that signatures and digests show; the second one is honest.
+    /// The first mirror is in each way that signatures and digests show; the second one is honest.
     @Test func `a mirror that lies is passed over`() throws {
         let lies = [
             "echo '{}' > lies/feed.json", "cp old/feed.json* lies", "truncate -s 20M lies/feed.json",

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What hostile code could do in `moult-fetch`: a library takes the place of libcurl's transfer and tries it.
+/// Attempts of hostile code in `moult-fetch`: a library replaces the transfer of libcurl and makes them.
 @Suite struct FetchGuardTests {
     private static let attacker = """
         #define _GNU_SOURCE

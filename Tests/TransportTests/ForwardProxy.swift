@@ -20,7 +20,7 @@ final class ForwardProxy {
 
     var url: String { "http://127.0.0.1:\(port)" }
 
-    /// What was asked: method and target.
+    /// The requests: method and target.
     var requests: [String] {
         get throws {
             let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 20) ?? [], as: UTF8.self)

@@ -134,7 +134,7 @@ import Testing
 
     @Test(arguments: [
         (#"["a", ["b", ""]]"#, "feed.mirrors[1][1] is empty"),
-        ("[[1]]", "feed.mirrors[0][0] must be a text"), (#""a""#, "feed.mirrors must be a list"),
+        ("[[1]]", "feed.mirrors[0][0] must be a string"), (#""a""#, "feed.mirrors must be a list"),
     ])
     func `wrong mirrors in the settings are named`(mirrors: String, message: String) throws {
         try bench.follow("\(directory)/feed.json")

@@ -26,7 +26,7 @@ import Testing
     private var release: String { server.url("test-1.0.0.json") }
     private var feed: String { server.url("feed/feed.json") }
 
-    /// The feed lies in a directory of its own below.
+    /// The feed is in its own directory below.
     private func publish(_ manifest: String) throws {
         try scratch.must("moult publish -q public/feed \(manifest) -k k.key")
     }

@@ -121,8 +121,8 @@ import Testing
         program.signal(SIGKILL)
     }
 
-    /// What the operator could be told by mistake: a URL where a file belongs, and URLs that cannot be asked.
-    @Test func `an address that cannot be used is told without its secrets`() throws {
+    /// Mistakes with URLs: a URL instead of a file, and unsupported URLs.
+    @Test func `an unusable address is reported without its secrets`() throws {
         for line in [
             "moult init --product org.example.test --feed 'https://me:\(token)@example.org/feed.json'",
             "moult init --product org.example.test --feed 'ftp://example.org/feed.json?\(token)'",
@@ -143,7 +143,7 @@ import Testing
         try quiet("moult plan --feed '\(server.url("feed.json?\(token)"))' -o saved.plan", status: 2)
         try quiet(
             "moult apply --plan saved.plan", status: 3,
-            shows: "the secret part of \(server.url("feed.json?***")) is not known")
+            shows: "the password or token of \(server.url("feed.json?***")) is not known")
     }
 
     @Test func `doctor reports settings with secrets that every user may read`() throws {

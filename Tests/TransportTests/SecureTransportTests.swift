@@ -41,20 +41,20 @@ import Testing
     }
 
     /// What cannot be known to be the server is not asked, and that is never "nothing new".
-    @Test(arguments: ["nobody", "somebody else", "another name"])
+    @Test(arguments: ["unknown authority", "other authority", "other name"])
     func `unknown certificates are refused`(who: String) throws {
         var server = server
         var environment = trusting
         switch who {
-        case "nobody": environment = [:]
-        case "somebody else":
+        case "unknown authority": environment = [:]
+        case "other authority":
             environment["CURL_CA_BUNDLE"] = try Authority(in: scratch.path("other")).certificate
         default:
             server = try WebServer(
                 scratch.path("public"), certificate: authority.certify("IP:127.0.0.2", as: "another"))
         }
         try follow(server.url("feed.json"))
-        // What is kept of feeds, and the record of the attempt, are no part of what people see.
+        // Kept feeds and the record of the attempt are not part of the visible state.
         let aside: Set = [".moult/feed", ".moult/downloads", ".moult/lock", ".moult/history.jsonl"]
         let before = try Tree(scratch.path("store"), times: false, skipping: aside)
         for verb in ["check", "plan", "apply"] {
@@ -91,7 +91,7 @@ import Testing
         try follow(leading.url("elsewhere"))
         let ended = try run("moult apply", trusting)
         #expect(ended.status == 3)
-        #expect(ended.errors.hasPrefix("moult: error: \(leading.url("elsewhere")) leads to another scheme: "))
+        #expect(ended.errors.hasPrefix("moult: error: \(leading.url("elsewhere")) redirects to another scheme: "))
     }
 
     // MARK: proxies
@@ -124,7 +124,7 @@ import Testing
         #expect(try proxy.requests == [])
     }
 
-    @Test func `proxy that is not there is no answer`() throws {
+    @Test func `a missing proxy is an error`() throws {
         try follow(server.url("feed.json"))
         try must("sed -i 's/\"feed\": {/\"feed\": {\"patience\": 1,/' store/moult.json")
         let ended = try run("moult check", trusting.merging(["https_proxy": "http://127.0.0.1:\(Port.free())"]) { $1 })

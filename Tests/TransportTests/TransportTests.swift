@@ -23,9 +23,9 @@ import Testing
     }
 
     private func transport(patience: Int = 2, attempts: Int = 3) -> Transport {
-        var manners = Transport.RetryPolicy()
-        (manners.patience, manners.attempts, manners.pause) = (patience, attempts, 10)
-        return Transport(manners)
+        var retryPolicy = Transport.RetryPolicy()
+        (retryPolicy.patience, retryPolicy.attempts, retryPolicy.pause) = (patience, attempts, 10)
+        return Transport(retryPolicy)
     }
 
     private func download(_ url: String, _ transport: Transport? = nil) throws {
@@ -65,8 +65,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("busy", MoultError.Outcome.busy, "the server answers with 503 (not available)"),
-        ("private/x", .failed, "the server answers with 401 (not authorized)"),
+        ("busy", MoultError.Outcome.busy, "the server replied with status 503 (not available)"),
+        ("private/x", .failed, "the server replied with status 401 (not authorized)"),
     ])
     func `what the server refuses`(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
         let proxy = try FaultyProxy(before: server)
@@ -88,7 +88,7 @@ import Testing
             let error = try #require(throws: MoultError.self) {
                 try transport().read(Location(server.url(path)), limit: size)
             }
-            #expect(error.outcome == .refused && error.what == "\(server.url(path)) leads to another scheme")
+            #expect(error.outcome == .refused && error.what == "\(server.url(path)) redirects to another scheme")
         }
     }
 
@@ -99,7 +99,7 @@ import Testing
         #expect(!"\(error)".contains("secret"))
     }
 
-    @Test func `what lies beside`() throws {
+    @Test func `addresses of files next to a feed`() throws {
         for (place, beside) in [
             ("https://a.org/x/feed.json", "https://a.org/x/f"),
             ("https://a.org/feed.json?t=1#x", "https://a.org/f?t=1"),
@@ -109,8 +109,8 @@ import Testing
         }
     }
 
-    /// Nobody there: an error of its own, that may go away.
-    @Test func `nobody answers`() throws {
+    /// No server: a separate error, which may be temporary.
+    @Test func `no server answers`() throws {
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location("http://127.0.0.1:\(Port.free())/x"), limit: 10)
         }
@@ -161,7 +161,7 @@ import Testing
         #expect(try proxy.requests().map(\.range) == ["", "bytes=900000-"])
     }
 
-    /// If the file has become another one in between, all of it is fetched anew.
+    /// If the file has become another one in between, all of it is fetched again.
     @Test func `a part of another version is not gone on with`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
@@ -193,7 +193,7 @@ import Testing
         let proxy = try FaultyProxy(before: server, fault)
         do { try download(proxy.url("file")) } catch let error as MoultError {
             // A server that says another size than the manifest is not asked on.
-            #expect(fault != .refuse && error.what.contains("is not the file that was sealed"))
+            #expect(fault != .refuse && error.what.contains("does not match the release"))
             return
         }
         #expect(try isWhole)
@@ -202,7 +202,7 @@ import Testing
     @Test func `more than the manifest says is stopped`() throws {
         let proxy = try FaultyProxy(before: server, .endless, times: 9)
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
-        #expect(error.why == "more came than the 1000000 bytes that the manifest says")
+        #expect(error.why == "the server sent more than the 1000000 bytes in the manifest")
         #expect((try Files.facts(scratch.path("part"))?.size ?? 0) <= size)
     }
 
@@ -210,7 +210,7 @@ import Testing
         let proxy = try FaultyProxy(before: server, .misplace, times: 9, only: "file")
         try Shell.must(["sh", "-c", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
-        #expect(error.what.hasSuffix("came from the wrong place on"))
+        #expect(error.what.hasSuffix("was sent from the wrong position"))
         #expect(try Files.facts(scratch.path("part"))?.size == 5000)
     }
 
@@ -227,10 +227,10 @@ import Testing
     }
 
     @Test func `the bandwidth is bounded`() throws {
-        var manners = Transport.RetryPolicy()
-        manners.bandwidth = 500_000
+        var retryPolicy = Transport.RetryPolicy()
+        retryPolicy.bandwidth = 500_000
         let start = ContinuousClock.now
-        try download(server.url("file"), Transport(manners))
+        try download(server.url("file"), Transport(retryPolicy))
         #expect(ContinuousClock.now - start > .milliseconds(900))
         #expect(try isWhole)
     }

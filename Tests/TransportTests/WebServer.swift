@@ -49,7 +49,7 @@ final class WebServer {
 }
 
 enum Port {
-    /// A port that nobody listens on.
+    /// A port without a server.
     static func free() throws -> Int {
         let text = try Shell.must([
             "python3", "-c", "import socket; s=socket.socket(); s.bind(('127.0.0.1',0)); print(s.getsockname()[1])",

@@ -430,7 +430,7 @@ static int damaged_pointer(moult_error *error, const char *store, const char *wh
     return -1;
 }
 
-/* No link: tells a directory that is no store from a store without a release. */
+/* No link: distinguishes a directory that is not a store from a store without a release. */
 static int no_pointer(moult_error *error, const char *store) {
     char path[PATH_MAX], shell[2 * PATH_MAX];
     struct stat facts;
@@ -795,7 +795,7 @@ static int read_manifest(moult_lease *lease, moult_error *error) {
 
 const char *moult_reader_version(void) { return MOULT_READER_VERSION; }
 
-/* The store's directory without symbolic links; NULL, and `error`, if there is none. The caller frees it. */
+/* The store's directory without symbolic links; NULL, and `error`, if it does not exist. The caller frees it. */
 static char *directory_of(const char *store, moult_error *error) {
     char shell[2 * PATH_MAX];
     memset(error, 0, sizeof *error);

@@ -34,7 +34,7 @@
  *   SQLITE_OPEN_READONLY, and never ATTACH it to a connection that can write.
  *
  * Threads and processes
- *   There is no global state. A lease does not change after moult_open: any number of threads may use it at once, and
+ *   It has no global state. A lease does not change after moult_open: any number of threads may use it at once, and
  *   moult_close must be the last call. A child process that fork made shares the lease, which lasts until both have closed
  *   it; a program that is started with exec does not inherit it. No function writes to the store, prints, or ends the
  *   process. moult_open waits for up to two seconds if another process has locked the release, else no function waits.
@@ -59,7 +59,7 @@ extern "C" {
 /* Why a call failed, as UTF-8 text that ends with a NUL; long texts are cut. `next` may be empty. */
 typedef struct moult_error {
     /* A value of errno:
-     *   ENOENT   there is no store at the path
+     *   ENOENT   no store at the path
      *   ENODATA  the store has no release yet
      *   EBUSY    another process has locked the release
      *   EBADMSG  a record of the store is damaged

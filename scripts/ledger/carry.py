@@ -159,7 +159,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
         at = {"rowid": row.rowid} if by_rowid else dict(zip(after, whole))
         rivals = find_rivals(new, there, [["rowid"]] if by_rowid else sets, key, at)
         loses = any(row[at] != "NULL" for at in gone)
-        # What was shipped, and what a column has by default, may count as the app's or not.
+        # Shipped and default values may count as content of the app or not.
         softly = shipped.get(row) or all(row[at] in ("NULL", usual[at]) for at in gone)
         same = [identity for identity, other in rivals if fits and identity not in placed and is_same(other, whole, after, into, choose)]
         if same:

@@ -164,7 +164,7 @@ class Oracle:
         try:
             return Switch(self, state, index, op, choose, purpose).outcome()
         except Refused as why:
-            # What is open may be found before what is refused.
+            # Open files may be reported before refusals.
             found = Outcome({REFUSED, BUSY} if state.opened else {REFUSED}, state, same=True)
             found.why = str(why)
             return found
@@ -527,7 +527,7 @@ class Switch:
         """A file that the installed release does not have: an app's own, or one that an earlier release had."""
         moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, adopting=True)
         self.replaced(db, file, moved)
-        # Values of columns that are gone are in the adopted file, and may be told.
+        # Values of dropped columns are in the adopted file, and may be counted.
         self.rows[db["name"]] = {table: (0, most) for table, (_, most) in moved.kept.items()}
         if file.plain or self.choose("the file of a dropped database", True, False):
             self.adopted[db["path"]] = file

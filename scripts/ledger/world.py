@@ -389,7 +389,7 @@ class World:
             self.counts["acknowledged"] += 1
             self.alive[number] = places[0]
         self.state.files[db["path"]] = File(content, name=db["name"], plain=True, wal=wal, kind=db["kind"])
-        # A file of another owner that was at this path before is no measure for it.
+        # An earlier file of another owner at this path does not count.
         self.owners.pop(db["path"], None)
 
     def do_damage(self, op):
@@ -410,8 +410,8 @@ class World:
                 out.write(bytes(100))
                 self.log.append(f"dd if=/dev/zero of=\"$S/{path}\" bs=100 count=1 conv=notrunc status=none")
             else:
-                out.write(b"this is no database " * 20)
-                self.log.append(f"for i in $(seq 20); do printf 'this is no database '; done | dd of=\"$S/{path}\" conv=notrunc status=none")
+                out.write(b"this is not a database " * 20)
+                self.log.append(f"for i in $(seq 20); do printf 'this is not a database '; done | dd of=\"$S/{path}\" conv=notrunc status=none")
         for suffix in SIDECARS:
             if os.path.exists(full + suffix):
                 os.remove(full + suffix)
@@ -844,7 +844,7 @@ class World:
                 whole = [place for place in places if is_in(self.alive[number][1], place[1])]
                 self.alive[number] = max(whole, key=lambda place: len(place[1])) if whole else places[0]
 
-    # What is there
+    # Contents
 
     def look(self):
         """Everything in the store, read without the command."""
@@ -964,7 +964,7 @@ class World:
         return found
 
     def message_faults(self, ended):
-        """What an unfinished update has staged is gone when somebody reads the error."""
+        """Staged files of an unfinished update may be removed before the error is read."""
         inside = os.path.join(self.store, ".moult/transactions")
         return [("message", f"the error names a file of the update: {ended.told[:300]}")] if inside in ended.told else []
 
@@ -1009,7 +1009,7 @@ class World:
             wanted = {db["path"]: db for db in self.release(state.installed).databases.values() if db["kind"] == "reference"}
             for path in sorted(set(wanted) | set(there.links)):
                 if path not in there.links:
-                    found.append(("files", f"{path} is no link"))
+                    found.append(("files", f"{path} is not a link"))
                 elif path not in wanted:
                     found.append(("files", f"{path} is a link, and the release has none there"))
                 elif not os.path.exists(there.links[path]) or digest(there.links[path]) != wanted[path]["sha256"]:
@@ -1198,7 +1198,7 @@ class World:
         return found
 
     def accept(self, outcome, op, ended, there):
-        """What is there is what the next operation begins with."""
+        """The current state is the start of the next operation."""
         if outcome.loose:
             self.counts["loose"] += 1
             self.counts[f"loose: {outcome.loose}"] += 1

@@ -23,7 +23,7 @@ class Flow:
     looks: dict
     # The commands that must succeed afterwards and lead to the end of the flow; None for the command itself.
     again: list = None
-    # Whether the databases can be read at the very moment, too: not if what is replaced is broken.
+    # Whether the databases can be read at the same moment, too: not if what is replaced is broken.
     readable: bool = True
     # The commands that lead from the beginning to places where the flow may stop in between.
     between: list = ()
@@ -35,7 +35,7 @@ class Flow:
     sound: bool = True
     # How many rows of an app the flow begins with, as a check of the flow itself.
     rows: int = 0
-    # Files whose rows can be made again.
+    # Files whose rows can be recreated.
     caches: tuple = ("thumbs.db",)
 
 
@@ -113,7 +113,7 @@ def following(feed, name):
 
 
 def telling(world):
-    """A release, and a step that somebody else wrote: it leaves a message for each update."""
+    """A release with an external step that leaves a message for each update."""
     install("plain-1.0.0")(world)
     hooks = os.path.join(world.store, "hooks")
     os.mkdir(hooks)
@@ -129,7 +129,7 @@ def rolled_forward(world):
 
 def broken(world):
     install("cache-1.0.0")(world)
-    for suffix, content in (("", b"no database, " * 900), ("-journal", b"of another file" * 60), ("-wal", b"left" * 99)):
+    for suffix, content in (("", b"not a database,  " * 900), ("-journal", b"of another file" * 60), ("-wal", b"left" * 99)):
         with open(os.path.join(world.store, "thumbs.db" + suffix), "wb") as out:
             out.write(content)
 
@@ -234,7 +234,7 @@ FAVORITES = "pantry.db: SELECT food FROM favorite ORDER BY 1"
 
 
 def left(way, wal):
-    """An update that leaves rows of the app behind: a table that is no longer preserved, and what was never selected."""
+    """An update that leaves rows of the app behind: a table that is not preserved any more, and rows that were never selected."""
     return Flow(
         f"rows left behind by {way}" + mode(wal), with_rows(f"left-{way}-1.0.0", "pantry.db", *LEFT, wal=wal),
         ["apply", f"{{left-{way}-2.0.0}}", "--accept-unpreserved"], {

@@ -19,7 +19,7 @@ def sealed(store):
 
 
 def living(store):
-    """What SQLite finds in each database that apps write to, with all that lies beside it."""
+    """What SQLite finds in each database that apps write to, with its sidecars."""
     return {name: found for name, (found, _) in contents(store).items()}
 
 
@@ -37,7 +37,7 @@ def names(store):
 
 
 def content(path):
-    """Health, schema and rows, or the digest of the file if it is no database; and the journal mode."""
+    """Health, schema and rows, or the digest of the file if it is not a database; and the journal mode."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = os.path.join(scratch, "x.db")
         shutil.copyfile(path, copy)
@@ -88,9 +88,9 @@ def files(store):
         for name in below + plain:
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, store)
-            # What was seen of a feed is known from the generations, too; a cut transfer waits there to be gone on with.
+            # The last feed is known from the generations as well; an interrupted transfer waits to be resumed.
             # What checks found is only remembered to spare them the next time.
-            # That a proven file got a second name, and so another ctime, stays true whatever becomes of the update.
+            # That a verified file got a second name, and so another ctime, stays true whatever becomes of the update.
             if relative.startswith((".moult/feed", ".moult/downloads", ".moult/links.json", ".moult/checks.json")):
                 continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":

@@ -34,7 +34,7 @@ class Mounted:
         must("mount", "-o", "loop", self.image, self.path)
 
     def settle(self):
-        """All that is there is on the disk: what the strike is about begins now."""
+        """Everything is on the disk: the part to be interrupted starts now."""
         must("sync", "-f", self.path)
 
     def restart(self):

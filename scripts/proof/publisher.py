@@ -34,7 +34,7 @@ class Flow:
     # The exit status of the command, given again at its end.
     again: int = 0
     between: tuple = ()
-    # Whether it changes a database by way of a store of its own.
+    # Whether it changes a database through a separate store.
     of_store: bool = False
     # The confined reader of the bundle sends bytes in pieces as they come, so the last writes of one run may not come about in
     # another.
@@ -183,7 +183,7 @@ def following(*versions):
     def read(place, directory, is_over):
         if feed(place, directory) is None:
             if is_over:
-                raise Wrong("there is no feed")
+                raise Wrong("no feed")
             return
         for store in ("fresh", "seen"):
             if not os.path.exists(place.path(store)):
@@ -204,7 +204,7 @@ def rotated(place, directory, is_over):
     following("1.0.0")(place, directory, False)
     if is_over:
         if not os.path.exists(place.path(directory, "keys-1.json")):
-            raise Wrong("there is no key list")
+            raise Wrong("no key list")
         copy = tempfile.mkdtemp(dir=place.directory, prefix="next-")
         shutil.copytree(place.path(directory), os.path.join(copy, "public"))
         place.must("publish", "-q", os.path.join(copy, "public"), "-k", "b.key")
@@ -223,7 +223,7 @@ def packed(place, directory, is_over):
     """A manifest stands beside the bundle that it names, and installs."""
     if not os.path.exists(place.path(directory, "app.json")):
         if is_over:
-            raise Wrong("there is no release")
+            raise Wrong("no release")
         return
     with open(place.path(directory, "app.json")) as file:
         bundle = json.load(file)["bundle"]
@@ -250,7 +250,7 @@ def whole_keys(place, directory, is_over):
     """Both files, and they belong together, or no secret key."""
     if not os.path.exists(place.path(directory, "release.key")):
         if is_over:
-            raise Wrong("there is no key")
+            raise Wrong("no key")
         return
     with open(place.path("text"), "w") as out:
         out.write("text")
@@ -260,7 +260,7 @@ def whole_keys(place, directory, is_over):
         raise Wrong("the keys are not a pair")
 
 
-# A database file with a row of the app's, and the one that shall take its place.
+# A database file with a row of the app's, and the one that should take its place.
 OLD_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 320);" \
     "CREATE TABLE note(id INTEGER PRIMARY KEY, text); INSERT INTO note VALUES(7, 'mine');"
 NEW_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 350), ('milk', 150);" \
@@ -281,7 +281,7 @@ def replaced(place):
 
 
 def rows_of(place, directory):
-    """The rows of the file as an app would find them, read from a copy; None if there is no file."""
+    """The rows of the file as an app would find them, read from a copy; None without a file."""
     if not os.path.exists(place.path(directory, "app.db")):
         return None
     with tempfile.TemporaryDirectory(dir=place.tools.scratch) as copy:
@@ -393,7 +393,7 @@ class Baseline:
         os.mkdir(shots)
         program = f'n=$(ls {shots} | wc -l); [ -d {output} ] && cp -a {output} {shots}/$(printf %05d $n); true'
         world.strike(self.flow.command, "-a", "run", "-n", "1", "-g", "-x", program)
-        # What was read once, with the same files, is not read again after each strike.
+        # Files that did not change are not read again after each strike.
         self.known = set()
         for shot in sorted(os.listdir(shots)):
             content = world.content(f"shots/{shot}")

@@ -200,7 +200,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
 
 
 def whole_at_once(world, baseline):
-    """Before anything is settled: whoever opens a database finds all of the old release or all of the new one."""
+    """Before anything is settled: a reader finds all of the old release or all of the new one."""
     ends = baseline.ends.values()
     found = look.sealed(world.store)
     for name in set.intersection(*(set(end.sealed) for end in ends)):

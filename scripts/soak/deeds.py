@@ -60,7 +60,7 @@ class Deeds:
             connection = sqlite3.connect(f"file:{self.store}/{name}.db?{mode}", uri=True, timeout=10)
             seen[name] = [row[0] for row in connection.execute(sql)]
             connection.close()
-        assert all(found == [version] for found in seen.values()), f"after {deed}: {version} is installed, and there is {seen}"
+        assert all(found == [version] for found in seen.values()), f"after {deed}: {version} is installed, but found {seen}"
 
     def update(self):
         self.run(QUIET, "apply", "-q", "--wait", "60", self.publisher.next())
@@ -78,7 +78,7 @@ class Deeds:
             self.run(QUIET, "unhold", "--all", "-q")
 
     def two(self):
-        """Two at once: one of them is told to come again later, or finds that all is done."""
+        """Two at once: one of them exits with 75, or finds nothing to do."""
         manifest = self.publisher.next()
         both = [self.start("apply", "-q", manifest) for _ in range(2)]
         told = [(process.communicate(timeout=300)[1], process.returncode) for process in both]
@@ -126,7 +126,7 @@ class Deeds:
         self.done["cleanings"] += 1
 
     def left_over(self):
-        """What nobody needs any more, with its bytes."""
+        """Unused files, with their sizes."""
         self.run(QUIET, "clean", "-q", "--quarantine-older-than", "0")
         moult = os.path.join(self.store, ".moult")
         found = [os.path.join(moult, "transactions", name) for name in os.listdir(os.path.join(moult, "transactions"))]

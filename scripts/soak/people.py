@@ -22,7 +22,7 @@ class People:
         return int(status.split("VmRSS:")[1].split()[0]), len(os.listdir(f"/proc/{self.watch.pid}/fd"))
 
     def end(self):
-        """Ends all of them; says how often was read, what went wrong, and what each writer was told is written."""
+        """Ends all of them; says how often was read, what went wrong, and the acknowledged writes of each writer."""
         for process in self.processes:
             process.stdin.close()
         faults = [f"a {self.processes[i].args[6:]} ended with {status}" for i, status in

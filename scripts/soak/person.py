@@ -16,7 +16,7 @@ def ended():
 
 
 def is_full(error):
-    """Whether the disk was full: then whoever writes cannot, and that is nobody's fault here."""
+    """Whether the disk was full: then writes fail, which is expected."""
     text = str(getattr(error, "stderr", None) or error)
     return any(word in text for word in ("disk is full", "disk I/O", "No space", "unable to open"))
 

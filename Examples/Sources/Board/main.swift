@@ -1,11 +1,11 @@
 import Glibc
 import Moult
 
-// A board of prices that stays up while new prices come in.
+// A price board that keeps running while new prices are installed.
 //
 //     Board STORE MANIFEST...
 //
-// Each MANIFEST is a release that comes in while the board is open; the first one is there before it opens.
+// Each MANIFEST is a release that is installed while the board runs; the first one before it starts.
 guard CommandLine.arguments.count >= 3 else {
     print("usage: Board STORE MANIFEST...")
     exit(64)
@@ -31,7 +31,7 @@ actor Board: DatabaseConsumer {
 
     func reload(_ change: DatabaseChange) throws {
         connection = try store.connect()
-        // What has not changed need not be drawn again.
+        // Unchanged prices need not be redrawn.
         for database in change.databases { print("new: \(database.tables?.joined(separator: ", ") ?? database.name)") }
         try show()
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Moult
 
-// An app whose database is made by its own build: see Database/ beside this file. It is attached among the app's
+// An app whose database is made by its own build: see Database/ next to this file. It is attached among the app's
 // resources, wherever they are, and never copied.
 //
 //     Trees STORE

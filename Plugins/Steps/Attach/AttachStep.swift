@@ -36,9 +36,9 @@ public struct AttachStep: Step {
     private func examine(_ files: [(database: Database, path: String)], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let exams = files.filter { changed.contains($0.database.name) }.map { file in
-            var exam = Validation(name: file.database.member, path: file.path, depth: .header, processor: 60)
-            exam.wantsIdentity = true
-            return exam
+            var validation = Validation(name: file.database.member, path: file.path, depth: .header, processor: 60)
+            validation.wantsIdentity = true
+            return validation
         }
         if exams.isEmpty { return }
         for report in try Validator.present().examine(exams, scratch: "\(context.staging)/exam-attach") {
@@ -53,7 +53,7 @@ public struct AttachStep: Step {
         for group in context.plan.bringsBackAdopted ? files.map({ [$0] }) : [files] { _ = try set.open(group) }
     }
 
-    /// The file that the app will open: its own where that stays, else what the release has for it.
+    /// The file that the app will open: its own where that stays, otherwise what the release has for it.
     private func place(_ database: Database, _ context: PrepareContext) throws -> String {
         let living = context.plan.store.path(context.plan.path(of: database))
         return try database.kind.isMigrated && Found.exists(living) ? living : staged(database, context)

@@ -76,7 +76,7 @@ struct AttachedSet {
     private static func failed(_ database: Database, _ why: String, _ cause: any Error) -> MoultError {
         MoultError(
             code, what: "\(database.member) cannot be attached as \"\(database.attach.alias)\"", why: why,
-            now: "Publish the release again from a sound file.", cause: cause)
+            now: "Publish the release again from an undamaged file.", cause: cause)
     }
 
     /// A bare table name means the first database that has it; that is worth a warning.

@@ -95,13 +95,14 @@ public struct CopyStep: Step {
             guard let facts = try Files.factsThroughLinks(target), facts.kind == .file else {
                 throw MoultError(
                     Template.code, what: "the database \(target) is missing",
-                    why: "the manifest says that it lies beside it", now: "Put it there, or name another manifest.")
+                    why: "the manifest says that it is in the same directory",
+                    now: "Put it there, or use another manifest.")
             }
             if facts.size != database.size {
                 throw MoultError(
-                    Template.code, what: "\(target) is not the database that was sealed",
+                    Template.code, what: "\(target) is not the database in the manifest",
                     why: "it has \(facts.size) bytes, and the manifest says \(database.size)",
-                    now: "Build and seal it again, both together.")
+                    now: "Build the database and the manifest again, together.")
             }
             return .linkInPlace(target: target, size: database.size)
         }
@@ -141,7 +142,7 @@ public struct CopyStep: Step {
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
             case .create(let path, _), .replace(let path, _, _, _, _, _, _):
-                try LivingStaging(context: context).stage(effect.database, as: path)
+                try WritableStaging(context: context).stage(effect.database, as: path)
             case .restoreRows:
                 guard let restored = context.plan.restoring else { continue }
                 let waiting = Staging.restoredRows(in: context.staging)

@@ -21,7 +21,7 @@ struct MigrationTrial {
         try NonInvasiveReader.copy(context.plan.store.path(path), to: copy)
         let trial = MigrationRun(
             name: database.name, place: context.plan.store.path(path), copy: copy,
-            template: try LivingStaging(context: context).pristine(database.member),
+            template: try WritableStaging(context: context).pristine(database.member),
             scripts: database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
             }, depth: context.plan.demandedCheck(of: database) == .full ? .full : .quick)

@@ -4,11 +4,11 @@ internal import MoultSQLite
 internal import StepKit
 
 /// The effect of a replacement on the rows of a shared database, as far as the live file alone shows it: which are carried,
-/// and which are not. Whether they fit is proven when the release is applied.
+/// and which are not. Whether they fit is verified when the release is applied.
 struct RowForecast {
     let database: Database
     let context: PlanContext
-    /// Whether a release made the content; else the file is from before moult.
+    /// Whether a release made the content; otherwise the file is from before moult.
     let isOwn: Bool
 
     /// A larger file is compared with what was shipped when the release is applied, because that takes time.

@@ -60,7 +60,7 @@ struct SharedContent {
             throw MoultError(
                 Template.code, .refused, what: "the shared database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
-                now: "Nothing was changed. To set it aside and begin with the shipped content: moult reset "
+                now: "Nothing was changed. To set it aside and start with the shipped content: moult reset "
                     + "\(database.name) --set-user-data-aside", cause: error)
         }
     }

@@ -38,7 +38,7 @@ enum Template {
         if try Files.facts(adopted)?.size != 0, case .unfit(let why) = try Fitness.of(adopted, judge: { _ in nil }) {
             throw MoultError(
                 code, .refused, what: "\(place) cannot be replaced by the file that was there before moult",
-                why: "that file, \(adopted), is not a sound database: \(why)",
+                why: "that file, \(adopted), is not a valid database: \(why)",
                 now: "Nothing was changed. To get that file beside the database: "
                     + shellLine(["cp", adopted, "\(place).adopted"]))
         }
@@ -52,7 +52,7 @@ enum Template {
             throw MoultError(
                 code, .refused, what: "the database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
-                now: "Nothing was changed. Set it aside and begin with the shipped content, then roll back: "
+                now: "Nothing was changed. Set it aside and start with the shipped content, then roll back: "
                     + "moult reset \(database.name) --set-user-data-aside", cause: error)
         }
         return .replace(

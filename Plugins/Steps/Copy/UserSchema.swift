@@ -37,11 +37,11 @@ struct UserSchema {
         if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
     }
 
-    /// A release whose generation the store has has its template at hand; else `prove(_:)` gets it from the bundle.
+    /// A release whose generation the store has has its template available; otherwise `prove(_:)` gets it from the bundle.
     private func proveKept() throws {
         guard context.purpose == .update else { return }
         let template = context.store.path(ofMember: database.member, in: context.generation)
-        // One that is damaged is made again by this update, and the database is compared with the new one then.
+        // One that is damaged is recreated by this update, and the database is compared with the new one then.
         guard try Files.facts(template)?.kind == .file else { return }
         do { try prove(template) } catch let error as MoultError where error.code == .databaseCorrupt { return }
     }
@@ -75,7 +75,7 @@ struct UserSchema {
     private func unusable(_ why: String, cause: (any Error)?) -> MoultError {
         MoultError(
             Template.code, .refused, what: "the user database \(place) cannot be used", why: why,
-            now: "Nothing was changed. To set it aside and begin with an empty one: moult reset \(database.name) "
+            now: "Nothing was changed. To set it aside and start with an empty one: moult reset \(database.name) "
                 + "--set-user-data-aside", cause: cause)
     }
 }

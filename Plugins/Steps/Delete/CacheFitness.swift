@@ -4,17 +4,18 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// A cache stays if it opens and has the release's schema; otherwise all of it is set aside, because it can be made again.
+/// A cache stays if it opens and has the release's schema; otherwise all of it is set aside, because it can be recreated.
 struct CacheFitness {
     let database: Database
     let context: PlanContext
 
-    /// Why it must go; nil if it stays, or is not there.
+    /// Why it must go; nil if it stays, or does not exist.
     func fault() throws -> String? {
         guard let schema = database.identity.schema else {
             throw MoultError(
                 .occupied, .refused, what: "databases.\(database.name).identity.schema is missing",
-                why: "without it nobody can tell whether a cache that is there fits release \(context.release.version)",
+                why:
+                    "without it moult cannot check whether an existing cache matches release \(context.release.version)",
                 now: "Publish the release again: moult pack writes it.")
         }
         let path = context.store.path(context.path(of: database))
@@ -36,7 +37,7 @@ struct CacheFitness {
 
     private func differs(_ found: Identity, schema: String) throws -> String? {
         let digest = "sha256:\(try SHA256.digest(of: Array(found.shape.canonicalText.utf8)).hex)"
-        if digest != schema { return "its schema is not that of release \(context.release.version)" }
+        if digest != schema { return "its schema does not match release \(context.release.version)" }
         return database.compatible?.fault(
             applicationID: Int(found.applicationID), userVersion: Int(found.userVersion))
     }

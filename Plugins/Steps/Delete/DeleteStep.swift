@@ -23,7 +23,7 @@ public struct DeleteStep: Step {
     }
 
     /// A cache can be recreated at any time, so an app that has it open does not block a release. If a consumer will be asked
-    /// to release it, there is no need to wait.
+    /// to release it, waiting is unnecessary.
     private func postpone(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database -> Effect? in
             guard database.kind.isDisposable, !context.isReleased(database.name) else { return nil }
@@ -142,7 +142,7 @@ public struct DeleteStep: Step {
                     what: "\(context.store.path(from)) cannot move to \(database.path)",
                     why: new == .nothing
                         ? "release \(context.release.version) has another database at the old path"
-                        : "something is at the new path already",
+                        : "the new path is already in use",
                     now: "Nothing was changed. Move that away, or ask the publisher for a release that keeps the path.")
             }
             return effect(.delete, database.name, .move(from: from, path: database.path))
@@ -187,7 +187,7 @@ public struct DeleteStep: Step {
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
             case (.obstacle, .reference): throw context.obstacle(at: path, database)
             case (.link(let target), .reference):
-                // A changed link of moult's own is made again.
+                // A changed link that moult created is recreated.
                 if context.installed?.databases.contains(where: { $0.path == path && $0.kind.isSealed }) == true {
                     return nil
                 }
@@ -210,12 +210,12 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Older versions of SQLite read a sidecar beside a link, so one that belongs to no file must not be there.
+    /// Older versions of SQLite read a sidecar next to a link, so one that belongs to no file must not be there.
     private func refuseSidecars(_ path: String, _ database: Database, _ context: PlanContext) throws {
         for suffix in ["-wal", "-journal", "-shm"] where try context.store.look(path + suffix) != .nothing {
             let sidecar = context.store.path(path + suffix)
             throw MoultError(
-                .straySidecar, .refused, what: "\(sidecar) lies beside the read-only database \(path)",
+                .straySidecar, .refused, what: "\(sidecar) is next to the read-only database \(path)",
                 why: "it belongs to another file, and some versions of SQLite would read it with this one",
                 now: "Nothing was changed. Move it away: mv \(sidecar) \(sidecar).old")
         }

@@ -10,7 +10,7 @@ struct ChangeBudget {
     private var budgets: [Manifest.Budget] { release.budget.filter { $0.database == database.name } }
     var tables: [String] { budgets.map(\.table) }
 
-    /// `rows` has the tables in the order of `tables`, or is empty if there is nothing to compare with.
+    /// `rows` has the tables in the order of `tables`, or is empty without an old database.
     func prove(_ rows: [ValidationReport.Rows]) throws {
         for (budget, rows) in zip(budgets, rows) {
             guard let before = rows.before else { continue }

@@ -4,7 +4,7 @@ internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
-/// Proves one file that came in against what the manifest says of it. The file is hostile until all of this has passed.
+/// Verifies one file that came in against what the manifest says of it. The file is hostile until all of this has passed.
 struct ContentCheck {
     let database: Database
     let path: String
@@ -26,7 +26,7 @@ struct ContentCheck {
             demanded == .full ? .full : isProven || database.place == .inPlace ? .header : .quick
     }
 
-    /// A staged file is not what the release promises.
+    /// A staged file does not match the manifest.
     static let code = MoultError.Code.wrongContent
 
     /// Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
@@ -36,42 +36,42 @@ struct ContentCheck {
         if digest != database.sha256 {
             throw failed(
                 "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
-                now: "Build and seal it again, both together.")
+                now: "Build the database and the manifest again, together.")
         }
     }
 
     /// The questions to the database.
-    var exam: Validation {
-        var exam = Validation(
+    var validation: Validation {
+        var validation = Validation(
             name: database.member, path: path, depth: depth, processor: time.seconds(for: database.size))
         // Unpacked files are ours, and no other process may write to them.
-        exam.isWritable = database.place != .inPlace
-        exam.wantsIdentity = database.identity != .init()
-        exam.wantsForeignKeys = depth == .full
-        exam.queries = GoldenQueries(database: database, release: release).queries
+        validation.isWritable = database.place != .inPlace
+        validation.wantsIdentity = database.identity != .init()
+        validation.wantsForeignKeys = depth == .full
+        validation.queries = GoldenQueries(database: database, release: release).queries
         let tables = ChangeBudget(database: database, release: release).tables
-        if let old, !tables.isEmpty { (exam.old, exam.tables) = (old, tables) }
-        return exam
+        if let old, !tables.isEmpty { (validation.old, validation.tables) = (old, tables) }
+        return validation
     }
 
     /// Judges what the database answered.
     func prove(_ report: ValidationReport) throws {
         func found<Fact>(_ fact: Fact?) throws -> Fact {
             if let fact { return fact }
-            throw report.failure ?? failed("it did not answer")
+            throw report.failure ?? failed("it did not respond")
         }
         guard report.isOpen else {
             throw MoultError(
-                Self.code, what: "\(database.member) is no sound database",
+                Self.code, what: "\(database.member) is not a valid database",
                 why: report.failure.map { $0.why ?? $0.description },
-                now: "Publish the release again from a sound file.", cause: report.failure)
+                now: "Publish the release again from an undamaged file.", cause: report.failure)
         }
         if report.isWAL {
             throw failed(
                 "it is in WAL mode, and would need sidecars to be read",
                 now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
         }
-        if exam.wantsIdentity { try prove(found(report.identity)) }
+        if validation.wantsIdentity { try prove(found(report.identity)) }
         let findings = try found(report.findings)
         if let first = findings.first {
             throw failed(findings.count == 1 ? first : "\(first), and \(counted(findings.count - 1, "more finding"))")
@@ -91,12 +91,12 @@ struct ContentCheck {
         }
         if let schema = wanted.schema, found.schema != schema {
             throw failed(
-                "its schema is another one than the manifest says (\(found.schema.prefix(15))…, not \(schema.prefix(15))…)"
+                "its schema does not match the manifest (\(found.schema.prefix(15))…, not \(schema.prefix(15))…)"
             )
         }
     }
 
     private func failed(_ why: String, now: String = "Publish the release again with the right file.") -> MoultError {
-        MoultError(Self.code, what: "\(database.member) is not what the release promises", why: why, now: now)
+        MoultError(Self.code, what: "\(database.member) does not match the manifest", why: why, now: now)
     }
 }

@@ -16,20 +16,20 @@ struct GoldenQueries {
             case .none(let why):
                 throw MoultError(
                     ContentCheck.code, .refused,
-                    what: "the golden query on \(database.name) cannot be asked: \(check.sql)",
+                    what: "the golden query on \(database.name) cannot run: \(shortened(check.sql))",
                     why: why, now: "Correct the query, and publish the release again.")
             case .text(let answer) where !check.expect.isMet(by: answer):
                 throw MoultError(
-                    ContentCheck.code, .refused, what: "\(database.member) does not answer as the release promises",
-                    why: "\(check.sql) gives \(answer), expected \(check.expect)",
+                    ContentCheck.code, .refused, what: "\(database.member) fails a golden query",
+                    why: "\(shortened(check.sql)) gives \(shortened(answer)), expected \(check.expect)",
                     now: "Publish the release again with the right data.")
             case .text: continue
             }
         }
         guard answers.count == checks.count else {
             throw MoultError(
-                ContentCheck.code, .refused, what: "\(database.member) did not answer every golden query",
-                why: "\(checks.count) were asked, and \(answers.count) answered")
+                ContentCheck.code, .refused, what: "\(database.member) did not return an answer to every golden query",
+                why: "\(checks.count) were sent, \(answers.count) were answered")
         }
     }
 }

@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// After the switch: the app's path must reach the very file that was proven, with no sidecar that would change it.
+/// After the switch: the app's path must reach the same file that was verified, with no sidecar that would change it.
 struct PostSwitchCheck {
     let database: Database
     let context: PlanContext
@@ -28,11 +28,11 @@ struct PostSwitchCheck {
         else {
             throw failed("\(path) does not reach \(proven)")
         }
-        // SQLite looks for sidecars beside the file that links lead to, older versions beside the link.
+        // SQLite looks for sidecars next to the file that links lead to, older versions next to the link.
         let beside = try Files.target(ofLink: proven) ?? proven
         for suffix in ["-wal", "-shm", "-journal"] {
             for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
-                throw failed("\(name) is beside it and would change what is read")
+                throw failed("\(name) is beside it and would change what SQLite reads")
             }
         }
     }
@@ -62,7 +62,7 @@ struct PostSwitchCheck {
 
     private func failed(_ why: String) -> MoultError {
         MoultError(
-            MoultError.Code(720), what: "\(database.name) is not what was installed", why: why,
-            now: "See who writes there, then apply again.")
+            MoultError.Code(720), what: "\(database.name) is not the installed file", why: why,
+            now: "Find out which program writes to it, then apply again.")
     }
 }

@@ -7,7 +7,7 @@ public import StepKit
 public struct VerifyStep: Step {
     public let name = "verify"
     public let summary =
-        "digest, identity, health, golden queries and change budget; then the very file at the app's path"
+        "digest, identity, health, golden queries and change budget; then the file at the app's path"
 
     public init() {}
 
@@ -25,12 +25,12 @@ public struct VerifyStep: Step {
         if context.purpose == .reset, database.name != context.only { return [] }
         guard staged else {
             switch database.kind {
-            case .reference: return ["the very file that was proven: inode, size, time"]
+            case .reference: return ["the verified file: inode, size, time"]
             case .shared: return ["marker"]
             case .user, .cache: return context.creates(context.path(of: database)) ? ["opens with its schema"] : []
             }
         }
-        // A user's database that is there stays as it is; what is kept for a reset was digested when it was unpacked.
+        // A user's database that exists stays as it is; what is kept for a reset was digested when it was unpacked.
         if database.kind.isMigrated, try context.store.look(database.path) != .nothing { return [] }
         let (proof, isFull) = (context.carriedProof(of: database), context.demandedCheck(of: database) == .full)
         var methods = proof != nil ? [] : database.place == .inPlace && !isFull ? ["header"] : ["digest"]
@@ -45,9 +45,9 @@ public struct VerifyStep: Step {
         return methods
     }
 
-    /// Proves what came in, in a process of its own, before anybody opens it here.
+    /// Verifies what came in, in its own process, before anybody opens it here.
     public func examine(_ effects: [Effect], _ context: PrepareContext) throws {
-        // A file of a kept generation was proven when it was installed, and has not changed.
+        // A file of a kept generation was verified when it was installed, and has not changed.
         let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in
             let path =
                 database.place == .inPlace
@@ -58,8 +58,9 @@ public struct VerifyStep: Step {
                 database, at: path, old: try old(database, context.plan), isPublished: true, context.plan)
         }
         for proof in proofs { try proof.proveDigest() }
-        let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam") { exam in
-            try context.progress(.init("check \(exam.name)", done: 0, total: 0))
+        let reports = try Validator.present().examine(proofs.map(\.validation), scratch: "\(context.staging)/exam") {
+            validation in
+            try context.progress(.init("check \(validation.name)", done: 0, total: 0))
         }
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
@@ -76,7 +77,8 @@ public struct VerifyStep: Step {
                 database, at: path, old: try old(database, context.plan), isPublished: false, context.plan)
         }
         guard !proofs.isEmpty else { return }
-        let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam-again")
+        let reports = try Validator.present().examine(
+            proofs.map(\.validation), scratch: "\(context.staging)/exam-again")
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
 

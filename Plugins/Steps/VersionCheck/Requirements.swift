@@ -21,7 +21,9 @@ struct Requirements {
         }
         if let range = requires.moult {
             let moult = context.policy.moultVersion
-            try demand(range.contains(moult), "moult \(range)", "this is moult \(moult)", "Install such a moult.")
+            try demand(
+                range.contains(moult), "moult \(range)", "this is moult \(moult)",
+                "Install a matching version of moult.")
         }
         if let range = requires.from, let installed = context.installed?.version {
             try demand(

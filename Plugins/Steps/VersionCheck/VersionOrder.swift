@@ -9,7 +9,7 @@ struct VersionOrder {
     private var downgradeAllowed: Bool { context.policy.follow == .match || context.policy.allowDowngrade }
 
     func finding() throws -> String {
-        guard let old = context.installed else { return "nothing installed: \(new.version) is the first" }
+        guard let old = context.installed else { return "first install" }
         if context.generation == context.installedGeneration { return "\(new.version) is installed" }
         if new.version.precedes(old.version) { return try downgrade(from: old) }
         if new.version.ranksWith(old.version) { return try sameVersion(as: old) }
@@ -19,7 +19,7 @@ struct VersionOrder {
                 what:
                     "release \(new.version) has sequence \(new.sequence), and the installed \(old.version) has \(old.sequence)",
                 why: "a newer release must have a higher sequence",
-                now: "Publish it with a higher sequence, or allow it with --allow-downgrade.")
+                now: "Publish it with a higher sequence, or accept it with --allow-downgrade.")
         }
         return "installed \(old.version) < \(new.version)"
     }
@@ -28,8 +28,8 @@ struct VersionOrder {
         guard downgradeAllowed else {
             throw MoultError.refusal(
                 what: "release \(new.version) is older than the installed \(old.version)",
-                why: "this store follows only upward",
-                now: "If you mean it: moult apply --allow-downgrade, or go back with: moult rollback")
+                why: "this store accepts only newer releases",
+                now: "To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback")
         }
         return "installed \(old.version) > \(new.version): a downgrade, "
             + (context.policy.allowDowngrade ? "allowed" : "followed to match")
@@ -38,10 +38,10 @@ struct VersionOrder {
     private func sameVersion(as old: Manifest) throws -> String {
         guard downgradeAllowed else {
             throw MoultError.refusal(
-                what: "version \(new.version) is installed already, with other content",
-                why: "its manifest is another one than that of generation \(context.installedGeneration ?? "")",
-                now: "Publish changed content under a new version, or allow it with --allow-downgrade.")
+                what: "version \(new.version) is already installed with different content",
+                why: "its manifest differs from that of generation \(context.installedGeneration ?? "")",
+                now: "Publish changed content as a new version, or accept it with --allow-downgrade.")
         }
-        return "installed \(old.version) has other content than this \(new.version)"
+        return "installed \(old.version) has content that differs from this \(new.version)"
     }
 }

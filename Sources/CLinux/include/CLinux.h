@@ -179,7 +179,7 @@ typedef struct {
 } moult_child_failure;
 
 // Starts a program. Returns its number, or -1 with what failed; tells whether its mounts are read-only. posix_spawn cannot
-// do it: between fork and exec there is more to do than it knows.
+// do it: it does not support everything needed between fork and exec.
 //
 // With a lifeline the number is that of a supervisor, and `group` is that of the program. Each byte that is sent through
 // the other socket is a signal for the group. When the program has ended, and all that it had started is killed and gone,

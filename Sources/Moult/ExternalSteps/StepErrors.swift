@@ -26,23 +26,23 @@ package enum Misbehaviour: Equatable, Sendable {
     case wrongAnswer(String)
     case outsideThePlan(String)
 
-    /// The observation, for people.
+    /// The observation, for humans.
     package var text: String {
         switch self {
         case .strayOutput(let line): "it printed something that is not a JSON object: \(Self.quoted(line))"
-        case .strayReply(let line): "it printed a reply that the protocol does not have: \(Self.quoted(line))"
+        case .strayReply(let line): "it printed a reply that is not in the protocol: \(Self.quoted(line))"
         case .lineTooLong: "it printed a line of more than 1 MiB"
         case .tooMuchOutput: "it printed more than 16 MiB"
-        case .silence(let seconds): "it said nothing for \(seconds) s, and was ended"
-        case .tooLong(let seconds): "it took longer than \(seconds) s, and was ended"
+        case .silence(let seconds): "it sent nothing for \(seconds) s, and was killed"
+        case .tooLong(let seconds): "it took longer than \(seconds) s, and was killed"
         case .exitWithoutResult: "it ended with status 0 and without a result"
-        case .resultThenStatus(let status): "it gave a result, and ended with status \(status) all the same"
-        case .twoResults: "it gave two results"
-        case .moreAfterResult(let line): "it went on after its result: \(Self.quoted(line))"
+        case .resultThenStatus(let status): "it returned a result, but ended with status \(status)"
+        case .twoResults: "it returned two results"
+        case .moreAfterResult(let line): "it continued after its result: \(Self.quoted(line))"
         case .signal(let signal): "signal \(signal) ended it"
         case .status(let status): "it ended with status \(status) and without a result"
-        case .wrongAnswer(let why): "its result is not as it must be: \(why)"
-        case .outsideThePlan(let what): "it went beyond its plan: \(what)"
+        case .wrongAnswer(let why): "its result is invalid: \(why)"
+        case .outsideThePlan(let what): "it exceeded its plan: \(what)"
         }
     }
 
@@ -52,6 +52,6 @@ package enum Misbehaviour: Equatable, Sendable {
         MoultError(
             .step, what: "the step \(step) failed at \(message)",
             why: said.isEmpty ? text : "\(text); on standard error: \(said)",
-            now: "Tell the step's author. It can be tried with: moult steps test EXECUTABLE")
+            now: "Report this to the author of the step. It can be tried with: moult steps test EXECUTABLE")
     }
 }

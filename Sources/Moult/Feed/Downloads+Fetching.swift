@@ -20,8 +20,8 @@ extension Downloads {
             Clock.pause(milliseconds: 20)
         }
         throw MoultError(
-            .locked, .busy, what: "the store \(layout.root) is being brought up to date",
-            why: "another moult is fetching for it", now: "Try again later, or let moult wait for it: --wait SECONDS")
+            .locked, .busy, what: "the store \(layout.root) is being updated",
+            why: "another moult process is downloading for it", now: "Try again later, or wait for it: --wait SECONDS")
     }
 
     /// Brings a bundle or a patch in, from the first place that gives what the manifest says.
@@ -43,7 +43,7 @@ extension Downloads {
             }
         }
         throw faults.first { $0.outcome == .refused } ?? faults.first
-            ?? MoultError(.noFeed, what: "no address to fetch \(place.name) from")
+            ?? MoultError(.noFeed, what: "no address to download \(place.name) from")
     }
 
     /// Whether the file is there as its manifest has it. Another one of the same size is removed: whatever fails because of
@@ -69,8 +69,8 @@ extension Downloads {
         // The partial file belonged to something else: fetch all of it again, once.
         if before > 0 { return try fetchOnce(place, from: source, by: transport, watcher) }
         throw MoultError(
-            .digest, .refused, what: "\(source) is not what was sealed",
-            why: "its SHA-256 is another one than the manifest says", now: "Try again later, or tell the publisher.")
+            .digest, .refused, what: "\(source) does not match the release",
+            why: "its SHA-256 does not match the manifest", now: "Try again later, or report it to the publisher.")
     }
 
     /// Parts of other bundles are given up, so that they do not pile up.

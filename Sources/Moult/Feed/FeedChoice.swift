@@ -3,7 +3,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Which of a feed's releases a store shall have next, and by which way.
+/// Which of a feed's releases a store should have next, and by which way.
 package struct FeedChoice: Sendable {
     let feed: Feed
     let installed: Version?
@@ -54,7 +54,7 @@ package struct FeedChoice: Sendable {
                 result.passed.append(Passed(version: release.version, why: why))
                 continue
             }
-            // The highest that may be had is what is there already.
+            // The highest that may be had is what already exists.
             if release.version == installed { return result }
             guard let way = try way(to: release) else {
                 result.passed.append(
@@ -137,7 +137,7 @@ package struct Machine: Sendable, Equatable {
 
     package init(id: String) { self.id = id }
 
-    /// This machine, by MOULT_MACHINE_ID or the id that systemd gave it; else by its name.
+    /// This machine, by MOULT_MACHINE_ID or the id that systemd gave it; otherwise by its name.
     package static func this() throws -> Machine {
         if let id = Subprocess.ownEnvironment["MOULT_MACHINE_ID"], !id.isEmpty { return Machine(id: id) }
         for path in ["/etc/machine-id", "/etc/hostname"] {

@@ -32,19 +32,21 @@ struct FeedFollower {
             } ?? []
         guard !named.isEmpty else {
             throw MoultError(
-                .noFeed, .usage, what: "the store \(layout.root) follows no feed", why: "\(layout.settings) names none",
-                now: "Name a manifest, or a feed with --feed URL, or put \"feed\" into \(layout.settings).")
+                .noFeed, .usage, what: "the store \(layout.root) has no feed",
+                why: "\(layout.settings) does not configure one",
+                now: "Give a manifest, or a feed with --feed URL, or add \"feed\" to \(layout.settings).")
         }
         places = try named.map { try Location($0) }
-        var manners = Transport.RetryPolicy()
+        var retryPolicy = Transport.RetryPolicy()
         let limits = settings.feed ?? FeedSettings(url: Address(""))
-        (manners.patience, manners.minimumRate) = (limits.patience, limits.minimumRate)
-        (manners.fileDeadline, manners.bandwidth) = (limits.fileDeadline, limits.bandwidth)
+        (retryPolicy.patience, retryPolicy.minimumRate) = (limits.patience, limits.minimumRate)
+        (retryPolicy.fileDeadline, retryPolicy.bandwidth) = (limits.fileDeadline, limits.bandwidth)
         transport = Transport(
-            manners, budget: NetworkBudget(seconds: limits.deadline), stopIfAsked: { try watcher.stopIfAsked() })
+            retryPolicy, budget: NetworkBudget(seconds: limits.deadline), stopIfAsked: { try watcher.stopIfAsked() })
         reader = FeedReader(
             layout: layout, settings: settings, places: places, transport: transport,
-            allowUnsigned: request.allowUnsigned, allowOlder: request.allowDowngrade)
+            allowUnsigned: request.allowUnsigned, isConfigured: request.place == nil,
+            allowOlder: request.allowDowngrade)
     }
 
     /// A saved plan has no secrets: those of the settings are taken, if they name the same feed.
@@ -54,8 +56,8 @@ struct FeedFollower {
             return address
         }
         throw MoultError(
-            .noFeed, .refused, what: "the secret part of \(place) is not known",
-            why: "plans do not keep it, and the feed in moult.json is another one",
+            .noFeed, .refused, what: "the password or token of \(place) is not known",
+            why: "saved plans do not contain it, and moult.json has a different feed",
             now: "Put the whole URL into \"feed\" of moult.json, or apply without a plan: moult apply URL")
     }
 
@@ -71,7 +73,7 @@ struct FeedFollower {
         return update
     }
 
-    /// What of the feed a store shall have that is like this now.
+    /// What of the feed a store should have that is like this now.
     func choose(from current: FeedReader.Current, _ store: StoreSnapshot) throws -> FeedChoice.Result {
         let holds = try store.holds
         // Nothing would be newer, which must not look as if all were well.
@@ -96,12 +98,12 @@ struct FeedFollower {
     /// A key that a key list revokes must never be trusted again.
     private func keep(_ chain: KeyChain) throws {
         do { try chain.keep() } catch {
-            // A user who may only read the store asks all the same.
+            // A user who may only read the store asks anyway.
             if !Files.isDenied(error) { throw error }
         }
     }
 
-    /// Keeps what was proven, so that nothing older is believed later and an unchanged feed costs one question.
+    /// Keeps what was verified, so that nothing older is believed later and an unchanged feed costs one question.
     func remember(_ current: FeedReader.Current) throws {
         if current.files.isEmpty { return }
         try Files.ensureDirectory(layout.feed)
@@ -165,7 +167,7 @@ struct FeedFollower {
         return try reader.provenance(ofManifest: bytes, at: place, by: keys)
     }
 
-    /// Whether a manifest that may be installed anyway has the required signatures of release keys beside it, so that its
+    /// Whether a manifest that may be installed anyway has the required signatures of release keys next to it, so that its
     /// publisher's proofs count. Signatures are fetched only if it has such proofs.
     private func isSignedItself(
         _ manifest: Manifest, _ bytes: [UInt8], at place: Location, by keys: KeyChain?
@@ -222,13 +224,13 @@ struct FeedFollower {
         guard case .bytes(let bytes, _) = try transport.read(manifest, limit: file.size) else {
             throw MoultError(
                 .notThere, what: "no manifest at \(manifest)",
-                why: "the feed names it, but the server does not have it",
-                now: "Try again later, or tell the publisher.")
+                why: "the feed lists it, but the server does not have it",
+                now: "Try again later, or report it to the publisher.")
         }
         guard bytes.count == file.size, try SHA256.digest(of: bytes).hex == file.sha256 else {
             throw MoultError(
-                .digest, .refused, what: "\(manifest) is not the manifest that the feed names",
-                why: "its size or SHA-256 is another one", now: "Try again later, or tell the publisher.")
+                .digest, .refused, what: "\(manifest) is not the manifest listed in the feed",
+                why: "its size or SHA-256 does not match", now: "Try again later, or report it to the publisher.")
         }
         return bytes
     }
@@ -250,7 +252,7 @@ struct FeedFollower {
         try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
     }
 
-    /// A bundle in the cache, brought in if it is not there.
+    /// A bundle in the cache, brought in if it does not exist.
     func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
         let place = Downloads(layout).place(of: bundle)
         try Downloads(layout).fetch(place, from: places, by: transport, watcher)
@@ -287,8 +289,8 @@ extension Feed.Release {
             } else { nil }
         guard let (field, own, other) = differs else { return }
         throw MoultError(
-            .distrusted, .refused, what: "\(place) is not the release that the feed names",
-            why: "\(field) is \(other) in the manifest and \(own) in the feed", now: "Tell the publisher.")
+            .distrusted, .refused, what: "\(place) is not the release listed in the feed",
+            why: "\(field) is \(other) in the manifest and \(own) in the feed", now: "Report this to the publisher.")
     }
 }
 

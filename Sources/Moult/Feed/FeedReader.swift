@@ -7,7 +7,7 @@ internal import MoultTransport
 internal import MoultTrust
 package import StepKit
 
-/// Asks for the present feed, and believes it only if all of this holds: signed, of this product, not older than one
+/// Asks for the current feed, and believes it only if all of this holds: signed, of this product, not older than one
 /// seen before, not past its time. Writes nothing.
 struct FeedReader {
     let layout: StoreLayout
@@ -16,7 +16,9 @@ struct FeedReader {
     var transport: Transport
     /// An unsigned feed from the network is accepted, too.
     let allowUnsigned: Bool
-    /// An older feed than one seen before is taken all the same.
+    /// The feed is the one in the settings, and not one that the caller has named.
+    let isConfigured: Bool
+    /// An older feed than one seen before is taken anyway.
     let allowOlder: Bool
     var now = Timestamp.now
 
@@ -28,13 +30,13 @@ struct FeedReader {
         /// The keys that count now; nil if the store trusts none.
         let keys: KeyChain?
         let seen: ReplayGuard
-        /// What shall be kept: the feed and the files that prove it; nothing if it is kept already.
+        /// What should be kept: the feed and the files that prove it; nothing if it is kept already.
         var files: [(name: String, bytes: [UInt8])] = []
     }
 
     /// The feed from the first place that has one to believe.
     ///
-    /// `keep` gets new key lists as soon as they are proven, whatever becomes of the feed: what they revoke must not be
+    /// `keep` gets new key lists as soon as they are verified, whatever becomes of the feed: what they revoke must not be
     /// trusted again.
     func ask(keep: (KeyChain) throws -> Void = { _ in }) throws -> Current {
         var faults: [MoultError] = []
@@ -48,7 +50,7 @@ struct FeedReader {
         }
         // An invalid answer says more than the failure of another location.
         throw faults.first { $0.outcome == .refused } ?? faults.first
-            ?? MoultError(.noFeed, .refused, what: "no feed is named")
+            ?? MoultError(.noFeed, .refused, what: "no feed is configured")
     }
 
     private func ask(_ place: Location, _ keep: (KeyChain) throws -> Void) throws -> Current {
@@ -88,8 +90,8 @@ struct FeedReader {
         switch try transport.read(place, limit: Feed.largest, unless: tag) {
         case .nothing:
             throw MoultError(
-                .notThere, what: "no feed at \(place)", why: "nothing is there",
-                now: "Look at \"feed\" in \(layout.settings).")
+                .notThere, what: "no feed at \(place)", why: "it does not exist",
+                now: isConfigured ? "Check \"feed\" in \(layout.settings)." : "Check the address of the feed.")
         case .unchanged: return nil
         case .bytes(let bytes, let tag): return (bytes, tag)
         }
@@ -113,7 +115,7 @@ struct FeedReader {
 
     // MARK: proof
 
-    /// Proves a manifest at its own location, with no feed in between; `keep` receives new key lists.
+    /// Verifies a manifest at its own location, with no feed in between; `keep` receives new key lists.
     func provenance(
         ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
     ) throws -> Provenance {
@@ -128,7 +130,7 @@ struct FeedReader {
         return try provenance(ofManifest: bytes, at: place, by: chain)
     }
 
-    /// The manifest's own signatures, which are beside it.
+    /// The manifest's own signatures, which are next to it.
     func provenance(ofManifest bytes: [UInt8], at place: Location, by keys: KeyChain) throws -> Provenance {
         .signed(
             try keys.prove(bytes, named: place.name, by: keys.roles.release, at: now) {
@@ -173,28 +175,29 @@ struct FeedReader {
         guard feed.product == settings.product else {
             throw distrust(
                 "\(place) is the feed of \(feed.product)", "the store \(layout.root) holds \(settings.product)",
-                "Name the feed of that product in \(layout.settings).")
+                "Use the feed of that product\(isConfigured ? " in \(layout.settings)" : "").")
         }
         let list = chain?.serial ?? 0
         if let made = feed.keyList, made < list {
             throw distrust(
                 "\(place) was made under key list \(made), which key list \(list) has replaced", nil,
-                "Someone may be holding back a newer one: ask the publisher, or name another mirror.")
+                "An attacker may be withholding a newer one: ask the publisher, or use another mirror.")
         }
-        // A newer key list lets serials begin again: a stolen key cannot use them up for ever.
+        // A newer key list lets serials begin again: a stolen key cannot use them up forever.
         var seen = seen
         if list > seen.keyList ?? list { (seen.serial, seen.sha256) = (0, nil) }
         if feed.serial < seen.serial, !allowOlder {
             throw distrust(
                 "\(place) is older than a feed seen before",
                 "its serial is \(feed.serial), and \(seen.serial) was seen",
-                "Someone may be holding back newer releases. If the publisher started over, use --allow-downgrade.")
+                "An attacker may be withholding newer releases. If the publisher started over, use --allow-downgrade.")
         }
         if feed.serial == seen.serial, let digest = seen.sha256, try SHA256.digest(of: bytes).hex != digest, !allowOlder
         {
             throw distrust(
-                "\(place) is another feed than the one seen before",
-                "both have serial \(feed.serial), which stands for one feed only", "Tell the publisher.")
+                "\(place) differs from the feed seen before",
+                "both have serial \(feed.serial), and a serial belongs to one feed only",
+                "Report this to the publisher.")
         }
         guard feed.serial - seen.serial <= Feed.serialRange else {
             throw distrust(
@@ -206,8 +209,8 @@ struct FeedReader {
         }
         guard now <= feed.expires else {
             throw distrust(
-                "\(place) says nothing any more", "it was good until \(feed.expires)",
-                "Someone may be holding back a newer one: ask the publisher, or name another mirror.")
+                "\(place) has expired", "it was valid until \(feed.expires)",
+                "An attacker may be withholding a newer one: ask the publisher, or use another mirror.")
         }
         return feed
     }
@@ -218,7 +221,7 @@ struct FeedReader {
 
     private func unsigned(_ place: Location) -> MoultError {
         MoultError(
-            .distrusted, .refused, what: "\(place) cannot be proven", why: "the store \(layout.root) trusts no key",
+            .distrusted, .refused, what: "\(place) cannot be verified", why: "the store \(layout.root) trusts no key",
             now: "Put the publisher's key into \"keys\" of \(layout.settings), or use --allow-unsigned this time.")
     }
 }

@@ -13,11 +13,11 @@ package struct KnownFeed: Sendable {
     /// The releases in it that this store would install.
     package let choice: FeedChoice.Result
 
-    /// The release that the store shall have; nil if it has the newest that it may have.
+    /// The release that the store should have; nil if it has the newest that it may have.
     package var newest: Version? { choice.way.last?.version }
     package func isOver(at now: Timestamp = .now) -> Bool { expires < now }
 
-    /// Nil if nothing is known: never asked, or what was kept is not what was proven then.
+    /// Nil if nothing is known: never asked, or what was kept is not what was verified then.
     static func read(
         _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?
     ) throws -> KnownFeed? {

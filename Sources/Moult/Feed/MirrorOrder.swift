@@ -3,7 +3,7 @@ internal import MoultFiles
 package import MoultStore
 internal import MoultTrust
 
-/// The order in which a store asks the locations of its feed: group by group, and within a group in an order of its own.
+/// The order in which a store asks the locations of its feed: group by group, and within a group in a separate order.
 ///
 /// The order of a store is always the same, so caches of web servers and registries stay useful, and it differs from store to
 /// store, so equal mirrors share the load.

@@ -13,7 +13,7 @@ package enum ReleaseSource: Sendable {
     case webManifest(Content)
     case feed(Content)
 
-    /// The content that was read to recognize it; none of it is proven yet.
+    /// The content that was read to recognize it; none of it is verified yet.
     package struct Content: Sendable {
         package let address: Address
         let bytes: [UInt8]
@@ -30,7 +30,7 @@ package enum ReleaseSource: Sendable {
             else {
                 throw MoultError(
                     .notThere, what: "no release at \(address)", why: "the server has no such file",
-                    now: "Name a sealed manifest, or a feed.")
+                    now: "Give the manifest of a release, or a feed.")
             }
             let content = Content(address: address, bytes: bytes)
             self = content.isFeed ? .feed(content) : .webManifest(content)
@@ -45,7 +45,7 @@ package enum ReleaseSource: Sendable {
         if let feed = try feed(at: file) { return .feed(feed) }
         throw MoultError(
             .manifest, what: "\(path) is a directory without a feed", why: "it has no \(file)",
-            now: "Name the sealed manifest of a release in it.")
+            now: "Give the manifest of a release in it.")
     }
 
     private static func feed(at path: String) throws -> Content? {

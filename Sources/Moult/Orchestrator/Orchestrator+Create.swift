@@ -33,8 +33,8 @@ extension Orchestrator {
             // A feed's URL may have a password in it.
             let value = there.written[name]?.string.map { ", \"\($0)\"" } ?? ""
             throw MoultError(
-                .store, .refused, what: "\(layout.root) is a store already, with other settings",
-                why: "\(layout.settings) has another value for \"\(name)\"\(value)",
+                .store, .refused, what: "\(layout.root) is already a store with different settings",
+                why: "\(layout.settings) has a different value for \"\(name)\"\(value)",
                 now: "Change that file, or name another directory.")
         }
         try PathLimit(layout).proveRoot()
@@ -44,7 +44,7 @@ extension Orchestrator {
         ] {
             try Files.ensureDirectory(directory)
         }
-        // Marks files that can be made again for backup tools.
+        // Marks files that can be recreated for backup tools.
         try CacheTag.put(in: layout.downloads)
         // The lock's file is made here, so that a command which in the end refuses leaves no trace at all.
         _ = try StoreLock.takeIfFree(layout)

@@ -20,7 +20,7 @@ extension Orchestrator {
             let last = current.feed.releases.suffix(5).map(\.version.description).joined(separator: ", ")
             throw MoultError(
                 .refused, .refused, what: "no release \(version) in \(current.place)", why: "it has \(last)",
-                now: "Name one of them.")
+                now: "Choose one of them.")
         }
         let incoming = try follower.incoming(release, of: current)
         let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
@@ -66,7 +66,7 @@ extension Orchestrator {
             feed: feed?.bytes ?? [])
     }
 
-    /// The feed comes after all that it names. Its signatures are there before it under its digest, as beside a published
+    /// The feed comes after all that it names. Its signatures are there before it under its digest, as next to a published
     /// feed, so that a reader finds a whole feed at every moment.
     private func set(
         _ content: ExportedFiles, _ bundle: (Manifest.Bundle, source: String)?, in directory: String,

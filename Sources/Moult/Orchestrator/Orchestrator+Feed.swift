@@ -16,7 +16,7 @@ extension Orchestrator {
         package let choice: FeedChoice.Result
         package let holds: Holds
 
-        /// The release that this store shall have in the end; nil if it has the newest that it may have.
+        /// The release that this store should have in the end; nil if it has the newest that it may have.
         package var newest: Feed.Release? { choice.way.last }
     }
 
@@ -49,7 +49,7 @@ extension Orchestrator {
         return (try look(current, choice, store), plan)
     }
 
-    /// Brings in the newest release of the feed that this store may have, by way of others if need be.
+    /// Brings in the newest release of the feed that this store may have, through others if need be.
     ///
     /// Fetching needs no lock of the store: it can be read, rolled back and verified meanwhile.
     package func follow(
@@ -78,7 +78,7 @@ extension Orchestrator {
         while let incoming = try incoming(choice, current, follower) {
             result = try bring(incoming, follower, settled: result.settled, wait, announce)
             let next = try follower.choose(from: current, snapshot())
-            // A store that does not come nearer would go round for ever.
+            // A store that does not come nearer would go round forever.
             guard next.way.count < choice.way.count else { break }
             choice = next
         }

@@ -63,7 +63,7 @@ extension Orchestrator {
         var removed: [Hold] = []
         _ = try locked(wait) { store, settled in
             let before = try store.holds
-            // A rollback that a power cut brings back would bring back its hold.
+            // A rollback that a power cut restores would bring back its hold.
             try Files.syncDirectory(layout.transactions)
             try Holds.change(layout) { removed = try body(&$0) }
             let after = try holds()
@@ -88,7 +88,7 @@ extension Orchestrator {
         MoultError(
             .refused, .refused, what: "the store has \(holds.all.count) holds",
             why: holds.all.map(\.sentence).joined(separator: "; "),
-            now: "Name the ones to remove, or remove all of them with: moult unhold --all")
+            now: "Choose the ones to remove, or remove all of them with: moult unhold --all")
     }
 
     /// Why a release that no hold names stays blocked; nil if it is not blocked.

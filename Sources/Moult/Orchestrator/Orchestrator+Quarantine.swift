@@ -18,7 +18,7 @@ extension Orchestrator {
         }
         let names = sets.compactMap { $0.record?.database } + sets.map(\.id)
         throw MoultError(
-            .quarantine, .refused, what: "nothing in quarantine is called \"\(name)\"",
+            .quarantine, .refused, what: "quarantine has no set or database named \"\(name)\"",
             why: sets.isEmpty ? "the quarantine of \(layout.root) is empty" : "it has \(counted(sets.count, "set"))",
             now: didYouMean(name, among: names) ?? "List it with: moult quarantine")
     }
@@ -27,8 +27,8 @@ extension Orchestrator {
     package func export(_ set: QuarantineShelf.Set, to file: String) throws {
         guard try Files.facts(file) == nil else {
             throw MoultError(
-                .quarantine, .refused, what: "\(file) exists", why: "an export overwrites nothing",
-                now: "Name another file.")
+                .quarantine, .refused, what: "\(file) exists", why: "an export never overwrites a file",
+                now: "Choose another file.")
         }
         try Files.withScratchDirectory { scratch in
             let copy = try proven(set, in: scratch)
@@ -46,7 +46,7 @@ extension Orchestrator {
             try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
                 return try execute(in: store, settled: settled, announce) {
-                    try planner($0).restore(database.name, from: copy, why: "\(set.id) was put back")
+                    try planner($0).restore(database.name, from: copy, why: "\(set.id) was restored")
                 }
             }
         }
@@ -108,7 +108,7 @@ extension Orchestrator {
             guard result != nil else { throw error }
             watcher.tell(.warning("\(error)"))
         }
-        guard let result else { throw MoultError(.quarantine, what: "nothing was put back") }
+        guard let result else { throw MoultError(.quarantine, what: "nothing was restored") }
         return result
     }
 
@@ -120,12 +120,12 @@ extension Orchestrator {
     private func writable(_ set: QuarantineShelf.Set) throws -> Database {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
-                .quarantine, .refused, what: "\(set.id) cannot be put back", why: "no release is installed",
+                .quarantine, .refused, what: "\(set.id) cannot be restored", why: "no release is installed",
                 now: "Install one first, or take the data out: moult quarantine --export FILE \(set.id)")
         }
         guard let name = set.record?.database, let database = installed.database(name), !database.kind.isSealed else {
             throw MoultError(
-                .quarantine, .refused, what: "\(set.id) cannot be put back",
+                .quarantine, .refused, what: "\(set.id) cannot be restored",
                 why: "release \(installed.version) has no writable database for it",
                 now: "Take the data out instead: moult quarantine --export FILE \(set.id)")
         }
@@ -148,10 +148,10 @@ extension Orchestrator {
         {
             throw damaged(set, file, error.why ?? error.what)
         }
-        let exam = Validation(
+        let validation = Validation(
             name: Files.name(of: file), path: whole, depth: .quick,
             processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))
-        let report = try Validator.present().examine([exam], scratch: "\(scratch)/exam").first
+        let report = try Validator.present().examine([validation], scratch: "\(scratch)/exam").first
         if let failure = report?.failure { throw failure }
         if let finding = report?.findings?.first {
             throw damaged(set, file, finding)

@@ -34,8 +34,8 @@ extension Orchestrator {
         try planner(snapshot()).reset(name, why: why, setsUserDataAside: setsUserDataAside).plan
     }
 
-    /// Sets a living database of the installed release aside, with everything beside it, and makes a fresh one; works
-    /// whatever is at its path. What people wrote is set aside only on their word.
+    /// Sets a living database of the installed release aside, with everything next to it, and makes a fresh one; works
+    /// whatever is at its path. What users wrote is set aside only on their word.
     ///
     /// `isNeeded` is asked under the store's lock: another process may have done it meanwhile.
     package func reset(

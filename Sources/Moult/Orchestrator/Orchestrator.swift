@@ -122,7 +122,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Goes back to a kept generation, and puts the present release on hold.
+    /// Goes back to a kept generation, and puts the current release on hold.
     package func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
@@ -148,7 +148,7 @@ package struct Orchestrator: Sendable {
     private func apply(
         _ saved: Plan, by planner: Planner, wait: Int, _ announce: (Plan) throws -> Void
     ) throws -> Result {
-        // Files from a feed must be complete before the store is locked; whatever the plan relies on is proven again then.
+        // Files from a feed must be complete before the store is locked; whatever the plan relies on is verified again then.
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
         return try locked(wait) { store, settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
@@ -180,13 +180,13 @@ package struct Orchestrator: Sendable {
 
     /// Settles what is unfinished, however often that was tried; back instead of forward if asked.
     package func recover(back: Bool = false, wait: Int = 0) throws -> [CrashRecovery.Result] {
-        let settler = try settler(snapshot())
+        let recovery = try recovery(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         if let generation = try Generation.repairPointer(layout) {
-            watcher.tell(.warning("\(layout.current) was made again: \(generation) is in service"))
+            watcher.tell(.warning("\(layout.current) was recreated: \(generation) is in service"))
         }
-        let results = try settler.settle(patiently: true, back: back)
+        let results = try recovery.settle(patiently: true, back: back)
         try LeaseFile.tidy(layout)
         try rebuildHolds()
         return results
@@ -194,16 +194,16 @@ package struct Orchestrator: Sendable {
 
     /// Finishes or undoes an interrupted update if no other process is doing so; for readers that are about to open the
     /// databases.
-    package func settleIfIdle() throws {
+    package func recoverIfIdle() throws {
         guard try isUnfinished(), let lock = try StoreLock.takeIfFree(layout) else {
             return
         }
         defer { withExtendedLifetime(lock) {} }
         // Consumers are not asked to close for a reader: the reader may be part of the very program that would be stopped.
-        _ = try settler(snapshot(), mayRelease: false).settle()
+        _ = try recovery(snapshot(), mayRelease: false).settle()
     }
 
-    private func settler(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> CrashRecovery {
+    private func recovery(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> CrashRecovery {
         CrashRecovery(
             layout: layout, steps: try steps(store), tell: watcher.tell, consumers: try allConsumers(store),
             forceAfter: consumers.forceAfter, mayRelease: mayRelease, patience: try store.settings.waitForApps)
@@ -246,11 +246,11 @@ package struct Orchestrator: Sendable {
 
     /// Takes the store's lock and settles what is unfinished; `body` gets the store as it is then.
     func locked(_ wait: Int, _ body: (StoreSnapshot, [CrashRecovery.Result]) throws -> Result) throws -> Result {
-        let settler = try settler(snapshot())
+        let recovery = try recovery(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         return try refusingDamage {
-            let settled = try settler.settle()
+            let settled = try recovery.settle()
             try LeaseFile.tidy(layout)
             return try body(snapshot(), settled)
         }
@@ -271,7 +271,7 @@ package struct Orchestrator: Sendable {
                     if !isAnnounced { try announce(plan) }
                     isAnnounced = true
                 }
-            } catch is Disturbed {
+            } catch is StoreChanged {
                 try watcher.stopIfAsked()
                 store = snapshot()
             }
@@ -279,7 +279,7 @@ package struct Orchestrator: Sendable {
     }
 
     /// A program used a database at the wrong moment, nothing has changed, and another attempt is still possible.
-    private struct Disturbed: Error {}
+    private struct StoreChanged: Error {}
 
     private func attempt(
         in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch,
@@ -300,7 +300,7 @@ package struct Orchestrator: Sendable {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
                 why: "it is not new: \(transaction.directory) is there already",
-                now: "Make another plan with: moult plan --out FILE RELEASE")
+                now: "Make another plan with: moult plan --output FILE RELEASE")
         }
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(made.store), forceAfter: consumers.forceAfter, watcher: watcher)
@@ -312,7 +312,7 @@ package struct Orchestrator: Sendable {
             )
             .run()
         } catch {
-            let reason = (error as? Pipeline.Unrested)?.reason ?? error
+            let reason = (error as? Pipeline.JournalModeNotRestored)?.reason ?? error
             if (reason as? MoultError)?.outcome != .stuck {
                 tidy(Self.wasUndone(reason) ? .undone : .failed, made, transaction)
             }
@@ -321,7 +321,7 @@ package struct Orchestrator: Sendable {
             if plan.calls.isEmpty, Self.isInUse(told), ContinuousClock.now < deadline,
                 try Files.facts(transaction.directory) == nil
             {
-                throw Disturbed()
+                throw StoreChanged()
             }
             // A patch that does not fit is not a failure: start again without it.
             if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
@@ -359,7 +359,7 @@ package struct Orchestrator: Sendable {
     }
 
     /// Records the result of checking changed databases, so that the next look need not open them. A process without write
-    /// permission, or beside a running update, skips this.
+    /// permission, or next to a running update, skips this.
     func rememberIfIdle(_ store: StoreSnapshot) throws {
         guard let generation = try store.installed else { return }
         do {
@@ -408,7 +408,7 @@ package struct Orchestrator: Sendable {
         if (reason as? MoultError)?.outcome == .stuck { return reason }
         _ = calls.reload(.undone, all: Self.wasUndone(reason))
         do {
-            if let unrested = error as? Pipeline.Unrested { throw unrested.second }
+            if let unrested = error as? Pipeline.JournalModeNotRestored { throw unrested.second }
             try transaction.remove()
         } catch let second {
             // The next command cleans up. But the decision's record may be there although its sync failed, and then the
@@ -447,7 +447,7 @@ package struct Orchestrator: Sendable {
                 .consumer, .stuck, what: "\(plan.to.version) is installed, but \(consumer) did not reload",
                 why: failure.reason,
                 now: plan.from == nil
-                    ? "No earlier release to go back to. Fix that program and start it."
+                    ? "No earlier release is kept to roll back to. Fix that program and start it."
                     : "Fix that program and start it, or go on: moult apply RELEASE")
         }
         do {
@@ -459,8 +459,8 @@ package struct Orchestrator: Sendable {
             }
         } catch {
             return MoultError(
-                .consumer, .stuck, what: "\(consumer) reloaded neither \(plan.to.version) nor what was there before",
-                why: "\(failure.reason); \(error)", now: "See what is installed: moult status", cause: error)
+                .consumer, .stuck, what: "\(consumer) could reload neither \(plan.to.version) nor the previous release",
+                why: "\(failure.reason); \(error)", now: "To see the installed release: moult status", cause: error)
         }
         return MoultError(
             .consumer, .undone, what: "the update to \(plan.to.version) was rolled back: \(consumer) did not reload",

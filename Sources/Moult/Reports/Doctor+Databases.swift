@@ -12,18 +12,18 @@ extension Doctor {
             let file = generation.path(database.member)
             var places = [file]
             if let target = try Files.target(ofLink: file) { places.append(target) }
-            // SQLite before 3.10 does not resolve links, and looks beside the name that it was given.
+            // SQLite before 3.10 does not resolve links, and looks next to the name that it was given.
             if isCurrent { places.append(layout.file(database.path)) }
             for path in places.flatMap(Self.beside) where try Files.facts(path) != nil {
                 findings.append(
                     Finding(
                         kind: "sidecar", path: path, what: "it is beside the read-only database \(database.name)",
-                        why: "SQLite would take it for a part of the database and read something else",
+                        why: "SQLite would read it as part of the database, and return wrong data",
                         fix: try moveAway(path)))
             }
             findings += try readOnlyWAL(database.name, file).map { finding in
                 var finding = finding
-                // A read-only file is never written: it is made again.
+                // A read-only file is never written: it is recreated.
                 finding.fix = command("moult", "apply", "--store", layout.root, "RELEASE")
                 return finding
             }
@@ -42,7 +42,7 @@ extension Doctor {
         guard try isClosed || MountedFileSystem.of(path)?.isReadOnly == true else { return [] }
         return [
             Finding(
-                kind: "walReadOnly", path: path, what: "\(name) is in WAL mode in a place that cannot be written to",
+                kind: "walReadOnly", path: path, what: "\(name) is in WAL mode in a read-only directory",
                 why: "SQLite cannot make the files that it needs beside it, and opening it fails",
                 fix: command("sqlite3", path, "PRAGMA journal_mode=DELETE"))
         ]
@@ -58,8 +58,9 @@ extension Doctor {
                 findings.append(
                     Finding(
                         kind: "hardLink", path: path, what: "the file has \(facts.links) names",
-                        why: "each name has sidecars of its own, so writers by different names corrupt it",
-                        fix: "remove the other names, which this lists: "
+                        why:
+                            "each name has its own -wal and -journal, so programs that write through different names corrupt it",
+                        fix: "remove the other names; list them with: "
                             + command("find", try MountedFileSystem.of(path)?.place ?? "/", "-xdev", "-samefile", path))
                 )
             }
@@ -70,8 +71,9 @@ extension Doctor {
             if !isWritten, try isHot(journal) {
                 findings.append(
                     Finding(
-                        kind: "hotJournal", path: journal, what: "a program ended in the middle of a transaction",
-                        why: "the database is whole only after the journal was played back, so never remove it",
+                        kind: "hotJournal", path: journal, what: "a program ended during a transaction",
+                        why:
+                            "the database is complete only after SQLite has rolled the journal back, so never delete the journal",
                         fix: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
             }
             findings += try readOnlyWAL(database.name, path)

@@ -15,7 +15,7 @@ extension Doctor {
                     ? "an update is running: \(workers.map(\.description).joined(separator: ", "))"
                     : "an update was interrupted",
                 why: isRunning
-                    ? "what is found here may be about to change" : "it waits to be finished or cleaned away",
+                    ? "findings may be out of date soon" : "it must be finished or removed",
                 fix: isRunning
                     ? command("moult", "status", "--store", layout.root)
                     : command("moult", "recover", "--store", layout.root),
@@ -30,7 +30,7 @@ extension Doctor {
         } catch let error as MoultError where error.code == .store {
             return [
                 Finding(
-                    kind: "pointer", path: layout.current, what: error.what, why: "no sealed database can be opened",
+                    kind: "pointer", path: layout.current, what: error.what, why: "no read-only database can be opened",
                     fix: command("moult", "recover", "--store", layout.root))
             ]
         }
@@ -54,7 +54,7 @@ extension Doctor {
             guard let facts = try Files.factsThroughLinks(path), facts.mode & 0o002 != 0 else { return nil }
             return Finding(
                 kind: "writable", path: path, what: "every user may write to it",
-                why: "the settings name programs, which moult runs with the rights of its caller",
+                why: "the settings name programs that moult runs with the caller's rights",
                 fix: command("chmod", "o-w", path))
         }
     }
@@ -67,15 +67,15 @@ extension Doctor {
             findings.append(
                 Finding(
                     kind: "secrets", path: layout.settings,
-                    what: "every user can read it, and a URL of the feed in it has a secret part",
-                    why: "a query may have a token or a signature in it",
+                    what: "every user can read it, and a feed URL in it contains a secret",
+                    why: "the query of a URL can contain a token or a signature",
                     fix: command("chmod", "o-r", layout.settings)))
         }
         for address in addresses where address.withSecrets.lowercased().hasPrefix("http:") {
             findings.append(
                 Finding(
                     kind: "plainSecret", path: layout.settings,
-                    what: "the secret part of \(address) is sent over plain http",
+                    what: "the secret in \(address) is sent over plain http",
                     why: "anyone between this machine and the server can read it", fix: "change the URL to https",
                     isAdvice: true))
         }
@@ -104,7 +104,7 @@ extension Doctor {
         }
         return try strange.map {
             Finding(
-                kind: "unknown", path: $0, what: "moult does not know it", why: "it was not put there by moult",
+                kind: "unknown", path: $0, what: "moult does not recognize it", why: "moult did not create it",
                 fix: try moveAway($0))
         }
     }
@@ -171,7 +171,7 @@ extension Doctor {
             if broken.contains(layout.generation(name)) { return nil }
             return Finding(
                 kind: "unused", path: layout.generation(name), what: "no process uses this generation",
-                why: "it only takes up space", fix: command("moult", "clean", "--store", layout.root))
+                why: "it only uses disk space", fix: command("moult", "clean", "--store", layout.root))
         }
     }
 
@@ -201,11 +201,11 @@ extension Doctor {
             places.append(system.place)
             return Finding(
                 kind: "network", path: path, what: "\(system.place) is a \(system.type) file system",
-                why: "locks and shared memory may not hold between machines, and then databases are corrupted",
+                why: "file locks and shared memory may not work between machines, which corrupts databases",
                 fix: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
         }
     }
 
-    /// The files that SQLite may lay beside a database.
+    /// The files that SQLite may lay next to a database.
     static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
 }

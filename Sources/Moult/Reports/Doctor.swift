@@ -77,7 +77,7 @@ package struct Doctor {
             fix: Permission.command(in: error) ?? error.now ?? command("ls", "-l", layout.root))
     }
 
-    /// The command that moves a file out of the way; each gets a name of its own, in the store's directory, so that
+    /// The command that moves a file out of the way; each gets a separate name, in the store's directory, so that
     /// nothing is lost with a directory for temporary files.
     func moveAway(_ path: String) throws -> String {
         command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))

@@ -75,7 +75,7 @@ package struct Status: Sendable {
         feed = settings.feed?.url.description
         trusted = settings.keys?.entries.map(\.key.id.description) ?? []
         do { keyList = try KeyListFacts(settings, layout) } catch {
-            // A user who may not read the lists gets the rest all the same.
+            // A user who may not read the lists gets the rest anyway.
             if !Files.isDenied(error) { throw error }
             keyList = nil
         }

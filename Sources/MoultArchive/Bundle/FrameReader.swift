@@ -49,7 +49,7 @@ package final class FrameReader: FrameSource {
 }
 
 extension [Frame] {
-    /// Where each of them lies in the file.
+    /// Where each of them is in the file.
     var offsets: [Int] {
         var sum = 0
         return map { frame in
@@ -95,7 +95,7 @@ final class FrameDecoder {
         try decode(load(frame, from: file, at: offset), at: offset, contentSize: frame.contentSize)
     }
 
-    /// The frame as it lies in the file, until the next one is loaded.
+    /// The frame as it is in the file, until the next one is loaded.
     func load(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {
         let packed = UnsafeMutableRawBufferPointer(rebasing: packed[..<frame.packedSize])
         try fill(packed, from: file, at: offset)

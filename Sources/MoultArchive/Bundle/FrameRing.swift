@@ -60,7 +60,7 @@ final class FrameRing: @unchecked Sendable {
         }
     }
 
-    /// Gives a frame's content, which is in its slot's buffer, to the workers.
+    /// Returns a frame's content, which is in its slot's buffer, to the workers.
     func submit(frame: Int, contentSize: Int) {
         monitor.locked {
             slots[frame % slots.count].frame = frame

@@ -1,6 +1,6 @@
 internal import CZstd
 
-/// Packs pieces of patches: by their differences where the old file has most of them, else by zstd.
+/// Packs pieces of patches: by their differences where the old file has most of them, otherwise by zstd.
 final class PatchCompressor {
     private let context: OpaquePointer
     private let old: OldFile?

@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// The division of a patch: the new file in pieces, each a frame of its own that is made from the old file.
+/// The division of a patch: the new file in pieces, each a separate frame that is made from the old file.
 ///
 /// A frame has either the differences to the whole old file, or zstd data that refers to a part of it. The sizes of both
 /// files determine it, so maker and user of a patch arrive at the same division.

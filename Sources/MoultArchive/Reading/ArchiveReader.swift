@@ -55,7 +55,7 @@ package struct ArchiveReader: ~Copyable {
         try finishTar(stream, used: archive.bytesUsed)
     }
 
-    /// Reads the data after a tar archive's end: zeros to the end of tar's last record, and nothing else.
+    /// Reads the data after the end of a tar archive: zeros to the end of the last record of tar, and nothing else.
     private static func finishTar(_ stream: PlainStream, used: Int) throws {
         // tar pads to 10 KiB, or to the size given by -b; more is not plausible.
         let mostPadding = 1 << 20
@@ -115,7 +115,7 @@ package struct ArchiveReader: ~Copyable {
         let appearance = ArchiveKind.appearance(of: start)
         return ArchiveRefusal(
             .archiveKind,
-            "it is not the \(kind) that its name says"
+            "it is not a \(kind), although its name says so"
                 + (appearance.map { "; it looks like \($0)" } ?? ""),
             now: .nameOfKind)
     }

@@ -7,7 +7,7 @@ final class PlainStream {
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var isRawAtEnd = false
 
-    /// How many bytes came so far, and how many of the last ones were NUL.
+    /// How many bytes arrived so far, and how many of the last ones were NUL.
     private(set) var count = 0
     private(set) var zerosAtEnd = 0
 

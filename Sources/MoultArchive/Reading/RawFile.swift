@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// The bytes of an archive file as they lie on the disk, block by block.
+/// The bytes of an archive file as they are on the disk, block by block.
 final class RawFile {
     let size: Int
     private let file: Descriptor

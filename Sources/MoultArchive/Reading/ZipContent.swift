@@ -1,6 +1,6 @@
 internal import CZlib
 
-/// Hands out the entries of a zip archive whose layout is proven, and checks each one's size and checksum.
+/// Hands out the entries of a zip archive whose layout is verified, and checks each one's size and checksum.
 final class ZipContent: EntrySource {
     private let file: RawFile
     private var rest: ArraySlice<ZipLayout.Entry>

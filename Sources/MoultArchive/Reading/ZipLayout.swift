@@ -1,4 +1,4 @@
-/// Proves that a zip archive consists of its listed entries, and finds the content of each.
+/// Verifies that a zip archive consists of its listed entries, and finds the content of each.
 ///
 /// Every entry's own header must say the same as the directory, no two entries overlap, and between entries and in front
 /// of the directory only NUL bytes are accepted, as alignment needs them. So readers that start from the directory and
@@ -6,18 +6,18 @@
 ///
 /// The bytes in front of the first entry may be anything but an entry: readers that start from the directory ignore them,
 /// and one that reads from the front finds nothing to unpack at the beginning of the file. An entry that such a reader
-/// might still find further inside cannot harm a store: every member is proven by its digest in the manifest.
+/// might still find further inside cannot harm a store: every member is verified by its digest in the manifest.
 struct ZipLayout {
     struct Entry {
         let header: ArchiveEntry
         let isDeflated: Bool
         let checksum: Int
         let size: Int
-        /// Where the packed content lies in the file.
+        /// Where the packed content is in the file.
         let content: Range<Int>
     }
 
-    /// In the order in which they lie in the file.
+    /// In the order in which they are in the file.
     let entries: [Entry]
 
     private static let headerSize = 30

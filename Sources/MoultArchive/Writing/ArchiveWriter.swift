@@ -18,7 +18,7 @@ package struct ArchiveWriter {
             switch kind {
             case .tar(.zstd):
                 throw ArchiveRefusal(
-                    .archivePacking, "a \(kind) is not written this way", now: .otherKind)
+                    .archivePacking, "a \(kind) cannot be written this way", now: .otherKind)
             case .tar(.none): levels = level...level
             case .tar(let compression): levels = compression.levels
             case .zip: levels = 1...9
@@ -26,7 +26,7 @@ package struct ArchiveWriter {
             guard levels.contains(level) else {
                 throw ArchiveRefusal(
                     .archivePacking,
-                    "level \(level) is not one of a \(kind), which has \(levels.lowerBound) to \(levels.upperBound)",
+                    "level \(level) is not valid for a \(kind), which has \(levels.lowerBound) to \(levels.upperBound)",
                     now: .otherLevel)
             }
         }
@@ -102,6 +102,6 @@ struct MemberCounter {
     private func error(_ found: String) -> MoultError {
         MoultError(
             .archivePacking, what: "cannot pack \(name)", why: "it gave \(found)",
-            now: "Let nothing write to it while it is packed.")
+            now: "Stop programs that write to it while it is packed.")
     }
 }

@@ -45,7 +45,7 @@ package struct Call: Sendable {
         return store
     }
 
-    /// The store that a command makes if it is not there.
+    /// The store that a command makes if it does not exist.
     var storeToMake: String {
         // Its only error is that the store is missing.
         (try? namedStore()) ?? "./store"

@@ -15,8 +15,11 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
     /// Every status the command can end with, and what it means.
     package static let meanings: [(status: ExitCode, meaning: String)] =
         ([
-            (.done, "done, or there was nothing to do"),
-            (.changes, "plan: changes are due; check: a newer release exists; cache: it is new and empty"),
+            (.done, "done, or nothing to do"),
+            (
+                .changes,
+                "plan and --dry-run: there are changes to make; check: a newer release exists; diff: the two differ; cache: it is new and empty"
+            ),
         ]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })
         .sorted { $0.status.rawValue < $1.status.rawValue }
@@ -38,13 +41,16 @@ extension MoultError.Outcome {
 
     package var meaning: String {
         switch self {
-        case .failed: "failed before anything was changed; verify: a check found a fault"
-        case .refused: "refused: by a constraint, a hold, a check of the data, a damaged database, or the change budget"
-        case .stale: "the saved plan no longer fits what is there; the message says what changed"
-        case .undone: "failed and undone: the old data is intact"
-        case .stuck: "could not be undone: an operator is needed; the message says what and where"
-        case .usage: "wrong usage of the command"
-        case .busy: "try later: another update is running, a program has a database open, or the feed cannot be reached"
+        case .failed:
+            "failed before anything was changed; verify, doctor, inspect and steps test: a problem was found; publish --check: stores would refuse the feed"
+        case .refused:
+            "refused because of a requirement, a hold, a failed check, a signature, rows that would be lost, a missing or damaged database, the change budget, or missing disk space"
+        case .stale: "the saved plan is out of date"
+        case .undone: "failed and undone"
+        case .stuck: "could be neither finished nor undone"
+        case .usage: "invalid command line"
+        case .busy:
+            "another update is running, a process has a database open, or the feed cannot be reached"
         }
     }
 }

@@ -63,7 +63,7 @@ package struct LineParser {
     private mutating func readOption(_ word: String) throws(MoultError) {
         guard word.hasPrefix("--") else { return try readLetters(word) }
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let option = options.first(where: { "--\($0.name)" == parts[0] }) else {
+        guard let option = options.first(where: { ([$0.name] + $0.aliases).contains { "--\($0)" == parts[0] } }) else {
             throw errors.unknownOption(String(parts[0]), among: options)
         }
         try read(option, parts.count == 2 ? String(parts[1]) : nil)

@@ -2,18 +2,22 @@
 package struct Option: Sendable {
     /// The long name, without dashes.
     package let name: String
+    /// Other long names that are accepted, but not shown.
+    package let aliases: [String]
     /// The letter of the short form.
     package let letter: Character?
     /// The kind of its value; nil for a flag.
     package let value: ArgumentType?
     package let summary: String
-    /// It may be given more than once, and every value counts.
+    /// It may be repeated, and every value counts.
     package let repeats: Bool
 
     package init(
-        _ name: String, letter: Character? = nil, value: ArgumentType? = nil, repeats: Bool = false, _ summary: String
+        _ name: String, aliases: [String] = [], letter: Character? = nil, value: ArgumentType? = nil,
+        repeats: Bool = false, _ summary: String
     ) {
         self.name = name
+        self.aliases = aliases
         self.letter = letter
         self.value = value
         self.repeats = repeats
@@ -28,16 +32,16 @@ package struct Option: Sendable {
 }
 
 extension Option {
-    package static let help = Option("help", letter: "h", "Show this help and do nothing else")
-    package static let version = Option("version", "Show the version of moult and do nothing else")
-    package static let json = Option("json", "Print results, events and errors as JSON, one object on a line")
+    package static let help = Option("help", letter: "h", "Show this help")
+    package static let version = Option("version", "Show the version of moult")
+    package static let json = Option("json", "Print results, events and errors as JSON, one object a line")
     package static let quiet = Option(
-        "quiet", letter: "q", "Print only warnings and errors; the exit status tells the rest")
+        "quiet", letter: "q", "Print only warnings and errors")
     package static let verbose = Option(
-        "verbose", letter: "v", "Say more: details of results, and the causes of errors")
+        "verbose", letter: "v", "Print details of results, and the causes of errors")
     package static let store = Option(
         "store", letter: "s", value: .directory(),
-        "The store; else MOULT_STORE, else the current directory or ./store if moult.json is there")
+        "The store (default: MOULT_STORE, then . or ./store if it has a moult.json)")
 
     /// The options that may precede any verb.
     package static let beforeVerb: [Option] = [.store, .json, .quiet, .verbose, .help, .version]

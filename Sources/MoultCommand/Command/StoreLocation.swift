@@ -9,7 +9,7 @@ extension MoultError.Code {
 
 /// Where the store is that a command line means.
 package enum StoreLocation {
-    /// The directory named by `--store`, else by MOULT_STORE; else the current directory or `./store`, whichever holds
+    /// The directory named by `--store`, otherwise by MOULT_STORE; otherwise the current directory or `./store`, whichever holds
     /// `moult.json`.
     package static func find(
         option: String?, environment: Environment, from directory: String = "."
@@ -19,7 +19,7 @@ package enum StoreLocation {
         throw MoultError(
             .noStore, what: "no store is named, and this directory is not a store",
             why: "neither \(directory)/moult.json nor \(directory)/store/moult.json is there",
-            now: "Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create.")
+            now: "Set one with --store DIR or MOULT_STORE, or create one with moult init or moult apply --create.")
     }
 
     /// A store without read permission is still a store: the code that reads it reports the reason.

@@ -23,20 +23,24 @@ package struct UsageErrors {
         nearest(to: word, among: candidates).map { "did you mean \"\($0)\"?" }
     }
 
-    func noVerb() -> MoultError { error("no verb is given") }
+    func noVerb() -> MoultError { error("no command given") }
 
     func unknownVerb(_ word: String, among verbs: [String]) -> MoultError {
-        error("no verb \"\(Address(word))\"", why: suggestion(word, among: verbs))
+        error("unknown command \"\(Address(word))\"", why: suggestion(word, among: verbs))
     }
 
     func unknownTopic(_ word: String, among topics: [String]) -> MoultError {
-        error("no verb or topic \"\(word)\"", why: suggestion(word, among: topics))
+        error("unknown command or topic \"\(word)\"", why: suggestion(word, among: topics))
     }
 
     func unknownOption(_ word: String, among options: [Option]) -> MoultError {
         // One letter is near to any other: only a long name can be misspelt.
-        let candidates = word.count > 2 ? options.map { "--\($0.name)" } : []
-        return error("\(name) has no option \"\(word)\"", why: suggestion(word, among: candidates))
+        let names = word.count > 2 ? options.map { "--\($0.name)" } : []
+        // `--fore` is nearer to the beginning of `--force-after` than to any other name.
+        let beginnings = names.filter { $0.count > word.count }.map { (start: String($0.prefix(word.count)), name: $0) }
+        let best = nearest(to: word, among: names + beginnings.map(\.start))
+        let meant = best.map { best in beginnings.first { $0.start == best }?.name ?? best }
+        return error("\(name) has no option \"\(word)\"", why: meant.map { "did you mean \"\($0)\"?" })
     }
 
     func missingValue(_ option: Option) -> MoultError {
@@ -47,13 +51,13 @@ package struct UsageErrors {
         error("--\(option.name) takes no value", why: "write it alone, without \"=\"")
     }
 
-    func repeated(_ option: Option) -> MoultError { error("--\(option.name) is given more than once") }
+    func repeated(_ option: Option) -> MoultError { error("--\(option.name) can be given only once") }
 
     func missing(_ argument: Argument) -> MoultError { error("\(name) needs the argument \(argument.name)") }
 
     func tooMany(_ word: String, arguments: [Argument]) -> MoultError {
         let takes = arguments.isEmpty ? "no arguments" : "only \(arguments.map(\.name).joined(separator: " "))"
-        return error("\(name) takes \(takes)", why: "\"\(Address(word))\" is too many")
+        return error("\(name) takes \(takes)", why: "unexpected argument \"\(Address(word))\"")
     }
 
     /// The fault of the text given for an option or argument; nil if it is valid.
@@ -64,18 +68,18 @@ package struct UsageErrors {
             let lower = text.lowercased()
             guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }
             return error(
-                "\(owner) is a path, not the URL \(Address(text))",
+                "\(owner) must be a path, not the URL \(Address(text))",
                 why: "only moult apply, moult plan and --feed take URLs")
         case .choice(let words):
             if words.contains(text) { return nil }
             return error(
-                "\(owner) is one of \(words.joined(separator: ", ")), not \"\(text)\"",
+                "\(owner) must be one of \(words.joined(separator: ", ")), not \"\(text)\"",
                 why: suggestion(text, among: words))
         case .number(let range):
             if let number = Int(text), range.contains(number) { return nil }
             let bounds =
                 range.upperBound == .max ? "\(range.lowerBound) on" : "\(range.lowerBound) to \(range.upperBound)"
-            return error("\(owner) is a whole number from \(bounds), not \"\(text)\"")
+            return error("\(owner) must be a whole number from \(bounds), not \"\(text)\"")
         }
     }
 

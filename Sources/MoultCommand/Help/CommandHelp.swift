@@ -1,6 +1,6 @@
 package import MoultBasics
 
-/// What `moult help VERB` and `moult VERB --help` show.
+/// The text of `moult help VERB` and `moult VERB --help`: examples first, then options, then the details.
 package struct CommandHelp: Report {
     private let command: Command
 
@@ -10,42 +10,46 @@ package struct CommandHelp: Report {
         page.line("\("moult \(command.name)", .heading): \(command.summary)")
         page.line()
         page.line("\("Usage:", .heading) \(command.usage)")
-        if !command.discussion.isEmpty {
-            page.line()
-            page.prose(command.discussion)
-        }
-        if !command.arguments.isEmpty {
-            page.heading("Arguments")
-            page.list(command.arguments.map { ("\($0.name)", $0.summary) })
-        }
-        if !command.ownOptions.isEmpty {
-            page.heading("Options")
-            page.list(command.ownOptions.map(Self.item))
-        }
-        page.heading("Common options")
-        page.list(command.commonOptions.map(Self.item))
         page.heading("Examples")
         for example in command.examples {
             page.paragraph("\(example.purpose, .dim)", indent: 2)
             page.line("    \(example.line)")
         }
-        if !command.exits.isEmpty {
-            page.heading("Exit status")
-            page.list(command.exits.map { ("\($0.status.rawValue)", $0.meaning) })
+        let arguments = command.arguments.map { (term: StyledText($0.name), meaning: $0.summary) }
+        let options = command.ownOptions.map(Self.item)
+        if !arguments.isEmpty || !options.isEmpty {
+            page.heading(options.isEmpty ? "Arguments" : arguments.isEmpty ? "Options" : "Arguments and options")
+            page.list(arguments + options)
         }
-        // A verb and a concept may have one name: who asks for it wants both.
+        if !command.discussion.isEmpty {
+            page.line()
+            page.prose(command.discussion)
+        }
+        page.line()
+        if !command.exits.isEmpty {
+            let exits = command.exits.map { "\($0.status.rawValue) \($0.meaning)" }.joined(separator: ". ")
+            page.paragraph("\("Exit status:", .heading) \(exits). All: moult help exit-codes")
+        }
+        page.paragraph("\("Common options:", .heading) \(Self.common(command))")
+        // A verb and a concept may have one name: the reader wants both.
         if let topic = Topic.all.first(where: { $0.name == command.name }) {
             page.heading("\(topic.name.prefix(1).uppercased())\(topic.name.dropFirst()), \(topic.summary)")
             page.line()
             page.prose(topic.text)
         }
-        page.line()
-        page.line("All exit statuses: moult help exit-codes")
+    }
+
+    /// The options that most verbs have, in one line: `moult help options` explains them.
+    private static func common(_ command: Command) -> String {
+        let names = command.commonOptions.map { option in
+            (option.letter.map { "-\($0), " } ?? "") + option.usage
+        }
+        return names.joined(separator: "; ") + ". See: moult help options"
     }
 
     private static func item(_ option: Option) -> (term: StyledText, meaning: String) {
         let letter = option.letter.map { "-\($0), " } ?? "    "
-        return ("\(letter)\(option.usage)", option.summary + (option.repeats ? " (may be repeated)" : ""))
+        return ("\(letter)\(option.usage)\(option.repeats ? "..." : "")", option.summary)
     }
 
     package var json: JSON {

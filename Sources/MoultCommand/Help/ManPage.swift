@@ -12,7 +12,7 @@ struct ManPage {
     }
 
     private static func overview(_ commands: [Command]) -> ManPage {
-        var roff = Roff(name: "moult", section: 1, summary: "replace an app's SQLite databases, all or nothing")
+        var roff = Roff(name: "moult", section: 1, summary: "update SQLite databases, all or nothing")
         roff.section("SYNOPSIS")
         roff.line(".B moult", "\(Roff.escaped("VERB [options] [arguments]"))")
         for group in Command.Group.allCases {
@@ -68,7 +68,7 @@ struct ManPage {
 
     private static func environment(_ roff: inout Roff) {
         roff.section("ENVIRONMENT")
-        roff.item("MOULT_STORE", "The store to work on, where --store does not name one.")
-        roff.item("NO_COLOR", "If set, nothing is coloured.")
+        roff.item("MOULT_STORE", "The store, if --store is not given.")
+        roff.item("NO_COLOR", "If set, output has no colours.")
     }
 }

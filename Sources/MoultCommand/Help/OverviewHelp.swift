@@ -10,7 +10,7 @@ package struct OverviewHelp: Report {
 
     package func write(to page: inout Page) {
         page.paragraph(
-            "moult replaces an app's SQLite databases: planned, proven, all or nothing, and back if need be.")
+            "moult updates SQLite databases: verified, all or nothing, and with a way back.")
         page.line()
         page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
         // One width for all groups, so that their summaries stand under each other.

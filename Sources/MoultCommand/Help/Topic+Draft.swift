@@ -1,10 +1,10 @@
 extension Topic {
     static let draft = Topic(
-        name: "draft", summary: "how to describe a release: the shortest draft, and the common fields",
+        name: "draft", summary: "how to describe a release: the shortest draft and the common fields",
         text: [
             """
-            A draft is a JSON file about a release. moult pack makes the release from it. If you have a database, this \
-            is the shortest draft:
+            A draft is a JSON file that describes a release; moult pack makes the release from it. For one database, \
+            this is enough:
             """,
             .literal(
                 """
@@ -18,7 +18,7 @@ extension Topic {
                   }
                 }
                 """),
-            "Save it as food.draft.json beside food.db. Raise version and sequence for each release.",
+            "Save it as food.draft.json next to food.db. Increase version and sequence for each release.",
             .literal("moult pack food.draft.json"),
             .heading("Common fields"),
             .literal(
@@ -29,17 +29,17 @@ extension Topic {
                   "databases": {
                     // Only releases change it.
                     "food": { "kind": "reference", "source": "food.db" },
-                    // The app writes to it, too. Its notes survive each release.
+                    // The app writes to it as well. Releases carry its notes over.
                     "pantry": { "kind": "shared", "source": "pantry.db",
                                 "preserve": [{ "table": "note" }] },
-                    // The user's own. Releases only change the schema.
+                    // User data. Releases only change the schema.
                     "diary": { "kind": "user", "source": "diary.db",
                                "migrations": ["migrations/0002-rating.sql"] },
-                    // The app can make it again. A script makes the empty one.
+                    // The app can recreate it. A script creates the empty one.
                     "thumbs": { "kind": "cache", "build": { "script": "thumbs.sql" } },
                   },
-                  // Releases are refused if a query has another answer, a table
-                  // has lost too many rows, or the app is too old.
+                  // Stores refuse the release if a query has another result,
+                  // a table loses too many rows, or the app is too old.
                   "checks": [{ "on": "food", "sql": "SELECT count(*) FROM food",
                                "expect": ">= 7000" }],
                   "budget": { "food.food": { "shrink": "10%" } },
@@ -47,8 +47,8 @@ extension Topic {
                 }
                 """),
             """
-            Which kind a database needs: moult help kinds. Every field with examples: docs/manifest.md, installed in \
-            /usr/share/doc/moult. For completion in an editor, begin the draft with "$schema": \
+            To choose a kind: moult help kinds. All fields with examples: docs/manifest.md, installed in \
+            /usr/share/doc/moult. For completion in editors, start the draft with "$schema": \
             "/usr/share/moult/schema/manifest-draft.schema.json".
             """,
         ])

@@ -1,13 +1,13 @@
 extension Topic {
     static let feeds = Topic(
-        name: "feeds", summary: "how a store follows releases, and what it believes",
+        name: "feeds", summary: "how to publish a feed of releases, and how stores follow it",
         text: [
             """
-            A feed is the signed list of a product's releases: a directory of static files that any web server, object \
-            store or stick carries. A store that follows one needs nothing else; moult apply without a manifest brings \
-            in the newest release that this store may have.
+            A feed is a signed list of the releases of one product. It is a directory of static files on a web server, \
+            in an object store or on a USB stick. A store with a feed installs the newest suitable release with: \
+            moult apply
             """,
-            .heading("For the publisher"),
+            .heading("Publish"),
             .literal(
                 """
                 moult keygen release
@@ -15,10 +15,10 @@ extension Topic {
                 moult publish public --withdraw 2.1.0 --reason 'bad names' --key release.key
                 """),
             """
-            A feed is good for 30 days, or as long as --days says: publish it again before they are over, also without \
-            a new release. --rollout gives a release to a share of all machines first.
+            A feed is valid for 30 days (--days). Renew it before it expires by running moult publish again, with or \
+            without a new release. --rollout offers a release to a percentage of machines first.
             """,
-            .heading("For the store"),
+            .heading("Follow"),
             .literal(
                 """
                 moult init store --product org.example.app --key release.pub --feed URL
@@ -26,13 +26,13 @@ extension Topic {
                 moult apply
                 """),
             """
-            Nothing is believed but what a pinned key signed, is of this product, is not older than what was seen \
-            before, and is not past its time. That a feed could not be asked never counts as nothing new: the exit \
-            status is 75 if it may be better later.
+            A store accepts a feed only if a trusted key signed it, it belongs to the store's product, it has not \
+            expired, and it is not older than the last one seen. A feed that cannot be reached is an error, never "no \
+            newer release": exit status 75 means that a later attempt may succeed.
             """,
             """
-            The newest feed is kept, so that moult status can name newer releases without a request. A release \
-            that requires another one first is reached by way of that one.
+            The store keeps the last feed, so that moult status can show newer releases without a request. If a release \
+            requires an earlier one, moult apply installs both in order.
             """,
             .heading("Without a network"),
             .literal("moult export 2.1.0 /media/stick/data\nmoult apply --feed /media/stick/data/feed.json"),

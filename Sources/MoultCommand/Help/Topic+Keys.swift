@@ -1,13 +1,13 @@
 extension Topic {
     static let keys = Topic(
-        name: "keys", summary: "which keys sign what, and how they are replaced",
+        name: "keys", summary: "how to sign releases with separate keys, and how to replace keys",
         text: [
             """
-            With one key, that key signs releases and feed, and stores pin it. It has to be on the machine that renews \
-            the feed. Separate keys limit what a thief can do: root keys sign key lists and stay offline, release keys \
-            sign releases, and timestamp keys only sign the feed.
+            The simplest setup has one key, which signs both releases and the feed, and which stores trust. It must be \
+            available on the machine that renews the feed. Separate keys limit the damage if one is stolen: root keys \
+            sign only key lists and stay offline, release keys sign releases, and timestamp keys sign only the feed.
             """,
-            .heading("Separate keys"),
+            .heading("Use separate keys"),
             .literal(
                 """
                 moult keygen --root root
@@ -20,22 +20,22 @@ extension Topic {
                 moult init store --product org.example.app --key root.pub --feed URL
                 """),
             """
-            From then on the online key renews the feed by itself: moult publish public --key online.key. Each new release \
-            needs a signature by a release key.
+            After that, the timestamp key alone renews the feed: moult publish public --key online.key. Each new release \
+            needs the signature of a release key.
             """,
-            .heading("Replace, revoke and renew"),
+            .heading("Replace, revoke or renew keys"),
             .literal(
                 """
                 moult trust keys --release new.pub --key root.key
                 moult publish public --trust keys/keys-2.json --key new.key --key online.key
                 """),
             """
-            A key list has the keys of each role; a key that is left out is revoked. A list is good for a year, or as long \
-            as --days says. After that, stores install nothing until they receive a newer list.
+            A key list contains the keys of each role. A key that is not in the newest list is revoked. A list is valid \
+            for a year (--days); after it expires, stores install nothing until they receive a newer list.
             """,
             """
-            The serial of a feed may be at most 1000000 above the last one. A new key list lets it begin again, so \
-            the feeds of a thief cannot stop stores for good: publish with --trust and --serial.
+            The serial of a feed may be at most 1000000 higher than the last one. A new key list lets it start again, so \
+            an attacker with a stolen key cannot block stores forever: publish with --trust and --serial.
             """,
         ])
 }

@@ -1,64 +1,58 @@
 extension Topic {
     static let kinds = Topic(
-        name: "kinds", summary: "the four kinds of databases, and who may write to them",
+        name: "kinds", summary: "the four kinds of databases, and who writes to them",
         text: [
-            """
-            Every database in a manifest has a kind. It says who writes to the file, and so what an update may do to it.
-            """,
+            "Every database of a release has a kind. It says who writes to the file, and what an update does with it.",
             .list([
                 (
                     "reference",
                     """
-                    Only the publisher writes. Each release has the whole file. It is read-only, kept beside the \
-                    files of older releases, and switched together with all the others by one rename.
+                    Only releases change it. The app opens it read-only. All read-only databases of a store switch to a \
+                    new release together, and the old files are kept for rollback.
                     """
                 ),
                 (
                     "shared",
                     """
-                    The publisher ships it and the app writes to it. A release replaces the content and carries over \
-                    the rows that "preserve" in the manifest selects. Rows that do not fit go to the table \
-                    moult_rejected. If anything else that the app wrote is dropped, the complete old database goes to \
-                    quarantine.
+                    Releases and the app write to it. A release replaces the content and carries over the rows that \
+                    "preserve" in the manifest selects. Rows that do not fit go to the table moult_rejected. If \
+                    anything else that the app wrote is dropped, the complete old database goes to quarantine.
                     """
                 ),
                 (
                     "user",
                     """
-                    Only the user writes. The first release creates it from a template; migrations bring it to a \
-                    newer schema. It is never replaced or deleted. If a migration changes or drops values, a \
-                    complete copy from before goes to quarantine. A release is refused if the database lacks a table or \
-                    column of its template and no migration adds it; with "schema": "app" the app adds it by itself.
+                    Only the user writes to it. The first release creates it from a template, and migrations change its \
+                    schema. It is never replaced or deleted. If a migration changes or drops values, a complete copy \
+                    goes to quarantine first. A release is refused if the database lacks a table or column of the \
+                    template and no migration adds it, unless the manifest has "schema": "app".
                     """
                 ),
                 (
                     "cache",
                     """
-                    Anyone writes, and all of it can be made again. A cache with the schema of the release stays. \
-                    One with another schema, or one that does not open, goes to quarantine, and an empty one \
-                    replaces it.
+                    The app writes to it and can recreate all of it. A cache whose schema matches the release is kept. \
+                    Any other, and one that does not open, goes to quarantine and is replaced by an empty one.
                     """
                 ),
             ]),
             """
-            A reference database can also stay at its place, for instance among an app's own files: with "place": \
-            "in-place" it is attached there and never copied, so that the first start takes the same time at any \
-            size.
+            A reference database with "place": "in-place" stays where it is, for instance among the resources of an \
+            app. It is attached there and never copied, so the first start is equally fast at any size.
             """,
             """
-            A file that was at a database's path before moult is kept as generation 0+adopted before a release \
-            replaces it; "moult rollback --to 0+adopted" brings it back. A release cannot change the kind of a user's \
-            database: the operator must allow that with --take-over NAME.
+            If a file already exists at the path of a database, the first release keeps it as generation 0+adopted. To \
+            restore it: moult rollback --to 0+adopted. A release cannot change the kind of a user database unless the \
+            operator allows it with --take-over NAME.
             """,
             """
-            If a user or shared database is missing, updates are refused, because a disk that is not mounted looks \
-            the same. "moult reset" replaces a database that does not load or is missing; users' data is set aside \
-            only with --set-user-data-aside, and none of it is deleted. "moult quarantine" lists and restores old \
-            databases.
+            Updates are refused if a user or shared database is missing, because its disk may not be mounted. To \
+            replace a database that is missing or does not open, use moult reset. It sets user data aside only with \
+            --set-user-data-aside, and deletes nothing. To list and restore old databases, use moult quarantine.
             """,
             """
-            Put data that can be made again and data that cannot into different files. docs/which-kind.md, installed in \
-            /usr/share/doc/moult, helps you to choose, and says what to do with a file that has both.
+            Keep data that can be recreated and data that cannot in separate files. docs/which-kind.md, installed in \
+            /usr/share/doc/moult, helps to choose, and explains how to split a file that has both.
             """,
         ])
 }

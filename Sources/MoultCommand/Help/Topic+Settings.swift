@@ -1,10 +1,10 @@
 extension Topic {
     static let settings = Topic(
-        name: "settings", summary: "how to configure a store: moult.json, and its common fields",
+        name: "settings", summary: "how to configure a store: moult.json and its common fields",
         text: [
             """
-            The file moult.json in a store's directory has its settings. moult init writes it; edit it later. The \
-            shortest form accepts newer releases of one product:
+            The settings of a store are in moult.json. moult init writes the file, and you can edit it. The shortest \
+            form accepts newer releases of one product:
             """,
             .literal(
                 """
@@ -35,13 +35,13 @@ extension Topic {
                   "waitForApps": 30,
                   // The directory for caches, if it is not the store.
                   "cacheRoot": "/var/cache/food",
-                  // Close databases before they are replaced, and open them again.
+                  // Processes that must close databases before an update replaces them.
                   "consumers": [{ "name": "web", "systemd": "shop-web.service" }],
                 }
                 """),
             """
-            Comments and trailing commas are allowed. To check the file, run moult status. Every field with examples: \
-            docs/settings.md, installed in /usr/share/doc/moult. For completion in an editor, begin the file with \
+            Comments and trailing commas are allowed. To check the file, run moult status. All fields with examples: \
+            docs/settings.md, installed in /usr/share/doc/moult. For completion in editors, start the file with \
             "$schema": "/usr/share/moult/schema/settings.schema.json".
             """,
         ])

@@ -1,34 +1,31 @@
 extension Topic {
     static let steps = Topic(
-        name: "steps", summary: "what an update does, in which order, and where your own steps run",
+        name: "steps", summary: "the phases of an update, and how to add your own steps",
         text: [
-            "An update goes through five phases, always in this order. Each has a step that is built in:",
+            "An update has five phases, each with a built-in step:",
             .list([
-                ("check", "May this release be installed? Version, product, sequence, requirements of the release."),
-                ("delete", "Takes the old files out of service. Nothing is destroyed: they are kept for rollback."),
-                ("copy", "Puts the new files in place, with the rows that must be preserved."),
-                ("attach", "Do all databases open together on one connection, under the names they shall have?"),
-                ("verify", "Is what is in service the very content that was proven?"),
+                ("check", "Checks product, version, sequence and requirements of the release."),
+                ("delete", "Takes the old files out of service. They are kept for rollback."),
+                ("copy", "Puts the new files in place, and carries over the rows to preserve."),
+                ("attach", "Checks that all databases open on one connection, under their names."),
+                ("verify", "Checks that the app's paths lead to the verified files."),
             ]),
             """
-            The phases come twice. First everything is prepared: staged beside the store's files and proven there, \
-            which may take long and which no program sees. Then comes the decision, one record on disk. Then the effects \
-            are done, which takes a moment; if one fails, all of them are undone.
+            The phases run twice. The first pass stages and verifies everything next to the store's files; no program \
+            sees it. Then one record on disk, the decision, starts the second pass, which makes the changes. If one of \
+            them fails, all are undone.
             """,
             """
-            Between check and delete the bundle is unpacked, so that what check refuses costs nothing. moult history \
-            --verbose says how long each part took.
+            The bundle is unpacked between check and delete, so a release that check refuses costs nothing. To see how \
+            long each part took: moult history --verbose
             """,
-            """
-            A manifest may put steps of others before or after a built-in one, by the name under which this command \
-            has them, or under which moult.json names a program:
-            """,
+            "A manifest can run steps before or after a built-in step:",
             .literal(#""steps": [ { "step": "acme.reindex", "after": "copy", "with": { } } ]"#),
-            "moult steps lists the installed steps. A release that names any other step is refused.",
             """
-            A program is a step if it speaks the protocol of docs/step-protocol.md. It runs only while it is what moult \
-            steps trust has pinned, and confined: its plan can change nothing, and what it does can write only where \
-            moult.json lets it and its plan said so.
+            Such a step is a program that implements the protocol in docs/step-protocol.md and is named in moult.json. \
+            moult runs it only after moult steps trust, and only while the program is unchanged. It is sandboxed: while \
+            planning it cannot write at all, and later only where both moult.json and its plan allow it.
             """,
+            "To list the installed steps: moult steps. A release that needs another one is refused.",
         ])
 }

@@ -1,13 +1,13 @@
 package import MoultBasics
 
-/// A concept that `moult help` explains: more than one verb needs it.
+/// A concept that `moult help` explains because several verbs need it.
 package struct Topic: Sendable, Report {
     package let name: String
     package let summary: String
     package let text: [Prose]
 
     package static let all: [Topic] = [
-        .draft, .kinds, .settings, .plans, .steps, .feeds, .keys, .patches, .exitCodes,
+        .draft, .kinds, .settings, .plans, .steps, .feeds, .keys, .patches, .options, .exitCodes,
     ]
 
     package func write(to page: inout Page) {
@@ -24,22 +24,35 @@ package struct Topic: Sendable, Report {
 }
 
 extension Topic {
-    static let exitCodes = Topic(
-        name: "exit-codes", summary: "what the exit status of moult tells a script",
+    static let options = Topic(
+        name: "options", summary: "the options and variables that most verbs have",
         text: [
-            "These numbers do not change their meaning from one version to the next.",
+            .list(
+                [Option.store, .json, .quiet, .verbose, .help, .version].map { option in
+                    ((option.letter.map { "-\($0), " } ?? "") + option.usage, option.summary)
+                }),
+            .list([
+                ("MOULT_STORE", "The store, if --store is not given"),
+                ("NO_COLOR", "If set, output has no colours"),
+            ]),
+        ])
+
+    static let exitCodes = Topic(
+        name: "exit-codes", summary: "what each exit status means",
+        text: [
+            "The meaning of these numbers does not change between versions.",
             .list(ExitCode.meanings.map { ("\($0.status.rawValue)", $0.meaning) }),
             """
-            With 1, 3, 4, 5, 64 and 75 the databases are as they were before. With 6 they may not be: read the \
-            message before anything else.
+            After 1, 3, 4, 5, 64 and 75 the databases are unchanged. After 6 they may not be: the message says what to \
+            do.
             """,
             """
-            One verb has numbers of its own if it is asked to: moult status --nagios ends as a check of Nagios does, \
-            with 0, 1 (warning), 2 (critical) or 3 (unknown).
+            moult status --nagios uses the numbers of Nagios instead: 0 (ok), 1 (warning), 2 (critical) and 3 \
+            (unknown).
             """,
             """
-            With --json the error is an object on stdout that carries the same number as "exit", its name as \
-            "outcome", and a "code" that tells one error from another.
+            With --json the error is an object on stdout: "exit" is the exit status, "outcome" its name, and "code" \
+            identifies the error (docs/errors.md).
             """,
         ])
 }

@@ -14,7 +14,7 @@ struct HistoryPage {
             title: "\(product): history", style: Self.style,
             header: "<h1>\(product)</h1>\n<p class=paths>store <code>\(store)</code></p>\n",
             main: entries.isEmpty
-                ? "<p class=note>nothing was done to this store yet</p>\n" : "\(tiles)\(columns)\(legend)\(sections)"
+                ? "<p class=note>this store has no history yet</p>\n" : "\(tiles)\(columns)\(legend)\(sections)"
         )
         .html
     }
@@ -33,7 +33,7 @@ struct HistoryPage {
             <ul class=tiles>
             \(tile("\(entries.count)", entries.count == 1 ? "attempt" : "attempts"))\
             \(tile("\(failures)", "failed", style: failures == 0 ? "none" : "removed"))\
-            \(tile(time(times.isEmpty ? nil : times[times.count / 2]), "in the middle"))\
+            \(tile(time(times.isEmpty ? nil : times[times.count / 2]), "median"))\
             \(tile(time(times.last), "the longest"))</ul>
 
             """

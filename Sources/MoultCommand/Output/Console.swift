@@ -137,7 +137,7 @@ enum StandardDescriptors {
     static func secure() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
             // The lowest free number is the one that is missing. Read-only, so that output to it fails as it should;
-            // if it cannot be opened the writes fail all the same.
+            // if it cannot be opened the writes fail anyway.
             _ = moult_openat(AT_FDCWD, "/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY, 0)
         }
         // Fails only for a signal that does not exist.

@@ -5,7 +5,7 @@ extension MoultError.Code {
     package static let unexpected = Self(999)
 }
 
-/// An error for people (what, why, what now) and for programs.
+/// An error for humans (what, why, what now) and for programs.
 package struct ErrorReport {
     package let error: MoultError
     private let isVerbose: Bool

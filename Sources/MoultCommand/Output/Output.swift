@@ -163,6 +163,6 @@ enum OutputFile {
         guard try Files.factsThroughLinks(directory)?.kind != .directory else { return }
         throw MoultError(
             .output, what: "cannot write \(path)", why: "no directory \(directory)",
-            now: "Make it first, or name another file.")
+            now: "Create it first, or choose another file.")
     }
 }

@@ -42,7 +42,7 @@ package struct Page {
     package mutating func raw(_ raw: String) { text += raw }
 }
 
-/// The findings or results of a verb, as a value that can be written for people and for programs.
+/// The findings or results of a verb, as a value that can be written for humans and for programs.
 package protocol Report {
     /// Writes it for a person.
     func write(to page: inout Page)

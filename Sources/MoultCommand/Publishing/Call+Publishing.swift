@@ -31,8 +31,8 @@ extension Call {
         if let facts = try Files.factsThroughLinks(file) {
             guard try facts.kind == .file && (facts.size == 0 || beginsLikeAPage(file)) else {
                 throw MoultError(
-                    .system, what: "cannot save the page to \(file)", why: "something else than a page is there",
-                    now: "Name another file.")
+                    .system, what: "cannot save the page to \(file)", why: "a file exists that is not such a page",
+                    now: "Choose another file.")
             }
         }
         try OutputFile.write(html, to: file)
@@ -47,11 +47,11 @@ extension Call {
 }
 
 extension Call {
-    /// Runs the verb, or the part of it that is left, in a process of its own: for what opens databases that may mean harm.
+    /// Runs the verb, or the part of it that is left, in its own process: for what opens databases that may mean harm.
     ///
     /// `body` is called in that process, and says by `confine` which databases those are. `collect` is called in this one
     /// afterwards, with the directory where the other could leave files.
-    func secluded(
+    func sandboxed(
         _ what: String, collect: (_ scratch: String) throws -> Void = { _ in }, body: () throws -> ExitCode
     ) throws -> ExitCode {
         Interruption.watch()

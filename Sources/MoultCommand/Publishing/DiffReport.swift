@@ -12,9 +12,9 @@ struct DiffReport: Report {
             page.line()
             switch entry {
             case .compared(let database): write(database, to: &page)
-            case .added(let name): page.line("\("+", .added) \(name, .heading): only the new side has it")
-            case .removed(let name): page.line("\("-", .removed) \(name, .heading): only the old side has it")
-            case .kept(let name): page.line("\("=", .dim) \(name, .heading): left alone by releases, not compared")
+            case .added(let name): page.line("\("+", .added) \(name, .heading): only in the new one")
+            case .removed(let name): page.line("\("-", .removed) \(name, .heading): only in the old one")
+            case .kept(let name): page.line("\("=", .dim) \(name, .heading): not changed by releases, not compared")
             case .unknown(let name, let why): page.line("\("?", .warning) \(name, .heading): not compared, \(why)")
             }
         }
@@ -41,7 +41,7 @@ struct DiffReport: Report {
         let same = database.tables.count - different.count
         if same > 0 {
             let others = different.isEmpty ? "" : "other "
-            page.line("  \(counted(same, "\(others)table")) without a difference in the rows")
+            page.line("  \(counted(same, "\(others)table")) without changed rows")
         }
         for table in different where !table.samples.isEmpty { write(samplesOf: table, to: &page) }
     }

@@ -7,7 +7,7 @@ struct DiffSummary {
 
     func write(to page: inout Page) {
         page.line()
-        page.line("what the databases hold:")
+        page.line("changes in the databases:")
         writeLines(to: &page)
     }
 
@@ -27,7 +27,7 @@ extension ReleaseDiff.Entry {
         case .compared(let database): (database.name, database.summary)
         case .added(let name): (name, "new")
         case .removed(let name): (name, "goes out of service")
-        case .kept(let name): (name, "left alone, not compared")
+        case .kept(let name): (name, "not changed by releases, not compared")
         case .unknown(let name, let why): (name, "not compared: \(why)")
         }
     }
@@ -41,7 +41,7 @@ extension DatabaseDiff {
             let rows = tables.reduce(0) { $0 + $1[keyPath: count] }
             if rows > 0 { parts.append("\(counted(rows, "row")) \(word)") }
         }
-        if !schema.isEmpty { parts.append(counted(schema.count, "change of the schema", "changes of the schema")) }
+        if !schema.isEmpty { parts.append(counted(schema.count, "schema change")) }
         parts += properties.map { "\($0.name) \($0.old) -> \($0.new)" }
         let unread = tables.count { $0.needsALine && !$0.differs }
         if unread > 0 { parts.append("\(counted(unread, "table")) not read") }

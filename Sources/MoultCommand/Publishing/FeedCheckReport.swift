@@ -43,7 +43,7 @@ private struct FeedCheckReport: Report {
         for name in checked.others { page.line("\("=", .dim) \(name): not part of the feed, left alone") }
         if checked.faults.isEmpty {
             page.wrapped(
-                "\(page.terminal.symbols.tick, .good) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), good until \(checked.expires.text(for: page.terminal))"
+                "\(page.terminal.symbols.tick, .good) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), valid until \(checked.expires.text(for: page.terminal))"
             )
         }
         if keys.isEmpty {

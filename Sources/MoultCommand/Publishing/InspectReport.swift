@@ -92,7 +92,7 @@ struct InspectReport: Report {
 }
 
 extension Inspection {
-    /// Whether a database has a file of its own: what a bundle has was unpacked for the look, and is gone after it.
+    /// Whether a database has a separate file: what a bundle has was unpacked for the look, and is gone after it.
     fileprivate func hasFile(of entry: Entry) -> Bool {
         switch kind {
         case .bundle: false

@@ -22,13 +22,13 @@ extension Call {
     private func installed(_ layout: StoreLayout, _ path: String) throws -> Subject {
         guard try Files.facts(layout.settings) != nil else {
             throw MoultError(
-                .store, what: "\(path) is a directory and no store", why: "\(layout.settings) is not there",
-                now: "Name a database, a bundle, a sealed manifest, or a store.")
+                .store, what: "\(path) is a directory but not a store", why: "\(layout.settings) does not exist",
+                now: "Give a database, a bundle, the manifest of a release, or a store.")
         }
         guard let lease = try Lease.take(layout) else {
             throw MoultError(
-                .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",
-                now: "Apply one: moult apply RELEASE")
+                .store, what: "nothing is installed in \(layout.root)", why: "no release was installed yet",
+                now: "Install one: moult apply RELEASE")
         }
         let store = StoreSnapshot(layout)
         let generation = try store.generation(lease.generation)

@@ -13,7 +13,7 @@ enum Keys {
         if (try? PublicKey(file: bytes, named: path)) != nil {
             throw MoultError(
                 .minisignForm, what: "\(path) is a public key", why: "only the secret key can sign",
-                now: "Name the file of the secret key, which ends in .key.")
+                now: "Use the file of the secret key, which ends in .key.")
         }
         defer { bar.end() }
         return try SecretKey(file: bytes, named: path) {
@@ -41,7 +41,7 @@ enum Keys {
     private static func missing(_ kind: String, _ path: String) -> MoultError {
         MoultError(
             .minisignForm, what: "no \(kind) at \(path)", why: "no such file",
-            now: "Make a pair of keys with: moult keygen")
+            now: "Create a key pair with: moult keygen")
     }
 }
 

@@ -27,11 +27,12 @@ enum Password {
         guard !password.isEmpty else {
             throw MoultError(
                 .password, .usage, what: "the password is empty", why: "it protects the secret key",
-                now: "Give one, or use --no-password.")
+                now: "Enter one, or use --no-password.")
         }
-        if StandardInput.isTerminal, try ask("The same again: ") != password {
+        if StandardInput.isTerminal, try ask("Repeat the password: ") != password {
             throw MoultError(
-                .password, .usage, what: "the two passwords differ", why: "one of them was a slip", now: "Try again.")
+                .password, .usage, what: "the two passwords differ", why: "enter the same password twice",
+                now: "Try again.")
         }
         return password
     }

@@ -43,11 +43,11 @@ struct StatusReport: Report {
         if let feed = status.feed { table.row("feed", "\(feed)") }
         if let known = status.known {
             let made = known.created.map { " of \($0.text(for: terminal))" } ?? ""
-            table.row("known", "serial \(known.serial)\(made), good until \(known.expires.text(for: terminal))")
+            table.row("known", "serial \(known.serial)\(made), valid until \(known.expires.text(for: terminal))")
         }
         if !status.trusted.isEmpty { table.row("trusts", "\(status.trusted.joined(separator: ", "))") }
         if let list = status.keyList {
-            let until = list.expires.map { ", good until \($0.text(for: terminal))" } ?? ""
+            let until = list.expires.map { ", valid until \($0.text(for: terminal))" } ?? ""
             table.row("keys", "\(list.name)\(until)")
         }
         if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
@@ -79,27 +79,28 @@ struct StatusReport: Report {
         guard let known = status.known else {
             if status.current == nil {
                 page.line(
-                    "bring a release in with: \(command("apply", status.feed == nil ? "RELEASE" : nil), .heading)")
+                    "install a release with: \(command("apply", status.feed == nil ? "RELEASE" : nil), .heading)")
             }
             return
         }
         if let reason = known.choice.withdrawn {
-            page.wrapped(StyledText("what is installed was withdrawn by its publisher: \(reason)", .warning))
+            page.wrapped(StyledText("the installed release was withdrawn by its publisher: \(reason)", .warning))
             if known.newest == nil, status.generations.count > 1 {
                 page.line("go back with: \(command("rollback"), .heading)")
             }
         }
         // Holds are printed above.
         for passed in known.choice.passed where status.holds.covering(passed.version).isEmpty {
-            page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
+            page.wrapped("\("=", .dim) \("\(passed.version)") is skipped: \(passed.why)")
         }
         if let newest = known.newest {
             page.line(
-                "\("\(newest)", .heading) is there and not installed; bring it in with: \(command("apply"), .heading)")
+                "\("\(newest)", .heading) is available and not installed; install it with: \(command("apply"), .heading)"
+            )
         }
         if known.isOver() {
-            page.wrapped(StyledText("what is known of the feed is good no longer, and may be held back", .warning))
-            page.line("ask again with: \(command("check"), .heading)")
+            page.wrapped(StyledText("the last known feed has expired, and newer ones may be withheld", .warning))
+            page.line("ask for a newer one with: \(command("check"), .heading)")
         }
     }
 
@@ -131,7 +132,7 @@ struct StatusReport: Report {
         for file in faulty {
             guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
             let first = file.state == .missing ? "bring \(file.name) back, or" : "set \(file.name) aside and"
-            lines.append("\(first) begin with an empty one: \(shellLine(remedy + storeWords), .heading)")
+            lines.append("\(first) start with an empty one: \(shellLine(remedy + storeWords), .heading)")
         }
         for file in status.databases where file.finding?.depth == .nothing {
             guard let permit = file.remedy else { continue }
@@ -152,9 +153,9 @@ struct StatusReport: Report {
         guard file.state == .living, let finding = file.finding else { return "\(file.state.words)" }
         if !finding.notChecked.isEmpty { return "there" }
         guard finding.depth != .glance, let time = finding.time else {
-            return "opens, and its schema fits; to read its pages: \(command("verify", file.name))"
+            return "opens, schema matches; to check its pages: \(command("verify", file.name))"
         }
-        return "sound on \(time.text(for: terminal)), and not changed since"
+        return "sound on \(time.text(for: terminal)), unchanged since"
     }
 
     private var generations: Table {
@@ -184,8 +185,8 @@ extension Status.File.State {
 
     fileprivate var words: String {
         switch self {
-        case .sound: "sealed, as it was proven"
-        case .living: "there, the app writes to it"
+        case .sound: "read-only, verified"
+        case .living: "writable, not checked"
         case .missing: "missing"
         case .changed: "changed"
         case .damaged: "needs repair"

@@ -44,12 +44,12 @@ struct Verdict {
         } else {
             critical += status.holds.all.map(\.sentence)
         }
-        if let newest = status.known?.newest { warning.append("\(newest) is there and not installed") }
+        if let newest = status.known?.newest { warning.append("\(newest) is available and not installed") }
         if let known = status.known, known.isOver(at: now) {
-            warning.append("the feed was good until \(known.expires)")
+            warning.append("the feed was valid until \(known.expires)")
         }
         if let text = status.keyList?.warning(at: now) { warning.append(text) }
-        if let expires = status.expires, expires < now { warning.append("the release was good until \(expires)") }
+        if let expires = status.expires, expires < now { warning.append("the release was valid until \(expires)") }
         if status.waitsForReaders { warning += status.laggards.map(\.text) }
         findings =
             critical.map { Finding(state: .critical, text: $0) } + warning.map { Finding(state: .warning, text: $0) }

@@ -18,7 +18,7 @@ extension Timestamp {
         return self < now ? "\(amount) ago" : "in \(amount)"
     }
 
-    /// `2026-11-20 11:00:00` in the user's own time zone (TZ, else /etc/localtime).
+    /// `2026-11-20 11:00:00` in the user's own time zone (TZ, otherwise /etc/localtime).
     package var local: String {
         var time = time_t(seconds)
         var parts = tm()

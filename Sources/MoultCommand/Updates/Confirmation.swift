@@ -18,7 +18,7 @@ extension Plan {
     func confirm() throws {
         guard try StandardInput.isConfirmed("Do this now? [y/N] ") else {
             throw MoultError(
-                .interrupted, what: "the \(title) was not done", why: "the answer was not yes",
+                .interrupted, what: "the \(title) was cancelled", why: "the answer was not yes",
                 now: "Nothing was changed.")
         }
     }

@@ -5,9 +5,9 @@ internal import StepKit
 
 /// The options of the verbs that follow a feed.
 enum FeedOptions {
-    static let feed = Option("feed", value: .text("URL"), "Follow this feed instead of the one in moult.json")
+    static let feed = Option("feed", value: .text("URL"), "Use this feed, not the one in moult.json")
     static let allowUnsigned = Option(
-        "allow-unsigned", "Take a feed or a release over the network although the store trusts no key, this time")
+        "allow-unsigned", "Accept an unsigned feed this time")
 
     static let all = [feed, allowUnsigned]
 }
@@ -34,7 +34,7 @@ extension Call {
     /// The release to install, as it was named.
     func source(_ name: String) throws -> ReleaseSource {
         if has(FeedOptions.feed) {
-            throw wrongUsage("--feed and a release cannot both be given", why: "a feed may be named as the release")
+            throw wrongUsage("--feed and a release cannot both be given", why: "give the feed as the release instead")
         }
         let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
         if case .manifest = source { try refuseFeedOptions(with: "a manifest on this machine") }
@@ -45,6 +45,6 @@ extension Call {
     func refuseFeedOptions(with what: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(
-            "\(word) and \(what) cannot both be given", why: "a feed is followed where nothing else is named")
+            "\(word) and \(what) cannot both be given", why: "a feed is used only without a release")
     }
 }

@@ -34,7 +34,7 @@ package struct PlanLines: Sendable {
         var start: StyledText = "\(before)\(effect.mark.rawValue, effect.mark.style) \(phase)"
         start += spaces(9 - phase.count)
         if let database = effect.database {
-            // A change to a database has its name in a column of its own; a remark on it begins with the name.
+            // A change to a database has its name in its own column; a remark on it begins with the name.
             start +=
                 effect.mark == .none
                 ? "\(database): " : StyledText(database) + spaces(databaseWidth + 2 - displayWidth(database))

@@ -19,7 +19,7 @@ struct PlanReport: Report {
     let details: Bool
     /// The command that does it.
     let command: [String]
-    /// The changes inside the databases, if they were requested and there is something to compare.
+    /// The changes inside the databases, if they were requested and an older release is installed.
     let contents: ReleaseDiff?
     /// Where the databases of the release would be checked.
     let examiner: Validator
@@ -97,7 +97,7 @@ extension Page {
     }
 }
 
-/// The one line for a release that is there already.
+/// The one line for a release that already exists.
 func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is installed" }
 
 extension Call {
@@ -119,7 +119,8 @@ extension Call {
             output.flush()
             for warning in plan.warnings { output.warn("\(warning)") }
             for sentence in report.unfinished.sentences {
-                output.warn("\(sentence); the next command that writes settles it first, and this plan may change")
+                output.warn(
+                    "\(sentence); the next command that writes finishes or undoes it first, and this plan may change")
             }
         }
         return report.isEmpty ? .done : .changes
@@ -139,8 +140,8 @@ extension Plan {
             // Whatever cannot be read as a plan is none.
             guard facts.kind == .file, facts.size == 0 || (try? Plan.saved(in: file)) != nil else {
                 throw MoultError(
-                    .system, what: "cannot save the plan to \(file)", why: "something else than a plan is there",
-                    now: "Name another file, or print the plan with --json.")
+                    .system, what: "cannot save the plan to \(file)", why: "a file exists that is not a plan",
+                    now: "Choose another file, or print the plan with --json.")
             }
         }
         try OutputFile.write(Array(json.pretty.utf8), to: file)

@@ -6,7 +6,7 @@ internal import MoultLibc
 enum Retry {
     static let option = Option(
         "retry", value: .number("SECONDS", in: 0...604_800),
-        "Seconds for which to try again, at growing intervals, instead of ending with 75 (default 0)")
+        "Time to retry before exiting with 75")
 
     /// Programs that have to release a database are asked each time, so not every minute.
     private static let (shortestPause, longestPause) = (60, 900)

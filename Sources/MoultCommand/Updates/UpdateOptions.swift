@@ -6,34 +6,34 @@ internal import StepKit
 
 /// The options of the verbs that bring a release in, or only say how.
 enum UpdateOptions {
-    static let app = Option("app", value: .text("VERSION"), "The app's version, if a release requires one")
+    static let app = Option("app", value: .text("VERSION"), "The app's version, if releases require one")
     static let follow = Option(
         "follow", value: .choice("HOW", of: Policy.Follow.allCases.map(\.rawValue)),
-        "Releases to accept: newer, or match for any other version (default: the store's setting)")
-    static let allowDowngrade = Option("allow-downgrade", "Accept an older release, too")
+        "Releases to accept: newer, or match for any")
+    static let allowDowngrade = Option("allow-downgrade", "Accept an older release this time")
     static let wait = Option(
-        "wait", value: .number("SECONDS", in: 0...604_800), "Seconds to wait for another update to finish (default 0)")
+        "wait", value: .number("SECONDS", in: 0...604_800), "Time to wait for another update (default 0)")
 
     static let forceAfter = Option(
         "force-after", value: .number("SECONDS", in: 0...86_400),
-        "After so long, go on without consumers that do not let go, and end what still has a file open that is exchanged"
+        "Time after which to kill blocking processes"
     )
     static let waitForReaders = Option(
         "wait-for-readers", value: .number("SECONDS", in: 0...86_400),
-        "How long to wait in the end until readers have moved to the new generation; else as moult.json says")
+        "Time to wait for readers at the end")
 
     static let takeOver = Option(
         "take-over", value: .text("NAME"), repeats: true,
-        "Let the release take over the file of a database that has another kind now; the file is kept in quarantine")
+        "Allow a database to change its kind")
     static let acceptUnpreserved = Option(
         "accept-unpreserved",
-        "Leave rows behind in quarantine that the installed release preserves and this one does not")
+        "Drop rows that it no longer preserves")
 
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
-        "Seconds of the processor that the check of a database may take; else 60 for each GB, and 30 at least")
+        "CPU time to check a database (default 60 a GB)")
 
-    static let confirm = Option("confirm", "Show the plan, and ask at the terminal before it is done")
+    static let confirm = Option("confirm", "Show the plan and ask before applying it")
 
     static let consumers = [forceAfter, waitForReaders]
     static let all = [app, follow, allowDowngrade, takeOver, acceptUnpreserved, checkTimeout]
@@ -60,7 +60,7 @@ extension Call {
         do { return try body() } catch var error as MoultError
             where error.now == nil && [.json, .system].contains(error.code) && error.what.contains(manifest)
         {
-            error.now = "Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle."
+            error.now = "Give the manifest of a release: moult pack makes it from a draft, next to the bundle."
             throw error
         }
     }
@@ -76,7 +76,7 @@ extension Call {
     func version(_ option: Option) throws -> Version? {
         guard let text = value(option) else { return nil }
         if let version = Version(text) { return version }
-        throw wrongUsage("--\(option.name) is a version such as 3.4.0, not \"\(text)\"")
+        throw wrongUsage("--\(option.name) must be a version such as 3.4.0, not \"\(text)\"")
     }
 
     var wait: Int { number(UpdateOptions.wait) ?? 0 }

@@ -8,26 +8,18 @@ internal import StepKit
 enum ApplyVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
-        "The sealed manifest of a release, or a feed: a path or a URL. Without it, the store's own feed is followed")
+        "A manifest or a feed (default: the store's)")
     static let create = Option(
-        "create",
-        "Make the store if it is missing, for the product of RELEASE; with --key, it trusts only that key")
-    static let plan = Option("plan", value: .file(), "Do exactly this saved plan, once, instead of RELEASE")
+        "create", "Create the store if it does not exist")
+    static let plan = Option("plan", value: .file(), "Apply this saved plan instead of RELEASE")
 
     static let command = Command(
-        "apply", .operators, "bring a release in: all of it, or nothing",
+        "apply", .operators, "install a release completely, or not at all",
         discussion: [
             """
-            Everything is unpacked and proven beside the store first. Until that has succeeded nothing visible \
-            changes, and Ctrl-C ends it without a trace; what comes then takes a moment, and is undone exactly if it \
-            fails. If the release is installed already, nothing of it is written; databases that apps have changed are \
-            looked at once, and .moult/checks.json remembers that.
-            """,
+            Nothing visible changes until every file is verified, so Ctrl-C is safe. With --create and a feed, the store \
+            follows that feed from then on.
             """
-            A missing store is an error, because the name may be wrong or a disk may not be mounted. With --create it is \
-            made, so that the same command installs the first release and each later one. If RELEASE is a feed, the new \
-            store follows it from then on.
-            """,
         ],
         arguments: [release],
         options: [plan, create, InitVerb.key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
@@ -36,27 +28,20 @@ enum ApplyVerb {
             + UpdateOptions.consumers,
         changesStore: true,
         examples: [
-            .init("Bring a release in:", "moult apply releases/dailyvalue-2.1.0.json"),
-            .init(
-                "At each start of an app, the first one too:",
-                "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json"),
-            .init(
-                "The same from a server, signed with a key that you know:",
-                "moult apply --create --key app.pub https://example.org/app/feed.json"),
-            .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
-            .init("From a service, where an hour without success is a failure:", "moult apply -q --retry 3600"),
+            .init("Install a release:", "moult apply releases/dailyvalue-2.1.0.json"),
             .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60 --spread 600"),
-            .init("See the plan, then decide:", "moult apply --confirm releases/dailyvalue-2.1.0.json"),
-            .init("Do what was approved:", "moult apply --plan approved.plan"),
+            .init(
+                "Create the store at the first start of an app, and update it at each start:",
+                "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json"),
         ],
         exits: [
-            .init(.done, "it is installed, or was already"),
-            .init(.failure(.failed), "it failed before anything was changed"),
-            .init(.failure(.refused), "the release is refused; the message says why"),
-            .init(.failure(.stale), "the saved plan was used, or no longer fits; the message says what changed"),
-            .init(.failure(.undone), "it failed and was undone"),
+            .init(.done, "installed"),
+            .init(.failure(.failed), "failed before any change"),
+            .init(.failure(.refused), "refused"),
+            .init(.failure(.stale), "the saved plan is out of date"),
+            .init(.failure(.undone), "failed and undone"),
             .init(
-                .failure(.busy), "another update is running, or a process keeps a database open; the message names it"),
+                .failure(.busy), "another update is running, or a process has a database open"),
         ],
         run: run)
 
@@ -65,7 +50,7 @@ enum ApplyVerb {
             throw call.wrongUsage("--key needs --create", why: "the keys of a store are in its moult.json")
         }
         if call.has(create), call.value(release) == nil {
-            throw call.wrongUsage("--create needs a release or a feed", why: "it says which product the store is for")
+            throw call.wrongUsage("--create needs a release or a feed", why: "it determines the product of the store")
         }
         try Spread.wait(call)
         try Retry.run(call) {
@@ -122,7 +107,7 @@ enum ApplyVerb {
         var settings = Settings(product: try source.product, follow: follow)
         settings.keys = try call.keys()
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
-        // The other settings of a store that is there may differ from this command's.
+        // The other settings of a store that exists may differ from this command's.
         return try Orchestrator.create(at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [])
     }
 
@@ -144,12 +129,12 @@ enum ApplyVerb {
         try call.refuseFeedOptions(with: "--plan")
         if let word = call.requestWords.first {
             throw call.wrongUsage(
-                "\(word) and --plan cannot both be given", why: "what \(word) says is in the plan already")
+                "\(word) and --plan cannot both be given", why: "the plan already contains \(word)")
         }
         guard let plan = try Plan.saved(in: file) else {
             throw MoultError(
                 .stale, what: "no plan at \(file)", why: "no such file",
-                now: "Make one with: moult plan --out FILE RELEASE")
+                now: "Create one with: moult plan --output FILE RELEASE")
         }
         Interruption.watch()
         let display = UpdateDisplay(call, store: nil, asksBefore: try call.asksBefore())

@@ -6,16 +6,15 @@ internal import StepKit
 /// `moult attach`: how any SQLite shell opens the same databases.
 enum AttachVerb {
     static let command = Command(
-        "attach", .operators, "print how another SQLite shell opens the databases",
+        "attach", .operators, "print SQL that opens the databases in another SQLite shell",
         discussion: [
             """
-            The lines open the user's database and attach the others under their names, sealed ones read-only. They \
-            name the files of the release that is in service now, so that all of them are of one release: print them \
-            again after an update.
+            It attaches all databases of the store under their names. It names the files of the installed release, \
+            so print it again after an update.
             """
         ],
         examples: [
-            .init("See the lines:", "moult attach"),
+            .init("Print the SQL:", "moult attach"),
             .init("Open a shell with all databases:", "moult attach > set.sql; sqlite3 -init set.sql"),
         ],
         run: run)

@@ -5,33 +5,34 @@ internal import MoultStore
 
 /// `moult build`: makes a sealed database of a script.
 enum BuildVerb {
-    static let script = Argument(.file("SCRIPT"), "SQL and dot commands, as for the sqlite3 shell")
-    static let output = Option("output", letter: "o", value: .file(), "The database to make")
+    static let script = Argument(
+        .file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")
+    static let output = Option("output", letter: "o", value: .file(), "The database to create")
     static let allowOutside = Option("allow-outside", "Let the script read files outside its own directory")
     static let analyze = Option("analyze", "Run ANALYZE at the end")
     static let from = Option(
-        "from", value: .file("OLD.db"), "Keep the layout of the previous release, so that patches stay small")
+        "from", value: .file("OLD.db"), "Keep the page layout of this earlier database, so that patches stay small")
     static let applicationID = Option("application-id", value: .text("N"), "The database's application_id")
     static let userVersion = Option("user-version", value: .text("N"), "The database's user_version")
 
     static let command = Command(
-        "build", .publishers, "make a sealed database of a script and CSV files",
+        "build", .publishers, "build a database from a script and CSV files",
         discussion: [
             """
-            Runs a script as people write it for the sqlite3 shell: SQL, and the dot commands for importing files. \
-            Paths are relative to the script. The same inputs give the same bytes. After an error there is no output.
+            Paths are relative to the script. The same inputs produce the same bytes. After an error, no file is \
+            written.
             """
         ],
         arguments: [script],
         options: [output, PackVerb.define, allowOutside, analyze, from, applicationID, userVersion],
         usesStore: false,
         examples: [
-            .init("Make main.db:", "moult build make.sql -o main.db"),
-            .init("With a version from elsewhere:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
+            .init("Build main.db:", "moult build make.sql -o main.db"),
+            .init("With a version from outside:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
         ],
         run: run)
 
-    private static let stopped = "stopped before anything was made"
+    private static let stopped = "stopped before anything was written"
 
     static func run(_ call: Call) throws -> ExitCode {
         guard let output = call.value(output) else { throw call.wrongUsage("build needs --output FILE") }

@@ -5,22 +5,22 @@ internal import MoultPublish
 
 /// `moult cache`: checks the cache of an app without releases, and makes it again if it does not fit.
 enum CacheVerb {
-    static let file = Argument(.file("FILE"), "The database, which the app can fill again")
+    static let file = Argument(.file("FILE"), "The cache, a database that the app can fill again")
     static let schema = Option(
-        "schema", value: .file("SCHEMA.sql"), "The script that makes the schema, as for moult build")
+        "schema", value: .file("SCHEMA.sql"), "The script that creates the schema, as for moult build")
 
     static let command = Command(
         "cache", .operators, "check an app's own cache, and replace it if its schema does not fit",
         discussion: [
             """
-            For apps without releases: run it before the app opens the cache. FILE is ready if SQLite's quick_check \
-            finds no damage and its schema is the one that the script makes. Otherwise a new database takes its place. \
-            Schemas are compared by structure; application_id and user_version count if the script sets them.
+            For apps without releases: run it before the app opens the cache. FILE is kept if SQLite finds no damage \
+            and it has the schema that the script creates; application_id and user_version count if the script sets \
+            them. Otherwise a new database replaces it.
             """,
             """
-            The old file and its -wal, -shm and -journal are removed after the new file is in place, which keeps their \
-            mode and owner. If a process has the database open or locked, nothing is changed. Caches of a store belong \
-            to its release: moult apply repairs them.
+            The old file with its -wal, -shm and -journal is removed after the new file is in place, which has the \
+            same mode and owner. If a process has the database open or locked, nothing changes. For a cache that \
+            belongs to a store, use moult apply.
             """,
         ],
         arguments: [file], options: [schema], usesStore: false,
@@ -29,7 +29,8 @@ enum CacheVerb {
             .init("In a script:", "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images"),
         ],
         exits: [
-            .init(.done, "the cache is ready"), .init(.changes, "it is new and empty: the app must fill it again"),
+            .init(.done, "the cache is ready"),
+            .init(.changes, "the cache is new and empty: the app must fill it again"),
             .init(.failure(.refused), "the path belongs to a store, or is not a regular file"),
             .init(.failure(.busy), "a process has it open or locked; the message names the process"),
         ],

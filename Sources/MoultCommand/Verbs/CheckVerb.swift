@@ -6,16 +6,13 @@ internal import StepKit
 /// `moult check`: asks the feed for a newer release.
 enum CheckVerb {
     static let command = Command(
-        "check", .operators, "ask the feed for a newer release",
+        "check", .operators, "check the feed for a newer release",
         discussion: [
-            """
-            Installs nothing. A feed that cannot be reached is an error of its own and never means that there is \
-            nothing new: exit status 75 if it may be better later, 1 if it will not, 3 if the answer cannot be trusted.
-            """
+            "It installs nothing. A feed that cannot be reached is an error and never counts as no newer release."
         ],
         options: FeedOptions.all + UpdateOptions.all,
         examples: [
-            .init("Is there something newer?", "moult check"),
+            .init("Is a newer release available?", "moult check"),
             .init("In a script:", "moult check -q; [ $? = 2 ] && notify-send 'new data'"),
         ],
         exits: [
@@ -40,30 +37,30 @@ struct FeedReport: Report {
     func write(to page: inout Page) {
         let installed = look.installed.map { "\($0)" } ?? "nothing"
         if let newest = look.newest {
-            page.line("\("\(newest.version) is there", .heading), \(installed) is installed")
+            page.line("\("\(newest.version) is available", .heading), \(installed) is installed")
             if look.choice.way.count > 1 {
                 let between = look.choice.way.dropLast().map { "\($0.version)" }.joined(separator: ", ")
-                page.wrapped("it is reached by way of \(between)")
+                page.wrapped("it is reached through \(between)")
             }
             if let note = look.choice.note { page.wrapped("\(note)") }
         } else {
             page.line(
                 look.installed == nil
-                    ? "no release for this store" : "nothing newer: \(installed) is installed")
+                    ? "no release for this store" : "no newer release: \(installed) is installed")
         }
         // Releases on hold are reported below.
         for passed in look.choice.passed where look.holds.covering(passed.version).isEmpty {
-            page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
+            page.wrapped("\("=", .dim) \("\(passed.version)") is skipped: \(passed.why)")
         }
         if let reason = look.choice.withdrawn {
             page.wrapped(StyledText("\(installed) was withdrawn by its publisher: \(reason)", .warning))
         }
         page.wrapped(
             StyledText(
-                "feed \(look.feed), serial \(look.serial), \(look.provenance.words), good until \(look.expires.text(for: page.terminal))",
+                "feed \(look.feed), serial \(look.serial), \(look.provenance.words), valid until \(look.expires.text(for: page.terminal))",
                 .dim))
         page.holds(look.holds, storeWords: storeWords)
-        if look.newest != nil { page.line("bring it in with: \(shellLine(["moult", "apply"] + storeWords), .heading)") }
+        if look.newest != nil { page.line("install it with: \(shellLine(["moult", "apply"] + storeWords), .heading)") }
     }
 
     var json: JSON {

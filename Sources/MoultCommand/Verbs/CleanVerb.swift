@@ -6,33 +6,33 @@ internal import MoultStore
 /// `moult clean`: removes generations that are no longer needed.
 enum CleanVerb {
     static let keep = Option(
-        "keep", value: .number(in: 1...1000), "How many generations stay, with the current one; else as moult.json says"
+        "keep", value: .number(in: 1...1000),
+        "Generations to keep, including the current one (default: the store's setting)"
     )
     static let quarantine = Option(
         "quarantine-older-than", value: .number("DAYS", in: 0...36_500),
-        "Also empty the quarantine of what has been there for so many days")
+        "Also remove caches that have been in quarantine for this many days")
     static let userData = Option(
-        "including-user-data", "With --quarantine-older-than: what people wrote, too; else it stays and is listed")
-    static let dryRun = Option("dry-run", letter: "n", "Show what it would do, and change nothing")
+        "including-user-data", "With --quarantine-older-than: also remove databases with user data")
+    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
-        "clean", .operators, "remove old generations and what a crash left behind",
+        "clean", .operators, "remove old generations and leftovers of crashes",
         discussion: [
             """
-            Every update does this when it has succeeded. A generation in use stays, and so does one that was made \
-            or left service within the last minute: readers may be about to open it. Files from before moult \
-            (generation 0+adopted) are never removed.
+            Every successful update does this as well. It keeps generations in use, generations that were created or \
+            left service within the last minute, and files from before moult (0+adopted).
             """,
             """
-            Databases that were set aside stay in quarantine: broken caches until they are more than \
-            "quarantineLimit" in moult.json allows, what people wrote until you remove it.
+            Databases in quarantine stay: damaged caches up to the "quarantineLimit" in moult.json, user data until \
+            you remove it.
             """,
         ],
         options: [keep, quarantine, userData, dryRun, UpdateOptions.wait], changesStore: true,
         examples: [
-            .init("See what would go:", "moult clean --keep 1 --dry-run"),
-            .init("Keep only what is in service:", "moult clean --keep 1"),
-            .init("Forget broken caches of more than a month ago:", "moult clean --quarantine-older-than 30"),
+            .init("Show what would be removed:", "moult clean --keep 1 --dry-run"),
+            .init("Keep only the current generation:", "moult clean --keep 1"),
+            .init("Remove damaged caches older than a month:", "moult clean --quarantine-older-than 30"),
         ],
         run: run)
 
@@ -41,7 +41,7 @@ enum CleanVerb {
         if call.has(userData), call.value(quarantine) == nil {
             throw call.wrongUsage("--\(userData.name) needs --\(quarantine.name)")
         }
-        let result = try call.orchestrator(call.settledWatcher).clean(
+        let result = try call.orchestrator(call.recoveryWatcher).clean(
             keep: call.number(keep), quarantineDays: call.number(quarantine), includingUserData: call.has(userData),
             dry: dry, wait: call.wait)
         call.output.print(CleanReport(collected: result.collected, quarantine: result.quarantine, dry: dry))

@@ -12,21 +12,21 @@ enum CompletionsVerb {
         "bash, zsh, fish or man; or the names of a store that the scripts ask for: databases, releases, holds, quarantine"
     )
     static let directory = Argument(
-        .directory(), presence: .optional, "Where the manual pages go; only for man, and made if it is not there")
+        .directory(), presence: .optional, "The directory for manual pages; only for man, created if missing")
 
     static let command = Command(
         "completions", .other, "print completions for a shell, or write the manual pages",
         discussion: [
             """
-            A completion script goes to stdout; put it where the shell looks for it. Manual pages are written into a \
-            directory, one for each verb and topic. The scripts run this command to complete names of the store at hand.
+            A completion script goes to stdout. Manual pages, one for each verb and topic, go into a directory. The \
+            scripts run this command to complete the names of databases and releases in the current store.
             """
         ],
         arguments: [kind, directory],
         examples: [
             .init("Complete in this bash:", "source <(moult completions bash)"),
             .init(
-                "For every bash of this user:",
+                "For every bash session of this user:",
                 "moult completions bash > ~/.local/share/bash-completion/completions/moult"),
             .init("For zsh, in a directory of its fpath:", "moult completions zsh > ~/.zfunc/_moult"),
             .init("For fish:", "moult completions fish > ~/.config/fish/completions/moult.fish"),
@@ -38,12 +38,16 @@ enum CompletionsVerb {
         let name = try call.required(kind)
         let place = call.value(directory)
         if let names = ArgumentType.StoreNames(rawValue: name) {
-            if let place { throw call.wrongUsage("only man takes a directory", why: "\"\(place)\" is too many") }
+            if let place {
+                throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
+            }
             call.output.print(NamesReport(names: try call.snapshot().names(names)))
             return .done
         }
         if let shell = Shell(rawValue: name) {
-            if let place { throw call.wrongUsage("only man takes a directory", why: "\"\(place)\" is too many") }
+            if let place {
+                throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
+            }
             call.output.print(ScriptReport(shell: shell))
         } else {
             guard let place else { throw call.wrongUsage("man needs the argument \(directory.name)") }

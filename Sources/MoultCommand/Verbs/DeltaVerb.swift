@@ -7,25 +7,25 @@ internal import StepKit
 
 /// `moult delta`: makes the patch between two databases, to see what it would come to.
 enum DeltaVerb {
-    static let old = Argument(.file("OLD"), "A database, a bundle or a sealed manifest")
-    static let new = Argument(.file("NEW"), "The file that the patch makes of it")
-    static let output = Option("output", letter: "o", value: .file(), "Where the patch goes")
+    static let old = Argument(.file("OLD"), "A database, a bundle or a manifest")
+    static let new = Argument(.file("NEW"), "The file that the patch produces")
+    static let output = Option("output", letter: "o", value: .file(), "The patch file to write")
     static let database = Option(
-        "database", value: .text("NAME"), "The database of the releases, if more than one of them changed")
+        "database", value: .text("NAME"), "The database, if more than one changed between the releases")
 
     static let command = Command(
-        "delta", .publishers, "make the patch from one database to another",
+        "delta", .publishers, "create a patch from one database to another",
         discussion: [
             """
-            The patch tells the new file by its differences from the old one; it is proven by being applied. Releases \
-            with patches are made by `moult pack --delta-from`, and stores take them by themselves.
+            The patch is verified by applying it. To pack a release with patches, use moult pack --delta-from; \
+            stores then use them automatically.
             """
         ],
         arguments: [old, new], options: [output, database], usesStore: false,
         examples: [
-            .init("What would a patch come to?", "moult delta food-old.db food-new.db -o food.patch"),
+            .init("How large would a patch be?", "moult delta food-old.db food-new.db -o food.patch"),
             .init(
-                "Of one database of two releases:",
+                "For one database of two releases:",
                 "moult delta r/f-1.0.0.json r/f-1.1.0.json -o f.patch --database food"),
         ],
         run: run)
@@ -69,8 +69,8 @@ enum DeltaVerb {
         guard let facts = try Files.facts(path) else { return }
         guard try facts.kind == .file && (facts.size == 0 || SeekTable.read(Descriptor(path, .read)) != nil) else {
             throw MoultError(
-                .output, what: "cannot write the patch to \(path)", why: "something else than a patch is there",
-                now: "Name another file.")
+                .output, what: "cannot write the patch to \(path)", why: "a file exists that is not a patch",
+                now: "Choose another file.")
         }
     }
 
@@ -108,7 +108,7 @@ enum DeltaVerb {
     private static func refuseOpen(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
         throw MoultError(
-            .packing, .refused, what: "\(path) is in use", why: "part of what it holds is in \(path)-wal",
+            .packing, .refused, what: "\(path) is in use", why: "part of its content is in \(path)-wal",
             now: "Close it, or run: sqlite3 \(path) 'PRAGMA wal_checkpoint(TRUNCATE)'")
     }
 }

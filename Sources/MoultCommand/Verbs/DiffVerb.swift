@@ -6,37 +6,40 @@ internal import MoultSandbox
 /// `moult diff`: what differs between two databases or releases.
 enum DiffVerb {
     static let old = Argument(
-        .file("OLD"), "A database, a bundle, a sealed manifest or a store; alone it is NEW, and the store is OLD")
-    static let new = Argument(.file("NEW"), presence: .optional, "What OLD is compared with")
+        .file("OLD"),
+        "The old database, bundle, manifest or store; without NEW, this is the new one and the store is OLD")
+    static let new = Argument(.file("NEW"), presence: .optional, "The new database, bundle, manifest or store")
     static let database = Option(
-        "database", value: .text("NAME"), repeats: true, "Only this database; may be given several times")
+        "database", value: .text("NAME"), repeats: true, "Only this database")
     static let rows = Option("rows", value: .number(in: 0...1000), "Show up to N rows of each kind of each table")
     static let html = Option(
-        "html", value: .file(), "Also write a page to FILE: changes, rows and a map of the pages of each file")
+        "html", value: .file(), "Also write an HTML page to FILE, with rows and a map of changed pages")
 
     static let command = Command(
-        "diff", .publishers, "show what differs between two databases or releases",
+        "diff", .publishers, "show the differences between two databases or releases",
         discussion: [
             """
-            Neither is changed, and both may be in use. Both are checked first, as SQLite's quick_check does: damaged \
-            databases are not compared. Whether indexes hold the rows of their tables, "moult inspect" says. Schemas are compared by their structure and not by how they were written. Rows are the same row if they \
-            have the same primary key. Without one they are compared by rowid, and a row that only moved to another \
-            rowid is unchanged; without a rowid they are compared by what they hold, so that a changed row is one \
-            removed and one added. Values are equal if they are stored the same.
+            Neither side changes, and both may be in use. Damaged databases are not compared; moult inspect also \
+            checks whether indexes match their tables. Schemas are compared by structure, not by their text.
             """,
             """
-            Between a store and a release, databases of the kinds user and cache are left out, because the release \
-            leaves them alone. Other fields of the manifests, such as the version, do not count as differences.
+            Rows are matched by primary key, otherwise by rowid, otherwise by their values. Without a primary key, a \
+            row that only moved to another rowid is unchanged; without a rowid, a changed row is one removed and one \
+            added. Values are equal if they are stored in the same form.
+            """,
+            """
+            Between a store and a release, user databases and caches are left out, because the release does not \
+            change them. Other fields of manifests, such as the version, are not compared.
             """,
         ],
         arguments: [old, new], options: [database, rows, html],
         examples: [
             .init("Compare two databases:", "moult diff old.db new.db"),
-            .init("See what a release would bring to the store:", "moult diff r/food-2.1.0.json"),
-            .init("Show rows, and make a page to look at:", "moult diff --rows 5 --html d.html a.db b.db"),
+            .init("Compare the store with a release:", "moult diff r/food-2.1.0.json"),
+            .init("Show rows, and write an HTML page:", "moult diff --rows 5 --html d.html a.db b.db"),
         ],
         exits: [
-            .init(.done, "no difference"), .init(.changes, "the two differ"),
+            .init(.done, "no differences"), .init(.changes, "there are differences"),
             .init(.failure(.failed), "a database is damaged"),
         ],
         run: run)
@@ -48,7 +51,7 @@ enum DiffVerb {
         let first = try call.required(old)
         let second = call.value(new)
         let what = try second.map { "compare \(first) with \($0)" } ?? "compare \(call.store()) with \(first)"
-        return try call.secluded(what) { scratch in
+        return try call.sandboxed(what) { scratch in
             guard let file = call.value(html), let page = try Files.read("\(scratch)/\(page)", limit: 1 << 30) else {
                 return
             }

@@ -5,25 +5,25 @@ internal import MoultStore
 /// `moult doctor`: what will hurt a store sooner or later, and what to do about it.
 enum DoctorVerb {
     static let command = Command(
-        "doctor", .operators, "look for what will hurt the databases sooner or later",
+        "doctor", .operators, "look for problems that could damage the databases",
         discussion: [
             """
-            It looks at the surroundings: journals left behind, foreign files beside sealed databases, hard links, \
-            file systems without reliable locks, unfinished updates, links that lead nowhere, files that every user may write \
-            to. Whether the data is what was installed is asked of moult verify.
+            It checks the environment of the databases: journals left behind, foreign files next to read-only \
+            databases, hard links, file systems without reliable locks, unfinished updates, broken links, and files \
+            that every user may write to. To check the data, run: moult verify
             """,
             """
-            Each finding comes with the command that fixes it; doctor itself changes nothing. Advice is worth knowing, \
-            but does not count as a finding.
+            Each finding has a command that fixes it; doctor itself changes nothing. Advice does not count as a \
+            finding.
             """,
         ],
         examples: [
-            .init("Look at the store that is here:", "moult doctor"),
-            .init("As a check in monitoring:", "moult doctor -q --store /var/lib/app"),
+            .init("Check the store in this directory:", "moult doctor"),
+            .init("As a monitoring check:", "moult doctor -q --store /var/lib/app"),
         ],
         exits: [
-            .init(.done, "sound, or nothing but advice"),
-            .init(.failure(.failed), "something was found"),
+            .init(.done, "no problem found, apart from advice"),
+            .init(.failure(.failed), "a problem was found"),
         ],
         run: run)
 

@@ -6,29 +6,29 @@ internal import StepKit
 
 /// `moult export`: makes an offline set of one release.
 enum ExportVerb {
-    static let version = Argument(.text("VERSION"), "The release, as the feed has it")
-    static let directory = Argument(.directory(), "Where the set goes; made if it is not there")
+    static let version = Argument(.text("VERSION"), "The version of a release in the feed")
+    static let directory = Argument(.directory(), "The directory for the copy, created if missing")
 
     static let command = Command(
-        "export", .operators, "copy a release and what proves it, for use without a network",
+        "export", .operators, "copy a release with its signatures, for use without a network",
         discussion: [
             """
-            The directory gets the feed, the signatures, the manifest and the bundle. A store takes the release from \
-            there with the same checks as from the network, while the feed is good.
+            It writes the feed, the signatures, the manifest and the bundle. A store that installs from there makes \
+            the same checks as over the network, so the feed must not have expired.
             """
         ],
         arguments: [version, directory], options: FeedOptions.all + [UpdateOptions.wait],
         examples: [
-            .init("Put a release on a stick:", "moult export 2.1.0 /media/stick/dailyvalue"),
-            .init("Take it from there:", "moult apply --feed /media/stick/dailyvalue/feed.json"),
+            .init("Copy a release to a USB stick:", "moult export 2.1.0 /media/stick/dailyvalue"),
+            .init("Install it from there:", "moult apply --feed /media/stick/dailyvalue/feed.json"),
         ],
-        exits: [.init(.failure(.refused), "no such release, or it is not trusted")],
+        exits: [.init(.failure(.refused), "the release does not exist or is not trusted")],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let text = try call.required(version)
         guard let wanted = Version(text) else {
-            throw call.wrongUsage("VERSION is a version such as 2.1.0, not \"\(text)\"")
+            throw call.wrongUsage("VERSION must be a version such as 2.1.0, not \"\(text)\"")
         }
         let target = try call.required(directory)
         let bar = call.progressBar()

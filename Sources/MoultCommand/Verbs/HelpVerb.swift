@@ -2,15 +2,15 @@
 enum HelpVerb {
     static let subject = Argument(
         .offer("VERB|TOPIC") { words }, presence: .optional,
-        "What to explain; without it, everything in one line each")
+        "The verb or topic to explain (default: a list of all)")
 
     static let command = Command(
         "help", .other, "explain a verb or a topic",
         arguments: [subject], usesStore: false,
         examples: [
-            .init("See every verb and topic:", "moult help"),
-            .init("Read about one verb, the same as moult completions --help:", "moult help completions"),
-            .init("Read what the exit status tells:", "moult help exit-codes"),
+            .init("List all verbs and topics:", "moult help"),
+            .init("Explain one verb, like moult completions --help:", "moult help completions"),
+            .init("Explain the exit statuses:", "moult help exit-codes"),
         ],
         run: run)
 

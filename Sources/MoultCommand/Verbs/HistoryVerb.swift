@@ -4,22 +4,23 @@ internal import MoultStore
 
 /// `moult history`: what was done to a store.
 enum HistoryVerb {
-    static let number = Option("number", letter: "n", value: .number(in: 1...1_000_000), "Only the last N; else 20")
-    static let html = Option("html", value: .file(), "Also write a page to FILE that draws where the time went")
+    static let number = Option(
+        "number", letter: "n", value: .number(in: 1...1_000_000), "The number of entries to show (default 20)")
+    static let html = Option("html", value: .file(), "Also write an HTML page to FILE that shows where the time went")
 
     static let command = Command(
-        "history", .operators, "show what was done to a store, the newest first",
+        "history", .operators, "show the history of a store, newest first",
         discussion: [
             """
-            With --verbose, and in JSON, each has the time of its parts: the steps in both passes, and what moult does \
-            between them (unpack, seal, consumers, decide, finish).
+            With --verbose or --json, each entry has the duration of its parts: the steps in both passes, and \
+            unpack, seal, consumers, decide and finish between them.
             """
         ],
         options: [number, html],
         examples: [
-            .init("See the last updates:", "moult history"),
-            .init("All of it for a program:", "moult history --json -n 1000000"),
-            .init("See what took how long:", "moult history --html history.html"),
+            .init("Show the last updates:", "moult history"),
+            .init("Print the complete history as JSON:", "moult history --json -n 1000000"),
+            .init("Show where the time went:", "moult history --html history.html"),
         ],
         run: run)
 
@@ -71,7 +72,7 @@ enum HistoryVerb {
     private static let batch = 500
 
     private static func write(_ entries: [History.Entry], details: Bool, to page: inout Page) {
-        if entries.isEmpty { page.line("nothing was done to this store yet") }
+        if entries.isEmpty { page.line("this store has no history yet") }
         // Every time is as wide as any other, so that batches have one form.
         var table = Table(.left, .left)
         for entry in entries {

@@ -6,36 +6,37 @@ internal import MoultStore
 enum HoldVerb {
     static let version = Argument(
         .ofStore("VERSION", .releases), presence: .repeated,
-        "A version, or a range such as '>=2.1 <3'; without any, every release")
-    static let reason = Option("reason", value: .text("TEXT"), "Why; shown wherever the hold is")
+        "A version, or a range such as '>=2.1 <3' (default: every release)")
+    static let reason = Option("reason", value: .text("TEXT"), "The reason, shown with the hold")
 
     static let command = Command(
         "hold", .operators, "block releases, or all updates",
         discussion: [
             """
-            A release on hold is not installed, neither from a feed nor by its manifest, and a rollback does not choose \
-            it. The installed release stays. A range covers the pre-releases within its bounds, too. A new hold replaces \
-            only the one on the same VERSION; others stay until moult unhold removes them.
+            A release on hold is installed neither from a feed nor by its manifest, and a rollback skips it. The \
+            installed release stays. A range includes the pre-releases within its bounds. A new hold replaces only a \
+            hold on the same VERSION.
             """
         ],
         arguments: [version], options: [reason, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Block a bad release:", "moult hold 2.1.0 --reason 'names are missing'"),
-            .init("Block several, and all from 4.0 on:", "moult hold 2.1.0 2.1.1 '>=4' --reason 'not tested'"),
-            .init("Install nothing over the holidays:", "moult hold --reason holidays"),
+            .init("Block two releases, and all from 4.0 on:", "moult hold 2.1.0 2.1.1 '>=4' --reason 'not tested'"),
+            .init("Block all updates over the holidays:", "moult hold --reason holidays"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         guard let why = call.value(reason) else {
-            throw call.wrongUsage("hold needs --reason TEXT", why: "the next operator must know why")
+            throw call.wrongUsage("hold needs --reason TEXT", why: "the reason is shown to other operators")
         }
         let releases = call.values(version).isEmpty ? [Hold.everything] : call.values(version)
         if let wrong = releases.first(where: { !Hold.isRelease($0) }) {
-            throw call.wrongUsage("VERSION is a version such as 2.1.0 or a range such as '>=2.1 <3', not \"\(wrong)\"")
+            throw call.wrongUsage(
+                "VERSION must be a version such as 2.1.0 or a range such as '>=2.1 <3', not \"\(wrong)\"")
         }
         let holds = releases.map { Hold(release: $0, reason: why, since: .now) }
-        let change = try call.orchestrator(call.settledWatcher).hold(holds, wait: call.wait)
+        let change = try call.orchestrator(call.recoveryWatcher).hold(holds, wait: call.wait)
         call.output.print(HoldReport(new: holds, change: change, storeWords: call.storeWords))
         return .done
     }

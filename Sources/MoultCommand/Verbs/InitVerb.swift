@@ -9,51 +9,51 @@ internal import StepKit
 /// `moult init`: makes a store.
 enum InitVerb {
     static let directory = Argument(
-        .directory(), presence: .optional, "The store's directory, made if it is not there; else ./store")
+        .directory(), presence: .optional, "The directory of the store, created if missing (default ./store)")
     static let product = Option(
-        "product", value: .text("NAME"), "The product whose data it holds: org.example.dailyvalue")
+        "product", value: .text("NAME"), "The product of the store, such as org.example.dailyvalue")
 
     static let key = Option(
         "key", value: .text("KEY"), repeats: true,
-        "Take only what this key signed: a .pub file, or the line in it; may be given more than once")
+        "Trust only this key: a .pub file, or its line")
 
     static let feed = Option(
         "feed", value: .text("URL"),
-        "The feed to follow: a path, the directory that moult publish made, or a URL of http or https")
+        "The feed to follow: a path, a directory written by moult publish, or a URL")
 
     static let command = Command(
-        "init", .operators, "make a store, the directory that holds the databases",
+        "init", .operators, "create a store, the directory for the databases",
         discussion: [
             """
-            A store holds the databases of one product. Files that are in the directory already stay; one that is \
-            where a release has a database is kept as a generation of its own when that release is applied. The \
-            settings are in moult.json, which you may edit. If the store exists already with the settings that you name, \
-            nothing is done, so that a script can always run this.
+            A store holds the databases of one product. Files that already exist in the directory stay; if one is at \
+            the path of a database, the first release keeps it as a generation. The settings are in moult.json, \
+            which you can edit. If the store already exists with these settings, nothing changes, so scripts can \
+            always run this.
             """
         ],
         arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],
         changesStore: true,
         examples: [
-            .init("Make ./store:", "moult init --product org.example.dailyvalue"),
+            .init("Create ./store:", "moult init --product org.example.dailyvalue"),
             .init(
-                "For an app whose releases come with it:",
+                "For an app that ships its releases:",
                 "moult init /var/lib/app --product org.example.app --follow match"),
         ],
         exits: [
-            .init(.done, "the store is there"),
-            .init(.failure(.refused), "a store with other settings is there; the message names the difference"),
+            .init(.done, "the store exists"),
+            .init(.failure(.refused), "a store with different settings exists; the message names the difference"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         guard let product = call.value(product) else {
-            throw call.wrongUsage("init needs --product NAME", why: "a store holds the databases of one product")
+            throw call.wrongUsage("init needs --product NAME", why: "every store belongs to one product")
         }
         if let fault = PlainName.productFault(product) {
             throw call.wrongUsage("--product \(fault), not \"\(product)\"")
         }
         if call.value(directory) != nil, call.has(.store) {
-            throw call.wrongUsage("the store is named twice", why: "give DIR or --store, not both")
+            throw call.wrongUsage("the store is named twice", why: "use DIR or --store, not both")
         }
         let store =
             call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
@@ -84,7 +84,7 @@ extension Call {
         return keys.isEmpty ? nil : TrustedKeys(keys)
     }
 
-    /// The feed that the store shall follow.
+    /// The feed that the store should follow.
     func feedSettings() throws -> FeedSettings? {
         try value(InitVerb.feed).map { url in
             // An address that can never be fetched is not recorded, least of all with a password.
@@ -114,19 +114,19 @@ private struct InitReport: Report {
         let follows =
             switch settings.follow {
             case .newer: "accepts newer releases only"
-            case .match: "takes whatever release it is given"
+            case .match: "accepts any release"
             }
         page.wrapped(
             "\(isNew ? "+" : "=", isNew ? .added : .dim) \(store): a store for \(settings.product), which \(follows)")
         if let keys = settings.keys {
             page.wrapped(
-                "and nothing that is not signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))")
+                "it accepts only files signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))")
         }
         if let feed = settings.feed { page.wrapped("it follows \(feed.url)") }
         let words =
             ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
             + (isFoundWithoutBeingNamed ? [] : ["--store", store])
-        page.line("bring a release in with: \(shellLine(words), .heading)")
+        page.line("install a release with: \(shellLine(words), .heading)")
     }
 
     var json: JSON {

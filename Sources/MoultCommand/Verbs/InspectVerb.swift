@@ -5,33 +5,32 @@ internal import MoultPublish
 /// `moult inspect`: what is in a database, a release, a bundle or a store.
 enum InspectVerb {
     static let subject = Argument(
-        .file("WHAT"), presence: .optional, "A database, a bundle, a sealed manifest or a store; else the store")
+        .file("WHAT"), presence: .optional, "A database, a bundle, a manifest or a store (default: the store)")
     static let database = Option(
-        "database", value: .text("NAME"), repeats: true, "Only this database; may be given several times")
+        "database", value: .text("NAME"), repeats: true, "Only this database")
 
     static let command = Command(
-        "inspect", .publishers, "show what is in a database, a release, a bundle or a store",
+        "inspect", .publishers, "show the contents of a database, release, bundle or store",
         discussion: [
             """
-            For each database: size, digest, what SQLite says of it, its tables with their rows, what is damaged, and \
-            what is not as the manifest says. Every page and every index is checked, as SQLite's integrity_check does. \
-            Nothing is changed, and the databases may be in use. With --verbose also the whole schema in the form \
-            whose digest manifests have.
+            For each database: size, digest, properties, tables with their number of rows, damage, and differences \
+            from the manifest. It checks every page and index, as SQLite's integrity_check does. Nothing changes, \
+            and the databases may be in use. --verbose adds the whole schema in the form that manifests digest.
             """
         ],
         arguments: [subject], options: [database],
         examples: [
-            .init("Look into a database:", "moult inspect food.db"),
-            .init("Look into a release and its bundle:", "moult inspect releases/food-2.1.0.json"),
+            .init("Inspect a database:", "moult inspect food.db"),
+            .init("Inspect a release and its bundle:", "moult inspect releases/food-2.1.0.json"),
         ],
         exits: [
-            .init(.done, "every database is sound and matches the manifest, if one is given"),
-            .init(.failure(.failed), "a database is damaged, or is not as the manifest says"),
+            .init(.done, "every database is undamaged and matches its manifest"),
+            .init(.failure(.failed), "a database is damaged or does not match its manifest"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        try call.secluded("look into \(call.value(subject) ?? call.store())") { try inspect(call) }
+        try call.sandboxed("inspect \(call.value(subject) ?? call.store())") { try inspect(call) }
     }
 
     private static func inspect(_ call: Call) throws -> ExitCode {

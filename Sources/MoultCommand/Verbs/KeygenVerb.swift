@@ -5,28 +5,30 @@ internal import MoultTrust
 /// `moult keygen`: makes a pair of keys.
 enum KeygenVerb {
     static let name = Argument(
-        .file("NAME"), presence: .optional, "Makes NAME.key and NAME.pub; else moult.key, moult.pub")
+        .file("NAME"), presence: .optional, "Writes NAME.key and NAME.pub (default: moult.key, moult.pub)")
     static let noPassword = Option(
-        "no-password", "Leave the secret key unprotected, for machines that sign on their own")
+        "no-password", "Do not protect the secret key, for machines that sign without an operator")
 
-    static let root = Option("root", "Make a root key, which signs key lists only and stays offline")
+    static let root = Option("root", "Create a root key, which only signs key lists and stays offline")
 
     static let command = Command(
-        "keygen", .publishers, "make a pair of keys: one to sign releases with, one to give away",
+        "keygen", .publishers, "create a key pair: one key signs releases, stores trust the other",
         discussion: [
             """
-            The files are minisign's: either program signs and verifies with keys of the other. The secret key is \
-            protected by a password, which is asked for, or read as a line of what is piped in. Each use of the key \
-            takes 128 MiB of memory and some tenths of a second; a key that minisign made takes 1 GiB and seconds.
+            The files have the format of minisign, and either program can use them. A password protects the secret \
+            key; it is asked for, or read as a line from stdin. Each use of the key takes 128 MiB of memory and some \
+            tenths of a second; a key created by minisign takes 1 GiB and seconds.
             """,
-            "Anyone with the secret key can publish in your name: keep it off the server that serves the releases.",
+            """
+            Anyone with the secret key can publish in your name: keep it off the server that serves the releases.
+            """,
         ],
         arguments: [name], options: [noPassword, root], usesStore: false,
         examples: [
-            .init("Make release.key and release.pub:", "moult keygen release"),
-            .init("Make a root key:", "moult keygen --root root"),
+            .init("Create release.key and release.pub:", "moult keygen release"),
+            .init("Create a root key:", "moult keygen --root root"),
             .init(
-                "Let a store take only what this key signed:", "moult init --product org.example.app --key release.pub"),
+                "Create a store that trusts this key:", "moult init --product org.example.app --key release.pub"),
         ],
         run: run)
 
@@ -39,8 +41,8 @@ enum KeygenVerb {
         defer { work.remove() }
         for path in [secret, open] where try Files.facts(path) != nil {
             throw MoultError(
-                .minisignForm, .refused, what: "\(path) is there already", why: "a key that is lost is lost for ever",
-                now: "Name another one, or move that file away.")
+                .minisignForm, .refused, what: "\(path) is there already", why: "overwriting it would destroy a key",
+                now: "Choose another name, or move that file away.")
         }
         let password = call.has(noPassword) ? nil : try Password.choose()
         let key = try SecretKey.generate()
@@ -67,14 +69,14 @@ private struct KeyReport: Report {
 
     func write(to page: inout Page) {
         if isRoot {
-            page.line("\("+", .added) \(secret)  secret: sign key lists with it, and keep it offline")
-            page.line("\("+", .added) \(open)  to give away: root key \(key.id.description)")
+            page.line("\("+", .added) \(secret)  secret: signs key lists; keep it offline")
+            page.line("\("+", .added) \(open)  public: root key \(key.id.description)")
             let words = ["moult", "trust", "keys", "--product", "NAME", "--root", open, "--release", "RELEASE.pub"]
-            return page.line("name the release key with: \(shellLine(words + ["--key", secret]), .heading)")
+            return page.line("add the release key with: \(shellLine(words + ["--key", secret]), .heading)")
         }
-        page.line("\("+", .added) \(secret)  secret: sign releases with it")
-        page.line("\("+", .added) \(open)  to give away: key \(key.id.description)")
-        page.line("trust it in a store with: \("moult init --product NAME --key \(key.base64)", .heading)")
+        page.line("\("+", .added) \(secret)  secret: signs releases")
+        page.line("\("+", .added) \(open)  public: key \(key.id.description)")
+        page.line("create a store that trusts it with: \("moult init --product NAME --key \(key.base64)", .heading)")
     }
 
     var json: JSON {

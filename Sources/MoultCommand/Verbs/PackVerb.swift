@@ -9,59 +9,59 @@ internal import StepKit
 enum PackVerb {
     static let draft = Argument(
         .file("DRAFT|DATABASE"), presence: .repeated,
-        "The draft of the manifest, as a person writes it; or one or several database files, without a draft")
+        "A draft, or one or more database files")
     static let product = Option(
-        "product", value: .text("NAME"), "For database files: what they belong to; else as in the release before")
+        "product", value: .text("NAME"), "For database files: the product (default: as in the previous release)")
     static let version = Option(
         "version", value: .text("VERSION"),
-        "For database files: the version of the release; else the next minor version after the release before, or 1.0.0"
+        "For database files: the version (default: the next minor version, or 1.0.0)"
     )
     static let kind = Option(
         "kind", value: .text("DATABASE=KIND"), repeats: true,
-        "For database files: reference, shared, user or cache; else as in the release before, or reference")
+        "For database files: reference, shared, user or cache (default: as in the previous release, or reference)")
     static let writeDraft = Option(
-        "write-draft", value: .file(), "For database files: also save the draft that was used, to go on from")
+        "write-draft", value: .file(), "For database files: also save a draft for later changes")
     static let output = Option(
-        "output", letter: "o", value: .directory(), "Where manifest and bundle go; else ./releases")
+        "output", letter: "o", value: .directory(), "The directory for manifest and bundle (default ./releases)")
     static let name = Option(
         "name", value: .text("NAME"),
-        "Call them NAME.json and NAME.tar.zst, over older ones; else by product and version, which never change")
-    static let level = Option("level", value: .number("N", in: 1...19), "How hard zstd tries, 12 if not said")
+        "Write NAME.json and NAME.tar.zst, replacing older ones (default: named by product and version)")
+    static let level = Option("level", value: .number("N", in: 1...19), "The compression level of zstd (default 12)")
     static let format = Option(
         "format", value: .choice("KIND", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
-        "The kind of bundle, tar.zst if not said")
+        "The format of the bundle (default tar.zst)")
     static let deltaFrom = Option(
         "delta-from", value: .file("MANIFEST"), repeats: true,
-        "Also make patches from this older release; may be given several times")
+        "Also make patches from this older release")
     static let previous = Option(
         "previous", value: .file("MANIFEST"), repeats: true,
-        "Also try the release over this older one, and show what changes from it; else from the newest in the output directory, of which the newest three are tried anyway"
+        "Try the release over this older one and show the changes (default: the newest in the output directory; the newest three are always tried)"
     )
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
         "Seconds of the processor that stores allow for the check of a database (else 60 for each GB, and 30 at "
             + "least); here a quarter of that must be enough")
-    static let allowDirty = Option("allow-dirty", "Pack although files differ from what is committed")
+    static let allowDirty = Option("allow-dirty", "Pack even if files have uncommitted changes")
     static let define = Option(
-        "define", value: .text("NAME=VALUE"), repeats: true, "The value of ${NAME} in the draft and its scripts")
+        "define", value: .text("NAME=VALUE"), repeats: true, "Set ${NAME} in the draft and its scripts")
 
     static let command = Command(
-        "pack", .publishers, "make a release of a draft: build, prove, seal, pack",
+        "pack", .publishers, "make a release from a draft or from database files",
         discussion: [
             """
-            Builds or takes in every database of the draft, checks integrity and foreign keys, and writes the bundle \
-            and the sealed manifest. The same inputs give the same bytes. The bundle is a tar in zstd that every tar \
-            opens. A database that is in use is taken in as it is committed; no input is changed.
+            It builds or copies every database of the draft, checks integrity and foreign keys, and writes the \
+            bundle and the manifest. The same inputs produce the same bytes. The bundle is a tar archive compressed \
+            with zstd. Databases may be in use, and no input changes.
             """,
             """
-            Then it installs the release for trial: into an empty store, and over the releases before. So whatever a \
-            store would refuse is refused here, before the release is public: a check that fails, a migration that \
-            does not lead to the new schema, databases that do not open together.
+            Then it installs the release for trial, into an empty store and over earlier releases. It refuses \
+            whatever stores would refuse: a failed check, a migration that does not produce the new schema, \
+            databases that do not open together.
             """,
             """
-            Without a draft, name the database files: the release is made like the newest one in the output directory, \
-            with the next version and sequence. A new database is of the kind reference, which only releases change: \
-            see moult help kinds. A draft without a sequence gets the next one in the same way.
+            Without a draft, give the database files: the release is made like the newest one in the output \
+            directory, with the next version and sequence. A new database gets the kind reference, which only \
+            releases change; see moult help kinds. A draft without a sequence gets the next one as well.
             """,
         ],
         arguments: [draft],
@@ -72,14 +72,14 @@ enum PackVerb {
         usesStore: false,
         examples: [
             .init("Pack into ./releases:", "moult pack draft.json"),
-            .init("The first release of a database file:", "moult pack food.db --product org.example.food"),
-            .init("The next one:", "moult pack food.db"),
-            .init("As small as zstd can, elsewhere:", "moult pack draft.json -o public --level 19"),
+            .init("Make the first release of a database file:", "moult pack food.db --product org.example.food"),
+            .init("Make the next release:", "moult pack food.db"),
+            .init("Compress more, into another directory:", "moult pack draft.json -o public --level 19"),
             .init(
-                "With patches for stores that have the release before:",
+                "Add patches for stores with an earlier release:",
                 "moult pack draft.json --delta-from releases/food-2.0.0.json"),
         ],
-        exits: [.init(.failure(.refused), "a store could not install it, or files are not committed")],
+        exits: [.init(.failure(.refused), "stores could not install the release, or files are not committed")],
         run: run)
 
     private static let stopped = "stopped before anything was packed"
@@ -107,11 +107,21 @@ enum PackVerb {
             bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
         }
         let report = try Interruption.telling(stopped) {
-            try call.withDraft(for: options.output) { try Packer(options).pack(draft: $0) }
+            try advising { try call.withDraft(for: options.output) { try Packer(options).pack(draft: $0) } }
         }
         bar.end()
         call.output.print(PackedReport(packed: report))
         return .done
+    }
+
+    /// Every refusal names a next step: what is wrong is in the draft, or in a file that it names.
+    private static func advising<R>(_ body: () throws -> R) throws -> R {
+        do { return try body() } catch var error as MoultError
+            where error.now == nil && [.failed, .refused].contains(error.outcome) && error.code != .interrupted
+        {
+            error.now = "Correct the draft or the file that it names, then run the command again."
+            throw error
+        }
     }
 }
 
@@ -126,13 +136,13 @@ extension Call {
             if let option = forDatabases.first(where: has) {
                 throw wrongUsage(
                     "--\(option.name) is for database files",
-                    why: "\(first) is not a database, and a draft has these in it")
+                    why: "\(first) is a draft, which has fields for this")
             }
-            if files.count > 1 { throw wrongUsage("several drafts cannot be packed at once", why: "name one") }
+            if files.count > 1 { throw wrongUsage("several drafts cannot be packed at once", why: "give one draft") }
             return try body(first)
         }
         if let other = zip(files, isDatabase).first(where: { !$0.1 })?.0 {
-            throw wrongUsage("\(other) is not a database", why: "name either a draft, or database files")
+            throw wrongUsage("\(other) is not a database", why: "give either a draft or database files")
         }
         var draft = ReleaseDraft(of: files, for: output)
         (draft.product, draft.version, draft.kinds) = (
@@ -242,7 +252,7 @@ extension Trials {
         let skipped = all.compactMap { trial in
             trial.skipped.map { "; not tried \(trial.previous.map { "over \($0)" } ?? "at all"): \($0)" }
         }
-        let what = done.isEmpty ? "not tried" : "tried: it installs \(done.joined(separator: ", "))"
+        let what = done.isEmpty ? "not tried" : "trial: it installs \(done.joined(separator: ", "))"
         return
             "\(done.isEmpty ? "!" : terminal.symbols.tick, done.isEmpty ? .warning : .good) \(what + skipped.joined())"
     }

@@ -7,8 +7,9 @@ internal import MoultPublish
 enum PlanVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
-        "The sealed manifest of a release, or a feed: a path or a URL. Without it, the store's own feed is asked")
-    static let out = Option("out", letter: "o", value: .file(), "Save the plan, for apply --plan FILE")
+        "The manifest of a release, or a feed: a path or URL (default: the store's feed)")
+    static let out = Option(
+        "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for moult apply --plan FILE")
     static let deep = Option("deep", "Also unpack the bundle elsewhere and compare what the databases hold")
 
     static let command = Command(
@@ -36,7 +37,7 @@ enum PlanVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         guard call.has(deep) else { return try plan(call) }
-        return try call.secluded("compare what is installed in \(call.store()) with the release") { try plan(call) }
+        return try call.sandboxed("compare what is installed in \(call.store()) with the release") { try plan(call) }
     }
 
     private static func plan(_ call: Call) throws -> ExitCode {

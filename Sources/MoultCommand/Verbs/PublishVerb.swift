@@ -9,75 +9,74 @@ internal import StepKit
 enum PublishVerb {
     static let directory = Argument(
         .directory(),
-        "A directory for a web server or USB stick, made if missing; or a repository of a registry, oci://HOST/NAME"
+        "The directory of the feed, created if missing, or a registry: oci://HOST/NAME"
     )
     static let manifests = Argument(
-        .file("MANIFEST"), presence: .repeated, "Sealed manifests of releases; their bundles lie beside them")
+        .file("MANIFEST"), presence: .repeated, "Manifests of releases, each with its bundle in the same directory")
     static let key = Option(
         "key", letter: "k", value: .file(), repeats: true,
-        "The secret key that signs; more than once for several signers")
-    static let days = Option("days", value: .number(in: 1...3650), "How long the feed is good, 30 if not said")
-    static let channel = Option("channel", value: .text("NAME"), "The channel of the releases, stable if not said")
+        "The secret key that signs the feed")
+    static let days = Option("days", value: .number(in: 1...3650), "Days until the feed expires (default 30)")
+    static let channel = Option("channel", value: .text("NAME"), "The channel of the releases (default stable)")
     static let rollout = Option(
-        "rollout", value: .number("PERCENT", in: 0...100), "The share of machines that get the releases, or --release")
+        "rollout", value: .number("PERCENT", in: 0...100),
+        "The percentage of machines that get the releases, or the one of --release")
     static let release = Option(
-        "release", value: .text("VERSION"), "Set --rollout of this release, which is in the feed")
+        "release", value: .text("VERSION"), "A release in the feed whose --rollout to change")
     static let withdraw = Option(
-        "withdraw", value: .text("VERSION"), "Take a release back: it is installed nowhere any more")
-    static let reason = Option("reason", value: .text("TEXT"), "Why it is withdrawn; users of the release will read it")
+        "withdraw", value: .text("VERSION"), "Withdraw a release: stores no longer install it")
+    static let reason = Option("reason", value: .text("TEXT"), "The reason for the withdrawal, shown to operators")
     static let trust = Option(
         "trust", value: .text("KEY"), repeats: true,
-        "The keys that stores trust from now on: a list of moult trust, or public keys, each with --trust")
+        "New keys for stores to trust: a key list, or public keys")
     static let threshold = Option(
-        "threshold", value: .number(in: 1...16), "How many of the new keys must sign, 1 if not said")
+        "threshold", value: .number(in: 1...16), "How many of the new keys must sign (default 1)")
     static let patches = Option(
         "patches", value: .number("N", in: 0...50),
-        "Keep patches from the last N releases before the newest one, 3 if not said")
+        "Keep patches from the last N releases before the newest (default 3)")
     static let keepReleases = Option(
         "keep-releases", value: .number("N", in: 1...100_000),
-        "Keep the newest N releases of each channel and what stores need to reach them; drop older ones")
+        "Keep only the newest N releases of each channel, and those needed to reach them")
     static let uploadWith = Option(
-        "upload-with", value: .text("COMMAND"),
-        "Then copy new files to another place, each with this shell command; see --list-uploads")
+        "upload-with", value: .text("COMMAND"), "Then upload each new file with this shell command")
     static let listUploads = Option(
-        "list-uploads",
-        "Print all files of the feed in a safe order for uploads, with Cache-Control and type, and publish nothing")
+        "list-uploads", "List all files of the feed in upload order, and publish nothing")
     static let serial = Option(
-        "serial", value: .number(in: 1...Feed.highestSerial), "The feed's serial, one more than the last if not said")
+        "serial", value: .number(in: 1...Feed.highestSerial), "The serial of the feed (default: one more than the last)"
+    )
     static let mount = Option(
         "mount", value: .text("OCI"),
-        "Another repository of the same registry: its files are reused and not uploaded")
-    static let check = Option("check", "Check the directory as a store would, and publish nothing")
+        "Reuse files of another repository of the same registry")
+    static let check = Option("check", "Check the feed as a store would, and publish nothing")
     static let tidy = Option(
-        "tidy", "With --check: remove what killed commands left, and patches that the feed does not list")
+        "tidy", "With --check: remove leftovers of killed commands, and patches not in the feed")
 
     static let command = Command(
         "publish", .publishers, "add releases to a feed that stores follow",
         discussion: [
             """
-            Everything is a static file: any web server serves it, any object store or stick carries it. Bundles come \
-            before manifests and manifests before the feed, so that readers find a complete feed at every moment. \
-            Without a release the feed is renewed, which must happen before its days are over.
+            A feed is a directory of static files. Each file is written before the file that refers to it, so \
+            readers always find a complete feed. Without a release, the command renews the feed; do that before it \
+            expires.
             """,
             """
-            After a failure or a kill, give the same command again: it completes what is public already, and undoes \
-            what was not. To see whether a feed is sound, use --check, and name with --trust the public keys that \
-            stores trust.
+            If the command fails or is killed, run it again: it completes what is already public and undoes the \
+            rest. To check a feed, use --check, with --trust for the public keys that stores trust.
             """,
             """
-            The directory may also be a repository of a container registry, oci://HOST/NAME: each release is then an \
-            artifact under its version, and the feed one under the tag "feed". moult logs in with the credentials of \
-            docker or skopeo login (docs/registries.md).
+            The directory can also be a repository of a container registry, oci://HOST/NAME. Each release is an \
+            artifact tagged with its version, and the feed has the tag "feed". moult uses the credentials of docker \
+            or skopeo login (docs/registries.md).
             """,
             """
-            To copy the feed to an object store, name a command with --upload-with: it is run for each new file, the feed \
-            last, and gets MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and MOULT_CACHE_CONTROL in its \
-            environment. If it fails, the same moult publish again uploads the rest (docs/object-storage.md).
+            To copy the feed to an object store, use --upload-with. The command runs for each new file, the feed last, with \
+            MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and MOULT_CACHE_CONTROL in its environment. If it fails, \
+            run moult publish again to upload the rest (docs/object-storage.md).
             """,
             """
-            A version that was published is never replaced. To change keys, name the old key and the new one with \
-            --key, and the new public key with --trust: stores that trust the old one then trust the new one. Where \
-            releases and feed have different keys, --trust names the list that moult trust made (moult help keys).
+            A published version is never replaced. To change keys, give the old and the new key with --key and the \
+            new public key with --trust. If releases and the feed have separate keys, --trust is the list written by \
+            moult trust (moult help keys).
             """,
         ],
         arguments: [directory, manifests],
@@ -88,25 +87,25 @@ enum PublishVerb {
         usesStore: false,
         examples: [
             .init("Publish a release:", "moult publish public releases/dailyvalue-2.1.0.json --key release.key"),
-            .init("To a tenth of all machines first:", "moult publish public new.json --rollout 10 -k release.key"),
-            .init("To all of them:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
+            .init("Publish to 10 % of the machines:", "moult publish public new.json --rollout 10 -k release.key"),
+            .init("Then to all machines:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
             .init(
-                "Take it back:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
+                "Withdraw a release:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
             .init(
-                "To a container registry:",
+                "Publish to a container registry:",
                 "moult publish oci://registry.example.org/team/food new.json -k release.key"),
             .init(
-                "And to an object store:",
+                "Publish to an object store as well:",
                 #"moult publish public new.json -k release.key --upload-with 'rclone copyto -I "$MOULT_FILE" cdn:"$MOULT_NAME"'"#
             ),
-            .init("Is the feed sound?", "moult publish public --check --trust release.pub"),
+            .init("Check a feed:", "moult publish public --check --trust release.pub"),
             .init(
                 "Change keys:", "moult publish public --key old.key --key new.key --trust new.pub"),
         ],
         exits: [
-            .init(.failure(.failed), "the old feed is public; --check: stores would refuse something"),
-            .init(.failure(.refused), "it would break what stores rely on; the message says what"),
-            .init(.failure(.stuck), "the new feed is public, but not complete: give the command again"),
+            .init(.failure(.failed), "nothing was published; with --check: stores would refuse the feed"),
+            .init(.failure(.refused), "the change would break stores; the message says why"),
+            .init(.failure(.stuck), "the new feed is public but incomplete: run the command again"),
         ],
         run: run)
 
@@ -177,9 +176,9 @@ enum PublishVerb {
 
     /// Uploads of large bundles may take hours; a connection that stands still ends much earlier.
     private static var uploads: Transport {
-        var manners = Transport.RetryPolicy()
-        manners.fileDeadline = 86_400
-        return Transport(manners, budget: NetworkBudget(seconds: 7 * 86_400)) {
+        var retryPolicy = Transport.RetryPolicy()
+        retryPolicy.fileDeadline = 86_400
+        return Transport(retryPolicy, budget: NetworkBudget(seconds: 7 * 86_400)) {
             try Interruption.check(stopped)
         }
     }
@@ -223,7 +222,7 @@ private struct PublishedReport: Report {
             published.signers.isEmpty
             ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
         page.wrapped(
-            "\("~", .changed) \(published.feed)  serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), good until \(published.expires.text(for: page.terminal))"
+            "\("~", .changed) \(published.feed)  serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), valid until \(published.expires.text(for: page.terminal))"
         )
         if !published.uploaded.isEmpty { page.line("uploaded \(counted(published.uploaded.count, "file"))") }
     }

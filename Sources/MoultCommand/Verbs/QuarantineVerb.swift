@@ -7,45 +7,45 @@ internal import StepKit
 /// `moult quarantine`: the old content of databases that updates, migrations and resets have kept.
 enum QuarantineVerb {
     static let set = Argument(
-        .ofStore("NAME", .quarantine), presence: .optional, "A set in quarantine, or a database: then its newest set")
-    static let export = Option("export", value: .file(), "Copy the database of the set into a new file")
+        .ofStore("NAME", .quarantine), presence: .optional, "A set in quarantine, or a database for its newest set")
+    static let export = Option("export", value: .file(), "Copy the database into a new file")
     static let restore = Option(
-        "restore", "Put the database of the set back; the database that is there now goes to quarantine")
+        "restore", "Restore the database; the current one goes to quarantine")
     static let table = Option(
-        "table", value: .text("TABLE"), "With --restore: put back only the rows of this table that are missing now")
-    static let remove = Option("remove", "Remove the set, or with --older-than all sets of that age")
+        "table", value: .text("TABLE"), "With --restore: restore only missing rows of this table")
+    static let remove = Option("remove", "Remove the set, or all sets with --older-than")
     static let olderThan = Option(
-        "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: sets that are so many days old")
-    static let userData = Option("user-data", "With --older-than: also sets with data of the user or the app")
+        "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: the age in days")
+    static let userData = Option("user-data", "With --older-than: also remove databases with user data")
 
     static let command = Command(
         "quarantine", .operators, "list, export, restore or remove old content of databases",
         discussion: [
             """
-            An update never destroys what an app or a user wrote. Content that the new files do not have stays here: \
-            the complete old database, with the reason, the release and the number of rows that are only here. Nothing \
-            but caches is ever removed unless you name it.
+            An update never destroys what an app or a user wrote. If the new files lack some of it, the complete old \
+            database stays here, with the reason, the release and the number of rows. Only caches are removed \
+            without being named.
             """
         ],
         arguments: [set], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
         changesStore: true,
         examples: [
-            .init("List what is kept:", "moult quarantine"),
-            .init("Put rows back that an update left behind:", "moult quarantine --restore pantry --table note"),
-            .init("Put the whole database back:", "moult quarantine --restore diary"),
-            .init("Take a copy out:", "moult quarantine --export old-diary.db diary"),
-            .init("Remove caches that were set aside a month ago:", "moult quarantine --remove --older-than 30"),
+            .init("List the databases in quarantine:", "moult quarantine"),
+            .init("Restore rows that an update left out:", "moult quarantine --restore pantry --table note"),
+            .init("Restore a whole database:", "moult quarantine --restore diary"),
+            .init("Export a copy:", "moult quarantine --export old-diary.db diary"),
+            .init("Remove caches older than a month:", "moult quarantine --remove --older-than 30"),
         ],
         exits: [
-            .init(.done, "it is done"),
-            .init(.failure(.refused), "no such set, or it cannot be put back; the message says why"),
-            .init(.failure(.busy), "another process has the database open; the message names it"),
+            .init(.done, "done"),
+            .init(.failure(.refused), "the set does not exist or cannot be restored"),
+            .init(.failure(.busy), "a process has the database open; the message names it"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         try check(call)
-        let orchestrator = try call.orchestrator(call.settledWatcher)
+        let orchestrator = try call.orchestrator(call.recoveryWatcher)
         if call.has(remove), let days = call.number(olderThan) {
             let result = try orchestrator.clean(
                 quarantineDays: days, includingUserData: call.has(userData), wait: call.wait)
@@ -77,9 +77,10 @@ enum QuarantineVerb {
     }
 
     private static func check(_ call: Call) throws {
-        let deeds = [export, restore, remove].filter(call.has)
-        if deeds.count > 1 {
-            throw call.wrongUsage("--\(deeds[0].name) and --\(deeds[1].name) cannot both be given", why: "name one")
+        let actions = [export, restore, remove].filter(call.has)
+        if actions.count > 1 {
+            throw call.wrongUsage(
+                "--\(actions[0].name) and --\(actions[1].name) cannot both be given", why: "choose one")
         }
         if call.has(table), !call.has(restore) { throw call.wrongUsage("--\(table.name) needs --\(restore.name)") }
         if call.has(olderThan), !call.has(remove) {
@@ -88,8 +89,8 @@ enum QuarantineVerb {
         if call.has(userData), !call.has(olderThan) {
             throw call.wrongUsage("--\(userData.name) needs --\(olderThan.name)")
         }
-        if let deed = deeds.first, call.value(set) == nil, !call.has(olderThan) {
-            throw call.wrongUsage("--\(deed.name) needs the NAME of a set or a database")
+        if let action = actions.first, call.value(set) == nil, !call.has(olderThan) {
+            throw call.wrongUsage("--\(action.name) needs the NAME of a set or a database")
         }
     }
 
@@ -99,8 +100,8 @@ enum QuarantineVerb {
         let same = try orchestrator.quarantine().filter { $0.record?.database == name }
         guard name != set.id, same.count > 1 else { return }
         throw MoultError(
-            .refused, .refused, what: "\(counted(same.count, "set")) in quarantine are of \"\(name)\"",
-            why: "they are \(same.map(\.id).joined(separator: ", "))", now: "Name one of them.")
+            .refused, .refused, what: "\(counted(same.count, "set")) in quarantine belong to \"\(name)\"",
+            why: "they are \(same.map(\.id).joined(separator: ", "))", now: "Choose one of them.")
     }
 }
 
@@ -188,7 +189,7 @@ private struct RestoredReport: Report {
     let result: Orchestrator.Result
 
     func write(to page: inout Page) {
-        page.line("\(set.record?.database ?? set.id) was put back from \(set.id)")
+        page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
         let installed = result.generation.map { Generation.version(of: $0) } ?? ""
         if let release = set.record?.release, !release.isEmpty, release != installed {
             page.wrapped(

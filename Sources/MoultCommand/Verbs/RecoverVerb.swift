@@ -5,25 +5,25 @@ internal import Synchronization
 
 /// `moult recover`: settles what a crash left unfinished.
 enum RecoverVerb {
-    static let undo = Option("undo", "Go back to what was installed before, instead of finishing it")
+    static let undo = Option("undo", "Return to the previous release instead of finishing the update")
 
     static let command = Command(
-        "recover", .operators, "finish an update that was interrupted, or undo it",
+        "recover", .operators, "finish or undo an interrupted update",
         discussion: [
             """
-            Every command that writes does this first; this one does nothing else, and tries again where the others \
-            have given up. An update that had not yet changed anything is cleaned away; one that had is finished, \
-            because apps may have read the new data already. --undo is for when finishing is not possible.
+            Every command that writes does this first. This one does nothing else, and it tries again after the \
+            others have given up. An update that had not changed anything is removed; one that had is finished, \
+            because apps may already have read the new data. Use --undo if it cannot be finished.
             """
         ],
         options: [undo, UpdateOptions.wait], changesStore: true,
         examples: [
-            .init("Settle what is unfinished:", "moult recover"),
-            .init("Go back instead:", "moult recover --undo"),
+            .init("Finish an interrupted update:", "moult recover"),
+            .init("Undo it instead:", "moult recover --undo"),
         ],
         exits: [
-            .init(.done, "nothing is unfinished any more"),
-            .init(.failure(.stuck), "it can be neither finished nor undone; the message says why"),
+            .init(.done, "no update is unfinished"),
+            .init(.failure(.stuck), "the update can be neither finished nor undone; the message says why"),
             .init(.failure(.busy), "another update is running; the message names it"),
         ],
         run: run)
@@ -49,7 +49,7 @@ private struct RecoverReport: Report {
     let isQuiet: Bool
 
     func write(to page: inout Page) {
-        if settled.isEmpty, !isQuiet { page.line("nothing to do: nothing is unfinished") }
+        if settled.isEmpty, !isQuiet { page.line("nothing to do: no update is unfinished") }
         for result in settled { page.wrapped(StyledText(result.text)) }
     }
 
@@ -58,7 +58,7 @@ private struct RecoverReport: Report {
 
 extension Call {
     /// For short verbs that write: reports recovered updates, and nothing else.
-    var settledWatcher: Watcher {
+    var recoveryWatcher: Watcher {
         Watcher(tell: { [output] event in
             switch event {
             case .settled(let result): output.note(StyledText(result.text))

@@ -7,33 +7,34 @@ internal import StepKit
 
 /// `moult replace`: another database in the place of a file, with nothing set up before.
 enum ReplaceVerb {
-    static let old = Argument(.file("OLD.db"), "The database file that gets new content")
-    static let new = Argument(.file("NEW.db"), presence: .optional, "The database with that content; it stays as it is")
+    static let old = Argument(.file("OLD.db"), "The database to replace")
+    static let new = Argument(
+        .file("NEW.db"), presence: .optional, "The database with the new content; it does not change")
     static let undo = Option(
-        "undo", "Bring back the file as it was before the last replacement, or the one before that")
+        "undo", "Restore the content from before the last replacement")
     static let preserve = Option(
-        "preserve", value: .text("TABLE[:WHERE]"), repeats: true, "Carry these rows of OLD.db over into the new content"
+        "preserve", value: .text("TABLE[:WHERE]"), repeats: true, "Carry rows of OLD.db over into the new content"
     )
     static let check = Option(
         "check", value: .text("SQL=VALUE"), repeats: true,
-        "Refuse NEW.db unless this query on it answers VALUE; also SQL>=VALUE")
-    static let dryRun = Option("dry-run", "Prove NEW.db and show the plan; change nothing")
+        "Refuse NEW.db unless this query on it returns VALUE; also SQL>=VALUE")
+    static let dryRun = Option("dry-run", "Check NEW.db and show the plan; change nothing")
 
     static let command = Command(
         "replace", .operators, "replace a database file by another, and keep the old one for undo",
         discussion: [
             """
-            NEW.db is proven first: SQLite's integrity check, and the queries of --check. Then its content takes the \
-            place of OLD.db in one step: a crash at any moment leaves the old content or the new content. If programs \
-            have OLD.db open, the content is written into the file that they have open, in one transaction. Mode and \
-            owner of OLD.db stay as they are. Another hard link to OLD.db keeps the old content.
+            NEW.db is checked first, by SQLite's integrity check and by --check. Then its content replaces that of \
+            OLD.db in one step: after a crash, OLD.db has either the old or the new content. If programs have OLD.db \
+            open, the content is written into the open file in one transaction. Mode and owner of OLD.db do not \
+            change. Another hard link to OLD.db keeps the old content.
             """,
             """
-            The old file is kept as it was, with what its -wal held, in the directory .OLD.db.moult beside it, one copy \
-            for each replacement. Each --undo goes one copy back; what was written since then goes to quarantine: moult \
-            quarantine --store .OLD.db.moult. No copy is removed automatically. When you need none of them any more, \
-            remove that directory. All verbs for stores work on it. The new content has one more table than NEW.db, \
-            moult_release, which says what was installed.
+            The old file is kept in the directory .OLD.db.moult next to it, one copy for each replacement. Each \
+            --undo goes one copy back; what was written since then goes to quarantine: moult quarantine --store \
+            .OLD.db.moult. Copies are never removed automatically; to free the space, remove that directory. It is a \
+            store, so all verbs for stores work on it. The new content has one additional table, moult_release, with \
+            the installed version.
             """,
         ],
         arguments: [old, new],
@@ -41,18 +42,19 @@ enum ReplaceVerb {
         usesStore: false, changesStore: true,
         examples: [
             .init(
-                "Replace a database, and bring the old one back:",
+                "Replace a database, and restore the old one:",
                 "moult replace app.db new.db; moult replace --undo app.db"),
             .init("Keep what users wrote:", "moult replace app.db new.db --preserve notes --preserve 'item:mine = 1'"),
             .init(
-                "Only if it is the right one:", "moult replace app.db new.db --check 'SELECT count(*) FROM food>=7000'"),
+                "Check the new database first:", "moult replace app.db new.db --check 'SELECT count(*) FROM food>=7000'"
+            ),
         ],
         exits: [
-            .init(.done, "OLD.db has the new content, or the old one again"),
-            .init(.changes, "with --dry-run: it can be replaced"),
-            .init(.failure(.refused), "NEW.db is not sound, a check failed, or OLD.db cannot be replaced in this way"),
-            .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "a program keeps OLD.db locked, or another update is running; try again"),
+            .init(.done, "OLD.db was replaced or restored"),
+            .init(.changes, "with --dry-run: OLD.db can be replaced"),
+            .init(.failure(.refused), "NEW.db is damaged, a check failed, or OLD.db cannot be replaced"),
+            .init(.failure(.undone), "failed and undone"),
+            .init(.failure(.busy), "a process has OLD.db locked, or another update is running; try again"),
         ],
         run: run)
 
@@ -226,12 +228,12 @@ private struct ReplaceReport: Report {
     func write(to page: inout Page) {
         let tick = StyledText(page.terminal.symbols.tick, .good)
         if let new {
-            page.wrapped("\(tick) \(replacement.name) has the content of \(new) now")
+            page.wrapped("\(tick) \(replacement.name) now has the content of \(new)")
             for fate in result.rows { page.wrapped("\(fate.text(keptIn: "the old copy"))") }
-            page.line("bring the old content back with: \(shellLine(undo), .heading)")
+            page.line("restore the old content with: \(shellLine(undo), .heading)")
         } else {
             let time = broughtBack.map { " at \($0.text(for: page.terminal))" } ?? ""
-            page.wrapped("\(tick) \(replacement.name) is as it was\(time), before it was replaced")
+            page.wrapped("\(tick) \(replacement.name) is restored to its state\(time), before it was replaced")
             if !result.kept.isEmpty {
                 page.line(
                     "the content from before this undo is kept: \(shellLine(["moult", "quarantine"] + storeWords), .heading)"

@@ -5,42 +5,42 @@ internal import MoultSQLite
 /// `moult reset`: sets aside a database that does not load, and starts with an empty one.
 enum ResetVerb {
     static let database = Argument(
-        .ofStore("DATABASE", .databases), "A living database of the installed release, by its name")
+        .ofStore("DATABASE", .databases), "A writable database of the installed release")
     static let userData = Option(
-        "set-user-data-aside", "Needed for what people wrote: it is set aside, and nothing of it is in the fresh one")
-    static let reason = Option("reason", value: .text("TEXT"), "Why; the quarantine and the history will tell it")
+        "set-user-data-aside", "Required for user data: set it aside and start empty")
+    static let reason = Option("reason", value: .text("TEXT"), "The reason, for the quarantine and the history")
     static let again = Option(
-        "salvage-again", "Read the newest files of this database in quarantine again, and replace what was salvaged")
-    static let dryRun = Option("dry-run", letter: "n", "Show what it would do, and change nothing")
+        "salvage-again", "Salvage the newest files of this database in quarantine again")
+    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
-        "reset", .operators, "set a broken database aside and start with an empty one",
+        "reset", .operators, "set a damaged database aside and start with an empty one",
         discussion: [
             """
-            It works on anything that does not load: a file that is not a database, an empty file, a journal of another file, a directory \
-            in its place. The file and all that SQLite keeps beside it go to quarantine, and a fresh one is made from \
-            the release. Nothing is deleted, and a crash in the middle is finished by the next command.
+            Use it for a database that does not open: a file that is not a database, an empty file, a foreign \
+            journal, or a directory in its place. The file and its sidecar files go to quarantine, and a new one is \
+            created from the release. Nothing is deleted. After a crash, the next command finishes the reset.
             """,
             """
-            Of a database with what people wrote, the rows that can still be read are copied into another file, \
-            beside the old ones; the app or a person decides what becomes of them. What could not be copied is named \
-            with the reason. If the disk was full, make room and run it again with --salvage-again: it changes nothing \
-            but that file and its report.
+            From a user database, the readable rows are copied into another file next to the old ones. Rows that \
+            could not be copied are listed with the reason. If the disk was full, free some space and run the \
+            command again with --salvage-again: it replaces only that file and its report.
             """,
         ],
         arguments: [database], options: [userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Start with an empty cache:", "moult reset thumbs"),
             .init(
-                "Start with an empty user database, and keep the old one aside:",
+                "Start with an empty user database, and keep the old one:",
                 "moult reset user --set-user-data-aside"),
-            .init("Salvage once more, now that the disk has room:", "moult reset user --salvage-again"),
+            .init("Salvage again, after freeing disk space:", "moult reset user --salvage-again"),
         ],
         exits: [
-            .init(.done, "done"), .init(.changes, "with --dry-run: changes are due"),
+            .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
             .init(
-                .failure(.refused), "the database holds user data and was not named; or no such database"),
-            .init(.failure(.undone), "it failed and was undone"),
+                .failure(.refused),
+                "it has user data and --set-user-data-aside was not given, or it does not exist"),
+            .init(.failure(.undone), "failed and undone"),
             .init(.failure(.busy), "a process has the database open; the message names it"),
         ],
         run: run)
@@ -81,7 +81,7 @@ private struct ResetReport: Report {
     let reset: Orchestrator.Reset
 
     func write(to page: inout Page) {
-        page.line("\("~", .changed) \(reset.database) starts empty: \(reset.place)")
+        page.line("\("~", .changed) \(reset.database) is now empty: \(reset.place)")
         if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
         writeSalvage(of: reset, to: &page)
     }
@@ -104,10 +104,10 @@ private struct SalvageReport: Report {
 private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
     guard let salvage = reset.salvage else { return }
     if let file = reset.salvaged {
-        page.line("  \(counted(salvage.rows, "row")) could be read, and went to \(file)")
+        page.line("  \(counted(salvage.rows, "row")) salvaged to \(file)")
         for table in salvage.tables where !table.isWhole {
             page.line(
-                "  table \(table.name) is not whole (\(counted(table.rows, "row"))): \(table.why ?? "it is damaged")")
+                "  table \(table.name) is incomplete (\(counted(table.rows,  "row"))): \(table.why ?? "it is damaged")")
         }
         for item in salvage.missing { page.line("  the \(item.kind) \(item.name) is missing: \(item.why)") }
         if let note = salvage.note { page.line("  not everything could be read: \(note)") }

@@ -6,34 +6,35 @@ enum RollbackVerb {
     static let target = Option(
         "to", value: .ofStore("RELEASE", .releases),
         "A kept version or generation (default: the newest older release that is not on hold)")
-    static let reason = Option("reason", value: .text("TEXT"), "Why; shown with the hold and in the history")
+    static let reason = Option("reason", value: .text("TEXT"), "The reason, shown with the hold and in the history")
     static let force = Option("force", "Go to the release of --to even if it is on hold")
-    static let dryRun = Option("dry-run", letter: "n", "Show what it would do, and change nothing")
+    static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
-        "rollback", .operators, "go back to an older release, and hold the present one",
+        "rollback", .operators, "go back to an older release, and put the current one on hold",
         discussion: [
             """
-            The pointer goes back to a kept generation, which takes the same time at any size. Users' databases stay \
-            as they are. The release that is left is put on hold, so that no timer installs it again; to remove the \
-            hold, run moult unhold.
+            It switches back to a kept generation, which is equally fast at any size. User databases stay as they \
+            are. The release that you leave is put on hold, so that no timer installs it again; moult unhold removes \
+            the hold.
             """,
             """
-            Without --to, the newest kept release is chosen that is older than the installed one and not on hold. Files \
-            from before moult (0+adopted) come back only by --to. A hold on every release does not prevent a rollback.
+            Without --to, it chooses the newest kept release that is older than the installed one and not on hold. \
+            Files from before moult (0+adopted) are restored only with --to. A hold on every release does not \
+            prevent a rollback.
             """,
         ],
         options: [target, force, reason, dryRun, UpdateOptions.takeOver, UpdateOptions.wait] + UpdateOptions.consumers,
         changesStore: true,
         examples: [
-            .init("Go back, and say why:", "moult rollback --reason 'names are missing'"),
+            .init("Go back, with a reason:", "moult rollback --reason 'names are missing'"),
             .init("Go back to a kept version:", "moult rollback --to 2.0.0"),
             .init("Go back to a version that is on hold:", "moult rollback --to 2.0.0 --force"),
         ],
         exits: [
-            .init(.done, "done"), .init(.changes, "with --dry-run: changes are due"),
-            .init(.failure(.refused), "no kept release can be used, or it is on hold or cannot be trusted"),
-            .init(.failure(.undone), "it failed and was undone"),
+            .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
+            .init(.failure(.refused), "no kept release can be used, or it is on hold or not trusted"),
+            .init(.failure(.undone), "failed and undone"),
             .init(
                 .failure(.busy), "another update is running, or a process keeps a database open; the message names it"),
         ],

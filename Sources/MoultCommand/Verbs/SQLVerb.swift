@@ -5,26 +5,25 @@ internal import MoultSQLite
 /// `moult sql`: asks the databases, all on one connection, as the app has them.
 enum SQLVerb {
     static let sql = Argument(
-        .text("SQL"), presence: .optional, "One or more statements; else they are read from stdin")
-    static let noHeader = Option("no-header", "Leave out the names of the columns")
-    static let csv = Option("csv", "Print rows as CSV, byte for byte as they are stored; NULL is an empty field")
-    static let write = Option("write", "Let statements write to the user's databases; sealed ones stay as they are")
+        .text("SQL"), presence: .optional, "One or more statements (default: from stdin)")
+    static let noHeader = Option("no-header", "Omit the header")
+    static let csv = Option("csv", "Print rows as CSV, with values byte for byte; NULL is an empty field")
+    static let write = Option("write", "Allow statements to change writable databases")
 
     static let command = Command(
         "sql", .operators, "run SQL on the databases, all on one connection",
         discussion: [
             """
-            The user's database is main, the others have their names: SELECT count(*) FROM food.food. The connection \
-            holds a lease, so that all of it is of one release whatever is installed meanwhile. With --quiet the rows \
-            are printed, and nothing else.
+            The user database is main, the others have their names: SELECT count(*) FROM food.food. The connection \
+            holds a lease, so all statements see the same release. With --quiet, only rows are printed.
             """
         ],
         arguments: [sql], options: [noHeader, csv, write],
         examples: [
-            .init("Ask something:", "moult sql 'SELECT count(*) FROM food.food'"),
-            .init("Rows for a program:", "moult sql --json 'SELECT * FROM food.food LIMIT 3'"),
-            .init("One value for a script:", "moult sql -q 'SELECT max(id) FROM food.food'"),
-            .init("A table for other programs:", "moult sql --csv 'SELECT * FROM food.food'"),
+            .init("Run a query:", "moult sql 'SELECT count(*) FROM food.food'"),
+            .init("Print rows as JSON:", "moult sql --json 'SELECT * FROM food.food LIMIT 3'"),
+            .init("Print one value for a script:", "moult sql -q 'SELECT max(id) FROM food.food'"),
+            .init("Print rows as CSV:", "moult sql --csv 'SELECT * FROM food.food'"),
             .init("Run a script:", "moult sql --write < script.sql"),
         ],
         run: run)

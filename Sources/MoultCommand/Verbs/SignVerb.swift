@@ -4,24 +4,24 @@ internal import MoultTrust
 
 /// `moult sign`: signs files, each as it is, byte for byte.
 enum SignVerb {
-    static let files = Argument(.file(), presence: .repeated, "What to sign: sealed manifests, key lists, any file")
-    static let key = Option("key", letter: "k", value: .file(), "The secret key, of moult keygen or of minisign")
+    static let files = Argument(.file(), presence: .repeated, "The files to sign: manifests, key lists, any file")
+    static let key = Option("key", letter: "k", value: .file(), "The secret key, created by moult keygen or minisign")
     static let comment = Option(
-        "comment", letter: "t", value: .text("TEXT"), "The comment in the signature, which it also signs")
+        "comment", letter: "t", value: .text("TEXT"), "A comment to include in the signature")
 
     static let command = Command(
         "sign", .publishers, "sign manifests, in minisign's format",
         discussion: [
             """
-            Writes FILE.minisig beside each FILE; signing again with the same key replaces it. If another key has \
-            signed already, the signature goes to FILE.KEYID.minisig: so several can sign, and stores can want more \
-            than one. The bundle needs none, because the manifest has its digest.
+            It writes FILE.minisig next to each FILE and replaces an older signature of the same key. If another key \
+            has already signed, the signature goes to FILE.KEYID.minisig, for stores that require several \
+            signatures. The bundle needs no signature, because the manifest contains its digest.
             """
         ],
         arguments: [files], options: [key, comment], usesStore: false,
         examples: [
             .init("Sign a release:", "moult sign releases/dailyvalue-2.1.0.json --key release.key"),
-            .init("The same by minisign:", "minisign -S -s release.key -m releases/dailyvalue-2.1.0.json"),
+            .init("The same with minisign:", "minisign -S -s release.key -m releases/dailyvalue-2.1.0.json"),
         ],
         run: run)
 
@@ -41,7 +41,7 @@ enum SignVerb {
     }
 }
 
-/// The signature file beside a file.
+/// The signature file next to a file.
 struct SignatureFile {
     let path: String
 

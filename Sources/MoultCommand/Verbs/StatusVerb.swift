@@ -6,38 +6,38 @@ internal import MoultStore
 /// `moult status`: what is installed, and whether it is as it should be.
 enum StatusVerb {
     static let prometheus = Option("prometheus", "Print metrics for the textfile collector of Prometheus")
-    static let nagios = Option("nagios", "Print one line, and end as a check of Nagios does")
+    static let nagios = Option("nagios", "Print one line, with the exit status of a Nagios check")
 
     static let command = Command(
-        "status", .operators, "show what is installed, what is newer, and what is kept",
+        "status", .operators, "show the installed, newer and kept releases",
         discussion: [
             """
-            A sealed database is recognized by its inode, size and times, without reading it. In a store that was \
-            copied, moved or restored these do not match, and the database is shown as copied and not verified: \
-            moult verify reads it. Newer releases come from the feed as it was last seen: nothing \
-            is asked, use moult check for that.
+            It reads no file completely: a read-only database is recognized by its inode, size and times. In a store \
+            that was copied, moved or restored these differ, and the database is shown as copied and not verified \
+            until moult verify reads it. Newer releases come from the last known feed; to ask the feed, run moult \
+            check.
             """,
             """
-            With --nagios it is critical if nothing is installed, a database is missing or changed, an update was \
-            interrupted or could not be undone, or the publisher has withdrawn the release. It is a warning if the \
-            last attempt failed, databases were copied and not verified, releases are on hold, a newer one is known \
-            and not installed, the feed or the release is past the time that its publisher gave it, or, where updates wait for readers, one of them lags.
+            --nagios is critical if nothing is installed, a database is missing or changed, an update was \
+            interrupted or could not be undone, or the release was withdrawn. It warns if the last attempt failed, \
+            databases are not verified, releases are on hold, a newer release is not installed, the feed or the \
+            release has expired, or a reader still uses an old release although updates wait for readers.
             """,
         ],
         options: [prometheus, nagios],
         examples: [
-            .init("Look at the store that is here:", "moult status"),
-            .init("For a program:", "moult status --json --store /var/lib/app"),
+            .init("Check the store in this directory:", "moult status"),
+            .init("Print it as JSON:", "moult status --json --store /var/lib/app"),
             .init(
-                "For Prometheus, from a timer:",
+                "Write metrics for Prometheus:",
                 "moult status --prometheus > new; [ -s new ] && mv new moult-app.prom"),
-            .init("For Nagios and its kin:", "moult status --nagios --store /var/lib/app"),
+            .init("Use it as a Nagios check:", "moult status --nagios --store /var/lib/app"),
         ],
         exits: [
-            .init(.done, "the store could be read; with --nagios: all is well"),
+            .init(.done, "the store could be read; with --nagios: ok"),
             .init(
                 ExitCode(rawValue: 1),
-                "it could not be read, and --prometheus prints moult_up 0; with --nagios: warning"),
+                "it could not be read; with --nagios: warning"),
             .init(ExitCode(rawValue: 2), "with --nagios: critical"),
             .init(ExitCode(rawValue: 3), "with --nagios: the store could not be read"),
         ],

@@ -6,22 +6,23 @@ internal import StepKit
 
 /// `moult steps test`: tries a program out.
 enum StepTrial {
-    static let with = Option("with", value: .text("JSON"), "For test: the parameters that a manifest would give it")
+    static let with = Option("with", value: .text("JSON"), "For test: the parameters of the step, as in a manifest")
     static let database = Option(
         "database", value: .file("FILE"), repeats: true,
         "For test: a sample database, staged under its name without .db")
     static let before = Option(
-        "before", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)), "For test: where it would run")
+        "before", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
+        "For test: the phase before which it runs")
     static let after = Option(
         "after", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
-        "For test: where it would run (default: after copy)")
+        "For test: the phase after which it runs (default: copy)")
 
     static func run(_ call: Call, _ program: String) throws -> ExitCode {
         var options = ConformanceKit.Options(executable: try Files.absolute(program))
         options.own = call.steps.listed.first { $0.phase == nil && $0.step.name == program }?.step
         if let text = call.value(with) {
             let json = try JSON(parsing: Array(text.utf8), as: .draft, source: "--with")
-            guard json.members != nil else { throw call.wrongUsage("--with is an object, not \(json.kind)") }
+            guard json.members != nil else { throw call.wrongUsage("--with must be an object, not \(json.kind)") }
             options.with = json
         }
         options.databases = try call.values(database).map { path in
@@ -37,7 +38,7 @@ enum StepTrial {
         case (let phase?, nil): (options.when, options.phase) = (.before, Phase(rawValue: phase) ?? .copy)
         case (nil, let phase?): options.phase = Phase(rawValue: phase) ?? .copy
         case (nil, nil): break
-        case (_?, _?): throw call.wrongUsage("--before and --after cannot both be given", why: "name one")
+        case (_?, _?): throw call.wrongUsage("--before and --after cannot both be given", why: "choose one")
         }
         let checks = try ConformanceKit(options) { check in
             call.output.event(

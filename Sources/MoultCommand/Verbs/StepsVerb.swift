@@ -9,37 +9,37 @@ internal import StepKit
 enum StepsVerb {
     static let action = Argument(
         .choice("ACTION", of: ["list", "trust", "test"]), presence: .optional,
-        "What to do: list, as without it; trust, to pin a program as it is now; test, to try a program out")
+        "The action: list (default), trust or test")
     static let subject = Argument(
-        .file("STEP"), presence: .optional, "The name of the step in moult.json, for trust; the program, for test")
+        .file("STEP"), presence: .optional, "For trust: the name of the step. For test: the program")
 
     static let command = Command(
-        "steps", .other, "list the steps; trust or test a program that is one",
+        "steps", .other, "list steps, and trust or test the program of a step",
         discussion: [
             """
-            A manifest can name steps besides the built-in ones, and where they run. The programs for them, \
-            and what they may do, is the operator's to say, under "steps" in moult.json; none is run before it is \
-            trusted, and none that has changed since.
+            A manifest can run additional steps before and after the built-in ones. The operator maps each to a \
+            program, and limits what it may do, under "steps" in moult.json. moult runs a program only after it is \
+            trusted, and only while it is unchanged.
             """,
             """
-            With test a program is tried out in a temporary directory: whether it keeps to protocol 1, whether its plan \
-            changes nothing, and whether what it does can be done twice, taken back, and broken off anywhere. In the \
-            texts of --with, {granted} stands for a directory to which it may write.
+            steps test runs a program in a temporary directory. It checks that the program follows the protocol, \
+            that planning changes nothing, and that its changes can be repeated, undone and interrupted at any \
+            point. In --with, {granted} stands for a directory that the program may write to.
             """,
         ],
         arguments: [action, subject],
         options: [StepTrial.with, StepTrial.database, StepTrial.before, StepTrial.after, UpdateOptions.wait],
         changesStore: true,
         examples: [
-            .init("See what manifests can name, and what state programs are in:", "moult steps"),
-            .init("Trust the program of a step as it is now:", "moult steps trust acme.notify"),
+            .init("List the steps and the state of their programs:", "moult steps"),
+            .init("Trust the current program of a step:", "moult steps trust acme.notify"),
             .init(
-                "Try a program out before it is trusted:",
+                "Test a program before trusting it:",
                 "moult steps test --with '{\"file\": \"{granted}/hook.jsonl\"}' ./notify"),
         ],
         exits: [
-            .init(.done, "done; test: it passed every check"),
-            .init(.failure(.failed), "test: it failed a check"),
+            .init(.done, "done; test: the program passed all checks"),
+            .init(.failure(.failed), "test: the program failed a check"),
         ],
         run: run)
 
@@ -146,7 +146,7 @@ private struct TrustReport: Report {
     let before: String?
 
     func write(to page: inout Page) {
-        let what = before == sha256 ? "was trusted already" : "is trusted as it is now"
+        let what = before == sha256 ? "was already trusted" : "is now trusted"
         page.wrapped("\(name): \(path) \(what)")
         page.wrapped("SHA-256 \(sha256)")
     }

@@ -7,41 +7,40 @@ enum TrustVerb {
     static let directory = Argument(
         .directory(), "The directory of the key lists, on the machine with the root key; created if missing")
     static let product = Option("product", value: .text("NAME"), "The product, for the first list")
-    static let root = Option("root", value: .text("KEY"), repeats: true, "A key that signs key lists, and nothing else")
+    static let root = Option("root", value: .text("KEY"), repeats: true, "A key that signs only key lists")
     static let release = Option("release", value: .text("KEY"), repeats: true, "A key that signs releases")
     static let timestamp = Option(
-        "timestamp", value: .text("KEY"), repeats: true, "A key that signs the feed, and nothing else")
+        "timestamp", value: .text("KEY"), repeats: true, "A key that signs only the feed")
     static let threshold = Option(
         "threshold", value: .text("ROLE=N"), repeats: true,
-        "How many keys of a role must sign, such as release=2 (default: as before, else 1)")
-    static let days = Option("days", value: .number(in: 1...3650), "How many days the list is good (default 365)")
+        "How many keys of a role must sign, such as release=2 (default: unchanged, or 1)")
+    static let days = Option("days", value: .number(in: 1...3650), "Days until the list expires (default 365)")
     static let key = Option(
         "key", letter: "k", value: .file(), repeats: true, "The secret root key that signs the list")
 
     static let command = Command(
-        "trust", .publishers, "name the keys that stores trust: add, replace, revoke, renew",
+        "trust", .publishers, "add, replace, revoke and renew the keys that stores trust",
         discussion: [
             """
-            Writes the next key list, keys-N.json, and signs it with root keys. A role that is not given keeps the keys of \
-            the list before; a role that is given has these keys and no others, so a key that is left out is revoked. \
+            It writes the next key list, keys-N.json, and signs it with root keys. A role for which no key is given \
+            keeps its keys. A role for which keys are given has only these, so a key that is left out is revoked. \
             Without a timestamp key, the release keys sign the feed.
             """,
             """
-            Stores pin the public root key, and get each list from the feed: moult publish --trust FILE. When the time of \
-            a list is over, stores install nothing until they receive a newer one.
+            Stores trust the public root key and get each list from the feed: moult publish --trust FILE. After a \
+            list expires, stores install nothing until they receive a newer one.
             """,
-            """
-            If another machine has a root key that must sign as well, sign the list there: moult sign FILE --key FILE.
-            """,
+            "If a root key on another machine must sign as well, sign the list there: moult sign FILE --key FILE",
         ],
         arguments: [directory], options: [product, root, release, timestamp, threshold, days, key], usesStore: false,
         examples: [
             .init(
-                "The first list:", "moult trust keys --product APP --root root.pub --release rel.pub -k root.key"),
-            .init("Sign the feed with a key of its own:", "moult trust keys --timestamp online.pub -k root.key"),
+                "Create the first list:", "moult trust keys --product APP --root root.pub --release rel.pub -k root.key"
+            ),
+            .init("Sign the feed with a separate key:", "moult trust keys --timestamp online.pub -k root.key"),
             .init("Replace the release key:", "moult trust keys --release new.pub -k root.key"),
             .init("Renew the list for a year:", "moult trust keys -k root.key"),
-            .init("Let stores have it:", "moult publish public --trust keys/keys-2.json -k new.key -k online.key"),
+            .init("Publish the list:", "moult publish public --trust keys/keys-2.json -k new.key -k online.key"),
         ],
         exits: [.init(.failure(.refused), "stores could not use the list; the message says why")],
         run: run)
@@ -59,7 +58,8 @@ enum TrustVerb {
                 let role = roles.first(where: { $0.0.name == parts[0] })?.1
             else {
                 throw call.wrongUsage(
-                    "--threshold is ROLE=N, not \"\(text)\"", why: "a role is root, release or timestamp; N is 1 to 16")
+                    "--threshold must be ROLE=N, not \"\(text)\"",
+                    why: "a role is root, release or timestamp; N is 1 to 16")
             }
             maker[keyPath: role].threshold = number
         }
@@ -82,7 +82,7 @@ private struct KeyListReport: Report {
     }
 
     func write(to page: inout Page) {
-        let until = made.list.roles.expires.map { ", good until \($0.text(for: page.terminal))" } ?? ""
+        let until = made.list.roles.expires.map { ", valid until \($0.text(for: page.terminal))" } ?? ""
         page.wrapped(
             "\("+", .added) \(made.path)  key list \(made.list.serial) of \(made.list.product)\(until)")
         var table = Table(.left, .left, indent: 2)

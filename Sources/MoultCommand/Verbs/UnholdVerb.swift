@@ -11,15 +11,15 @@ enum UnholdVerb {
 
     static let command = Command(
         "unhold", .operators, "remove a hold",
-        discussion: ["Without VERSION it removes the only hold; if a store has several, it refuses."],
+        discussion: ["Without VERSION, it removes the only hold and refuses if there are several."],
         arguments: [version], options: [all, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Remove the hold on a release:", "moult unhold 2.1.0"),
             .init("Remove all holds:", "moult unhold --all"),
         ],
         exits: [
-            .init(.done, "the hold is removed, or there was none"),
-            .init(.failure(.refused), "another hold covers the release, or the store has several and none was named"),
+            .init(.done, "the hold was removed, or there was none"),
+            .init(.failure(.refused), "another hold covers the release, or there are several holds"),
         ],
         run: run)
 
@@ -28,7 +28,7 @@ enum UnholdVerb {
         if call.has(all), let first = releases.first {
             throw call.wrongUsage("--all takes no VERSION", why: "\"\(first)\" is one of all")
         }
-        let orchestrator = try call.orchestrator(call.settledWatcher)
+        let orchestrator = try call.orchestrator(call.recoveryWatcher)
         let change =
             try call.has(all)
             ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
@@ -44,7 +44,7 @@ private struct UnholdReport: Report {
 
     func write(to page: inout Page) {
         for hold in change.removed {
-            page.line("\(hold.isEverything ? "releases are" : "\(hold.release) is") not on hold any more")
+            page.line("\(hold.isEverything ? "releases are" : "\(hold.release) is") no longer on hold")
         }
         for release in asked where !change.removed.contains(where: { $0.release == release }) {
             page.line("nothing to do: \(release) is not on hold")

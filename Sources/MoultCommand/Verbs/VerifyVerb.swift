@@ -4,31 +4,33 @@ internal import MoultStore
 /// `moult verify`: whether a store is what its records say.
 enum VerifyVerb {
     static let names = Argument(
-        .ofStore("NAME", .databases), presence: .repeated, "Only these databases; else all of them")
-    static let deep = Option("deep", "Read every page: digests of sealed databases, and SQLite's integrity_check")
+        .ofStore("NAME", .databases), presence: .repeated, "The databases to check (default: all)")
+    static let deep = Option(
+        "deep", "Read every page: digests of read-only databases, SQLite's integrity_check for others")
 
     static let command = Command(
-        "verify", .operators, "check that what is installed is what was proven",
+        "verify", .operators, "check the installed databases",
         discussion: [
             """
-            For each sealed database: its path leads to the generation in service (path), it is the file that was \
-            verified when it was installed (seal), and no file beside it changes what is read \
-            (sidecars). A file is recognized by inode, size and times; in a store that was copied, moved or restored \
-            these do not match, and the file is read to compare its digest. A database that apps write to must be \
-            there (path), have the schema and the content of the release, and pass SQLite's quick_check. Nothing is \
-            changed or repaired: apply the release again to replace what is damaged, and begin a writable database \
-            replaced by an empty one with "moult reset".
+            For a read-only database it checks that its path leads to the current generation (path), that it is the \
+            verified file (seal), and that no file next to it changes its content (sidecars). A file is recognized \
+            by inode, size and times; in a copied store these differ, and the file is read to compare its digest. A \
+            writable database must exist (path), match the schema and release, and pass SQLite's quick_check.
+            """,
             """
+            It changes nothing. To repair read-only databases and caches, apply the release again; to replace a \
+            writable database by an empty one, use moult reset.
+            """,
         ],
         arguments: [names], options: [deep, UpdateOptions.checkTimeout],
         examples: [
-            .init("Check what is installed:", "moult verify"), .init("Read everything:", "moult verify --deep"),
-            .init("One database:", "moult verify diary"),
+            .init("Check the installed databases:", "moult verify"), .init("Read every page:", "moult verify --deep"),
+            .init("Check one database:", "moult verify diary"),
         ],
         exits: [
-            .init(.done, "everything is sound"),
-            .init(.failure(.failed), "something is not, or this user may not read it"),
-            .init(.failure(.busy), "a database is locked, and nothing wrong was found in the others"),
+            .init(.done, "no problem found"),
+            .init(.failure(.failed), "a problem was found, or this user may not read a file"),
+            .init(.failure(.busy), "a database is locked, and no problem was found in the others"),
         ],
         run: run)
 
@@ -68,7 +70,7 @@ private struct VerifyReport: Report {
         page.table(table)
         page.line()
         let counts = [
-            findings == 0 ? nil : "\(findings) found something wrong",
+            findings == 0 ? nil : "\(findings) found a problem",
             unread.isEmpty ? nil : "\(unread.count) could not be done",
         ].compactMap(\.self)
         page.line(

@@ -4,35 +4,35 @@ internal import MoultStore
 
 /// `moult watch`: says when another release comes into service, and runs a program for each.
 enum WatchVerb {
-    static let exec = Option("exec", "Run the program that is named by the arguments for each release")
-    static let once = Option("once", "End after the first release")
+    static let exec = Option("exec", "Run PROGRAM for each release")
+    static let once = Option("once", "Exit after the first release")
     static let since = Option(
         "since", value: .text("GENERATION"),
-        "Begin after this generation instead of the current one, so that nothing is lost in between")
+        "Start after this generation instead of the current one")
     static let program = Argument(
-        .text("CMD"), presence: .repeated, "The program and its arguments; after -- if it has options of its own")
+        .text("CMD"), presence: .repeated, "The program and its arguments, after -- if it has options")
 
     static let command = Command(
-        "watch", .operators, "say when another release comes into service",
+        "watch", .operators, "report each release that is installed",
         discussion: [
             """
-            It waits until the kernel tells of a change, and asks nothing over and over. A line is printed for each \
-            release; releases in quick succession may be reported as one.
+            It waits for notifications from the kernel and does not poll. It prints a line for each release; several \
+            releases in quick succession may be reported as one.
             """,
             """
-            The program runs without a shell, and finds in its environment MOULT_STORE, MOULT_GENERATION, \
-            MOULT_VERSION and MOULT_CHANGED: the databases whose content is another one, separated by spaces.
+            The program runs without a shell. Its environment has MOULT_STORE, MOULT_GENERATION, MOULT_VERSION and \
+            MOULT_CHANGED, the names of the changed databases separated by spaces.
             """,
         ],
         arguments: [program], options: [exec, once, since],
         examples: [
-            .init("See releases as they come:", "moult watch"),
-            .init("Tell a server of each:", "moult watch --exec -- systemctl reload api"),
-            .init("Wait for the next one, in a script:", "moult watch --once && ./rebuild-index"),
+            .init("Print releases as they are installed:", "moult watch"),
+            .init("Reload a server after each release:", "moult watch --exec -- systemctl reload api"),
+            .init("Wait for the next release in a script:", "moult watch --once && ./rebuild-index"),
         ],
         exits: [
-            .init(.done, "with --once: a release came, and the program, if one is named, ended with 0"),
-            .init(.failure(.failed), "no store, or with --once: the program failed"),
+            .init(.done, "with --once: a release was installed, and the program, if any, succeeded"),
+            .init(.failure(.failed), "no store was found, or with --once: the program failed"),
         ],
         run: run)
 

@@ -5,16 +5,16 @@ internal import MoultStore
 /// `moult who`: which processes use the store, and what each of them holds.
 enum WhoVerb {
     static let command = Command(
-        "who", .operators, "show which processes hold which database, generation or lock",
+        "who", .operators, "show the processes that use databases, generations or locks",
         discussion: [
             """
-            Leases and locks are seen of every process, from the kernel's table; open files only of processes that \
-            this user may look into, which is all of them for root.
+            It shows the leases and locks of all processes. Open files are shown only for processes that this user \
+            may inspect; root may inspect all.
             """
         ],
         examples: [
-            .init("Which processes keep an old generation, or a database that is to be replaced?", "sudo moult who"),
-            .init("The numbers of the processes:", "moult who --json | jq '.holders[].pid'"),
+            .init("Show the processes that use the store:", "sudo moult who"),
+            .init("Print their process IDs:", "moult who --json | jq '.holders[].pid'"),
         ],
         run: run)
 

@@ -28,7 +28,7 @@ struct ChangedTables {
             ? "\(layout.generation(from.generation))/\(before.member)" : layout.file(before.path)
         let sizes = try [old, new].map { try Files.factsThroughLinks($0)?.size ?? 0 }
         guard sizes.reduce(0, +) <= Self.largest else { return nil }
-        // Read-only would leave sidecars beside a living file.
+        // Read-only would leave sidecars next to a living file.
         let one = try Connection(path: old, access: before.kind.isSealed ? .immutable : .readWrite)
         let other = try Connection.openGuarded(path: new, access: .immutable, deadline: 10)
         let changed = try TableChanges.between(one, and: other, ignoring: ReleaseMarker.tables)

@@ -82,7 +82,7 @@ package final class ConsumerCalls {
         let names = call.message.databases.map(\.name).joined(separator: ", ")
         let open = holders.isEmpty ? "" : "; \(holders.joined(separator: ", ")) has it open"
         return MoultError(
-            .inUse, .busy, what: "the consumer \(consumer.name) does not let go of \(names)",
+            .inUse, .busy, what: "the consumer \(consumer.name) does not release \(names)",
             why: "\(reason)\(open)",
             now: "Nothing was changed. Fix or stop it and try again, or continue without it: --force-after SECONDS",
             cause: error)

@@ -17,7 +17,7 @@ struct ExclusiveAccess {
         for signal in [SIGTERM, SIGKILL] {
             for holder in try OpenFiles.holders(of: [path]) {
                 let name = signal == SIGTERM ? "TERM" : "KILL"
-                warn("\(holder.description) still has \(path) open, and is ended by \(name)")
+                warn("\(holder.description) still has \(path) open, and is killed by \(name)")
                 // It may have ended by itself meanwhile; whether the file is free is looked at next.
                 _ = kill(holder.pid, signal)
             }
@@ -47,6 +47,6 @@ struct ExclusiveAccess {
             .inUse, .busy, what: "\(path) is in use",
             why:
                 "\(who.isEmpty ? "a process" : who.joined(separator: ", ")) has it open, although the consumers were asked to close it",
-            now: "Nothing was changed. Stop that program and try again, or have it ended: --force-after SECONDS")
+            now: "Nothing was changed. Stop that program and try again, or have it killed: --force-after SECONDS")
     }
 }

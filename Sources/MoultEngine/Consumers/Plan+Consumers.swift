@@ -51,7 +51,7 @@ extension Plan {
         }
     }
 
-    /// The consumers that are called: only those for whom a database really changes, in the order of their registration.
+    /// The consumers that are called: only those with a changed database, in the order of their registration.
     func calls(of consumers: [Consumer], from installed: Manifest?, to release: Manifest) -> [Call] {
         let changed = changedDatabases(from: installed, to: release)
         return consumers.compactMap { consumer in

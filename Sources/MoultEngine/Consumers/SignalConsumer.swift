@@ -41,7 +41,7 @@ extension SignalConsumer: ConsumerChannel {
         }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // 0, 1 and negative numbers are not one process, or not one that may be signalled.
-        guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) has no number of a process in it") }
+        guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
         // A process started after the file was written only has the same number; a few seconds allow for clocks.
         guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
             return nil

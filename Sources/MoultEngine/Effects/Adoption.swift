@@ -47,7 +47,7 @@ final class Adoption: WritableEffect {
 
     private func drain() throws {
         do { try old.hold(read: { _ in }) } catch let error as MoultError where error.code == .databaseCorrupt {
-            // A file that is not a database is kept as it is, if SQLite would not take a file beside it for a part of it.
+            // A file that is not a database is kept as it is, if SQLite would not take a file next to it for a part of it.
             try old.holdPlainFile()
         }
     }

@@ -62,7 +62,7 @@ final class Exchange: WritableEffect {
                     try transfer.run(from: connection, to: staged, displacement)
                 }, discard: { [self] in try discardStaged() })
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
-            // A file that is not a sound database has no rows to carry; the same update keeps it as a generation.
+            // A file that is not a valid database has no rows to carry; the same update keeps it as a generation.
             if staged != nil { try discardStaged() }
             try old.holdPlainFile()
             displacement?.proveAdopted([])

@@ -13,7 +13,7 @@ final class LiveReplacement: WritableEffect {
     let waiting: String
     let displacement: Displacement?
     private let transfer: ContentTransfer
-    /// Looks whether the new content is there.
+    /// Checks whether the new content is there.
     private let isDone: () throws -> Bool
     /// Gets the database as it was, while it is held.
     private let adopt: (Connection) throws -> Void

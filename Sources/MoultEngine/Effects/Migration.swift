@@ -15,7 +15,7 @@ final class Migration: WritableEffect {
     /// Where the database is copied to before it changes.
     private let copy: String
     private var connection: Connection?
-    /// Whether a `-wal` lay beside it, which a connection that only rolls back must leave.
+    /// Whether a `-wal` lay next to it, which a connection that only rolls back must leave.
     private var hadWAL = false
 
     /// How many seconds to wait for another process to end its transaction.

@@ -6,7 +6,7 @@ internal import StepKit
 /// Puts rows of one table back from a set in quarantine: in one transaction, begun before the decision and committed when
 /// everything else is done.
 ///
-/// Doing it again changes nothing, because rows that are there already, or in the reject table, are left out.
+/// Doing it again changes nothing, because rows that already exist, or in the reject table, are left out.
 final class RowRestore: WritableEffect {
     let effect: Effect
     let place: String
@@ -18,7 +18,7 @@ final class RowRestore: WritableEffect {
     /// The files of the releases whose rows are not the app's.
     private let shipped: [String]
     private var connection: Connection?
-    /// Whether a `-wal` lay beside the database, which a connection that only rolls back must leave.
+    /// Whether a `-wal` lay next to the database, which a connection that only rolls back must leave.
     private var hadWAL = false
 
     /// How many seconds to wait for another process to end its transaction.

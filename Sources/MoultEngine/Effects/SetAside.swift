@@ -10,7 +10,7 @@ internal import StepKit
 /// one is set aside with all its sidecar files: first each file of the set gets its name in quarantine, then the names of the
 /// sidecars are removed, and the last step exchanges the main file. With the main file first, a process that opens the path
 /// in between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file. If a link is to take its
-/// place, there is no exchange: the link replaces the main file's name.
+/// place, no exchange is needed: the link replaces the main file's name.
 package final class SetAside: WritableEffect {
     let effect: Effect
     let place: String
@@ -21,7 +21,7 @@ package final class SetAside: WritableEffect {
     private let record: QuarantineRecord
     /// The file that was there when the update was decided; nil before the decision.
     private let recorded: UInt64?
-    /// In a copied store, where inodes say nothing: the digest by which the staged file is known; else nil.
+    /// In a copied store, where inodes say nothing: the digest by which the staged file is known; otherwise nil.
     private let freshDigest: String?
     /// The mark of the fresh file as it was when the update was decided; nil before the decision.
     private let recordedFresh: UInt64?
@@ -127,7 +127,7 @@ package final class SetAside: WritableEffect {
         return isReadable
     }
 
-    /// Whether SQLite can open the file, finds no damage in it, and takes the files beside it for a part of it; determined
+    /// Whether SQLite can open the file, finds no damage in it, and takes the files next to it for a part of it; determined
     /// without changing anything.
     ///
     /// Files that SQLite would discard may hold the only copy of rows, and a damaged file is kept exactly as it is, for
@@ -143,9 +143,9 @@ package final class SetAside: WritableEffect {
                 // Else draining changes no byte, whatever is in the pages.
                 let header = try connection.header()
                 guard header.isWAL || !sidecars.isEmpty else { return tables }
-                // A file that was cut off may pass SQLite's checks. Beside a WAL its size says nothing.
+                // A file that was truncated may pass SQLite's checks. Beside a WAL its size says nothing.
                 if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
-                // The files beside it may belong to another file, and only the indexes show that.
+                // The files next to it may belong to another file, and only the indexes show that.
                 return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
             }
             guard let tables else { return false }
@@ -166,7 +166,7 @@ package final class SetAside: WritableEffect {
             })
     }
 
-    /// The tables that the file has without the files beside it. If one of them is missing with them, they belong to another
+    /// The tables that the file has without the files next to it. If one of them is missing with them, they belong to another
     /// file: SQLite cannot know, and would write them over this one.
     private static func ownTables(_ place: String) throws -> Set<String> {
         do {
@@ -175,7 +175,7 @@ package final class SetAside: WritableEffect {
             try alone.close()
             return names
         } catch let error as MoultError where error.code == .databaseCorrupt {
-            // Alone it is not a database, so it needs the files beside it.
+            // Alone it is not a database, so it needs the files next to it.
             return []
         }
     }
@@ -232,7 +232,7 @@ package final class SetAside: WritableEffect {
         try record.write(to: directory)
         let there = try Files.facts(place)
         if try isOriginalInPlace() {
-            // Each step on the disk before the next: a name in quarantine before the one beside the database goes, and
+            // Each step on the disk before the next: a name in quarantine before the one next to the database goes, and
             // that before the fresh file comes, which would be read with it.
             if let there, there.kind == .file { _ = try giveName(place, kept("")) }
             let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
@@ -269,7 +269,7 @@ package final class SetAside: WritableEffect {
                 if freshDigest != nil { try release() }
                 return
             }
-            // A process is about to open the old file, and would find the fresh one's sidecars beside it.
+            // A process is about to open the old file, and would find the fresh one's sidecars next to it.
             try Files.exchange(fresh, place)
             // If it only reads, all of the content is still in the one file.
             guard drained.lease != nil, try drained.holdAgain() else { break }
@@ -286,7 +286,7 @@ package final class SetAside: WritableEffect {
         } else if try isSameContent(kept(""), fresh) {
             try Files.remove(fresh)
         } else {
-            // In a copied store the name in quarantine is a file of its own, and the other one may have been written to.
+            // In a copied store the name in quarantine is a separate file, and the other one may have been written to.
             try Files.rename(fresh, to: freeName(""))
         }
     }

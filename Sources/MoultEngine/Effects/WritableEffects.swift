@@ -38,7 +38,7 @@ final class WritableEffects {
     /// Takes hold of every database; before the decision, or when an update is recovered. `stop` is asked while others are
     /// waited for.
     func hold(stop: () throws -> Void = {}) throws {
-        // SQLite leaves a journal beside a file in which a power cut interrupts it, and recovery looks only where a
+        // SQLite leaves a journal next to a file in which a power cut interrupts it, and recovery looks only where a
         // transaction says that something was begun.
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
@@ -72,7 +72,7 @@ final class WritableEffects {
         }
     }
 
-    /// Some directories do not let root use the files that SQLite keeps beside a database of another user.
+    /// Some directories do not let root use the files that SQLite keeps next to a database of another user.
     private func proveOpenable(_ path: String) throws {
         guard let owner = try Files.protectedOwner(path), try isWAL(path) || !Sidecars.of(path).isEmpty else { return }
         let (user, directory) = (Files.userName(owner), Files.directory(of: path))

@@ -39,7 +39,7 @@ extension QuarantineShelf {
         let limit = Timestamp.now.seconds - days * 86_400
         for set in try sets() where set.since.seconds <= limit {
             guard let removable = Removable(set, isNamed: includingUserData) else {
-                report.kept.append((set, "it has what people wrote"))
+                report.kept.append((set, "it contains user data"))
                 continue
             }
             if !dry { try removable.removeSet() }

@@ -22,7 +22,7 @@ package struct Removable {
         try Files.removeTree(path)
     }
 
-    /// Replaces the inode of a staged file that recovery makes again: a file there is not old content.
+    /// Replaces the inode of a staged file that recovery recreates: an existing file is not old content.
     static let stagedAgain: UInt64 = 0
 
     /// Removes a set in quarantine: out of sight in one step, so that a crash leaves no half of it.
@@ -65,14 +65,14 @@ package struct Removable {
             return
         }
         let facts = try live.compactMap { try Files.factsThroughLinks($0) }
-        // A second name of the very file that is in place, or a copy of a file that was not touched.
+        // A second name of the same file that is in place, or a copy of a file that was not touched.
         if let kept = try Self.kept(record, in: directory) {
             let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
             let file = "\(directory)/\(Files.name(of: record.path))"
             guard
                 try isCopy || kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
-                        // It may have got a file of its own since, because `cp -al` had given the other one to two stores.
+                        // It may have got a separate file since, because `cp -al` had given the other one to two stores.
                         try Files.haveSameBytes(file, $0, leased: leased)
                     })
             else { return nil }
@@ -93,7 +93,7 @@ package struct Removable {
         try Files.facts("\(directory)/\(Files.name(of: record.path))")
     }
 
-    /// The staged files of a transaction. Old content that an exchange put there is moved to quarantine first, unless the
+    /// The staged files of a transaction. Old content from an exchange is moved to quarantine first, unless the
     /// update's decision says that it is expendable.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
         for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state) }

@@ -86,8 +86,8 @@ package struct Applier {
     private func step(of effect: Effect) throws -> any Step {
         if let step = steps.named(effect.step) { return step }
         throw MoultError(
-            .stuck, .stuck, what: "the step \(effect.step) is not there", why: "the update in flight needs it",
-            now: "Run this with the moult that has it: moult recover")
+            .stuck, .stuck, what: "the step \(effect.step) is not there", why: "the unfinished update needs it",
+            now: "Run this with the version of moult that has it: moult recover")
     }
 
     static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
@@ -96,7 +96,7 @@ package struct Applier {
             // Exit status 75 tells a script to try again later.
             .undone, parts?.outcome == .busy ? .busy : .undone,
             what:
-                "the \(plan.title) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
+                "the \(plan.title) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") unchanged",
             why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
             now: parts?.now,
             cause: reason)
@@ -105,7 +105,7 @@ package struct Applier {
     /// Part of it is committed: what is left is done by the next command, and nothing is taken back.
     static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the \(plan.title) is not finished, and cannot be taken back any more",
+            .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",
             why: "\(reason)", now: "Fix that, then run: moult recover", cause: reason)
     }
 

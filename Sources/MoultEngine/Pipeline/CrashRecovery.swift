@@ -48,9 +48,9 @@ package struct CrashRecovery {
 
         package var text: String {
             switch ending {
-            case .cleaned: "\(update) had been interrupted before it changed anything; what it had staged was removed"
-            case .finished: "\(update) had been interrupted halfway; it was finished"
-            case .undone: "\(update) had been interrupted halfway; it was undone"
+            case .cleaned: "\(update) was interrupted before it changed anything; its staged files were removed"
+            case .finished: "\(update) was interrupted halfway, and is now finished"
+            case .undone: "\(update) was interrupted halfway, and is now undone"
             }
         }
     }
@@ -119,7 +119,7 @@ package struct CrashRecovery {
         try transaction.journal.attempt()
         do {
             if !isForward {
-                if state.undoing == nil { try transaction.journal.undoing("the operator said so") }
+                if state.undoing == nil { try transaction.journal.undoing("requested by the operator") }
                 try applier.back(plan.effects)
                 try transaction.journal.end("undone")
                 for text in applier.clean(.undone) { tell(.warning(text)) }
@@ -164,7 +164,7 @@ package struct CrashRecovery {
             else { continue }
             staged.append(path)
             again.append(effect)
-            // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
+            // With what a crash in the middle of a write left next to it: SQLite would play that into the new copy.
             for suffix in ["-journal", "-wal", "-shm", ""] {
                 try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
             }
@@ -273,13 +273,13 @@ package struct CrashRecovery {
         MoultError(
             .stuck, .stuck,
             what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
-            why: "each ended before it was through",
+            why: "every attempt was interrupted",
             now: "Try once more with: moult recover, or go back with: moult recover --undo")
     }
 
     private func stuck(_ plan: Plan, _ error: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the unfinished \(plan.title) in \(layout.root) cannot be settled",
+            .stuck, .stuck, what: "the unfinished \(plan.title) in \(layout.root) cannot be finished or undone",
             why: "\(error)",
             now: "Fix that, then run: moult recover, or go back with: moult recover --undo", cause: error)
     }

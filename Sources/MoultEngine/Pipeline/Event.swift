@@ -34,7 +34,8 @@ package struct Watcher: Sendable {
     package func stopIfAsked() throws {
         if shouldStop() {
             throw MoultError(
-                .interrupted, what: "interrupted before anything was changed", now: "Run it again when you like.")
+                .interrupted, what: "interrupted before anything was changed",
+                now: "Nothing needs to be repaired. Run the command again at any time.")
         }
     }
 }

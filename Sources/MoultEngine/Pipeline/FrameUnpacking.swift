@@ -7,7 +7,7 @@ internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Unpacks a bundle of ours on every core: each frame is decoded by a confined process, proven and written at its place, in any order.
+/// Unpacks a bundle of ours on every core: each frame is decoded by a confined process, verified and written at its place, in any order.
 ///
 /// The digest of every frame's content proves what is unpacked: together they cover each byte once. The digests of the
 /// bundle and of its members say the same of the same bytes. They are computed where they cost least, because a manifest
@@ -19,15 +19,15 @@ struct FrameUnpacking {
     let sha256: String
     let frames: Manifest.Frames
     let members: [String: Unpacker.Expected]
-    /// What shall be written under which name; everything else is only proven.
+    /// What should be written under which name; everything else is only verified.
     let wanted: [String: String]
     let place: @Sendable (String) throws -> String
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
     func unpack() throws {
-        let gauge = ProgressCounter("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
+        let counter = ProgressCounter("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
         let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
-        let archive = try ConfinedArchive(bundle, stop: { try gauge.add(0) })
+        let archive = try ConfinedArchive(bundle, stop: { try counter.add(0) })
         guard let (layout, reader) = try archive.bundle(members: members.mapValues(\.size), frames: declared) else {
             throw notSealed("it is not made of frames, as the manifest says")
         }
@@ -50,7 +50,7 @@ struct FrameUnpacking {
                     member.frames.count > 1 || digest == members[member.name]?.sha256
                 else { throw notSealed("\(member.name) in it differs at byte \(piece.offset) or behind") }
                 try targets[piece.member]?.write(piece)
-                try gauge.add(piece.bytes.count)
+                try counter.add(piece.bytes.count)
             }
         } check: { digest in
             if digest == sha256 { return }
@@ -60,8 +60,8 @@ struct FrameUnpacking {
 
     private func notSealed(_ why: String) -> MoultError {
         MoultError(
-            .digest, what: "the bundle \(bundle) is not the one that was sealed", why: why,
-            now: "Get manifest and bundle of the same release.")
+            .digest, what: "the bundle \(bundle) does not match its manifest", why: why,
+            now: "Use the manifest and the bundle of the same release.")
     }
 }
 

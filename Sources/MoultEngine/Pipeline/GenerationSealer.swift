@@ -13,7 +13,7 @@ struct GenerationSealer {
     let feedSerial: Int?
     /// The key list that counts now.
     let keys: KeyChain.Mark?
-    /// The databases that steps were to change after they had been unpacked and proven.
+    /// The databases that steps were to change after they had been unpacked and verified.
     let changed: Set<String>
     /// The databases for which the publisher's proof stands for a check by this machine.
     let proven: Set<String>
@@ -34,7 +34,7 @@ struct GenerationSealer {
             if database.place == .generation, !isLinked { try seal(path, database, isPublished) }
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(
-                    .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
+                    .generation, what: "\(path) was not staged", why: "no step created it", now: "Report this.")
             }
             let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
             var entry = Seal.Entry(member: database.member, sha256: digest, facts: facts)
@@ -56,6 +56,6 @@ struct GenerationSealer {
             .digest, what: "the manifest of release \(manifest.version) contradicts itself",
             why:
                 "the frames of \(database.member) make a file with SHA-256 \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
-            now: "Tell the publisher: the release must be packed again.")
+            now: "Report this to the publisher: the release must be packed again.")
     }
 }

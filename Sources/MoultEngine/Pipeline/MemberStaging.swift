@@ -68,13 +68,13 @@ struct MemberStaging {
             let isLast = index == reuse.patches.count - 1
             let result = isLast ? target : "\(transaction.directory)/step-\(index)"
             try prove(patch.path, .init(size: patch.size, sha256: patch.sha256), patch.path)
-            let gauge = ProgressCounter("patch", total: patch.result.size, tell: progress)
+            let counter = ProgressCounter("patch", total: patch.result.size, tell: progress)
             let file = PatchedFile(try Descriptor(result, .create, mode: 0o600))
-            let (layout, frames) = try ConfinedArchive(patch.path, stop: { try gauge.add(0) })
+            let (layout, frames) = try ConfinedArchive(patch.path, stop: { try counter.add(0) })
                 .patch(from: base, resultSize: patch.result.size)
             try frames.read(threads: Threads.cores) { index, bytes in
                 try file.add(bytes, piece: index, at: layout.pieces[index].offset)
-                try gauge.add(bytes.count)
+                try counter.add(bytes.count)
             }
             let digest = try file.finish()
             if digest != patch.result.sha256 { throw unfit("what \(patch.path) makes", digest, patch.result) }
@@ -85,8 +85,8 @@ struct MemberStaging {
 
     private func unfit(_ name: String, _ digest: String, _ content: Manifest.Content) -> MoultError {
         MoultError(
-            .digest, what: "\(name) is not what the manifest says",
+            .digest, what: "\(name) does not match the manifest",
             why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(content.sha256.prefix(8))…",
-            now: "Get manifest and files of the same release.")
+            now: "Use the manifest and the files of the same release.")
     }
 }

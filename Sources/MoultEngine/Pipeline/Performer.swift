@@ -39,8 +39,8 @@ package final class Performer: Changes, @unchecked Sendable {
     package func perform(_ effect: Effect) throws {
         guard plan.effects.contains(effect) else {
             throw MoultError(
-                .refused, what: "the step \(effect.step) wants to do what is not in the plan", why: effect.text,
-                now: "Tell the step's author.")
+                .refused, what: "the step \(effect.step) attempted a change that is not in the plan", why: effect.text,
+                now: "Report this to the author of the step.")
         }
         switch effect.change {
         case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
@@ -94,7 +94,7 @@ package final class Performer: Changes, @unchecked Sendable {
     private func customIsTheSteps(_ effect: Effect, _ name: String) -> MoultError {
         MoultError(
             .refused, what: "the step \(effect.step) does not do its own change \(name)", why: "the core cannot do it",
-            now: "Tell the step's author.")
+            now: "Report this to the author of the step.")
     }
 
     // MARK: the generation
@@ -199,7 +199,7 @@ package final class Performer: Changes, @unchecked Sendable {
             _ = try Files.renameIfFree(waiting, to: layout.file(path))
         } else if try Files.facts(layout.file(path)) == nil {
             throw MoultError(
-                .stuck, what: "\(layout.file(path)) was not made", why: "what was staged for it is gone",
+                .stuck, what: "\(layout.file(path)) was not made", why: "its staged file is gone",
                 now: "Apply the release again.")
         }
         try Files.syncDirectory(Files.directory(of: layout.file(path)))

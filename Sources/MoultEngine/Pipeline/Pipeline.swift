@@ -4,7 +4,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Takes one plan through its two passes: everything is staged and proven, then decided, then done.
+/// Takes one plan through its two passes: everything is staged and verified, then decided, then done.
 package struct Pipeline {
     let transaction: Transaction
     let steps: StepSet
@@ -47,7 +47,7 @@ package struct Pipeline {
             try decide(performer)
         } catch {
             // Nothing visible has changed, so removing what was staged will undo all of it.
-            do { try performer.rest() } catch let second { throw Unrested(reason: error, second: second) }
+            do { try performer.rest() } catch let second { throw JournalModeNotRestored(reason: error, second: second) }
             throw error
         }
         watcher.tell(.decided)
@@ -61,7 +61,7 @@ package struct Pipeline {
 
     /// Why it failed before the decision, and why the writable files could not be restored after that: the next command does
     /// it, and needs the staged files.
-    package struct Unrested: Error {
+    package struct JournalModeNotRestored: Error {
         package let reason: any Error
         package let second: any Error
     }
@@ -116,7 +116,7 @@ package struct Pipeline {
         return try BackgroundDigest(of: files)
     }
 
-    /// Everything that came in is proven before anything of it is copied, changed or attached.
+    /// Everything that came in is verified before anything of it is copied, changed or attached.
     private func examine(_ context: PrepareContext) throws {
         for phase in Phase.allCases {
             for step in steps.steps(of: phase, for: release, plan.purpose) {

@@ -31,7 +31,7 @@ extension Transaction {
     var adopted: String { "\(directory)/adopted" }
 
     /// Makes the directories, which must not be there; only the store's owner may look into them, because what is in
-    /// them is not proven yet.
+    /// them is not verified yet.
     func create(_ plan: Plan) throws {
         try Files.makeDirectory(directory, mode: 0o700)
         for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }
@@ -39,7 +39,7 @@ extension Transaction {
         for path in plan.made.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
     }
 
-    /// Caches may live on another file system, and what can be made again says so to backup tools.
+    /// Caches may live on another file system, and what can be recreated says so to backup tools.
     private func makeApart(_ path: String) throws {
         guard let apart = Staging.apart(path, directory) else { return }
         let root = Files.directory(of: path)

@@ -14,11 +14,11 @@ struct Unpacker {
     let place: @Sendable (String) throws -> String
     let release: Manifest
     let bundle: String
-    /// What shall be written; everything else in the bundle is only proven.
+    /// What should be written; everything else in the bundle is only verified.
     let members: [String]
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    /// The paths in the bundle of what shall be written.
+    /// The paths in the bundle of what should be written.
     private var wanted: [String: String] {
         let paths = release.databases.map { ($0.bundlePath, $0.member) }
         let others = release.databases.flatMap(\.migrations).map { ($0.member, $0.member) }
@@ -40,11 +40,11 @@ struct Unpacker {
     /// A bundle of any kind: its own digest and each member's.
     private func stream(_ expected: [String: Expected]) throws {
         let total = expected.reduce(0) { $0 + $1.value.size }
-        let gauge = ProgressCounter("unpack", total: total, tell: progress)
+        let counter = ProgressCounter("unpack", total: total, tell: progress)
         let wanted = wanted
         var file: DigestedFile?
         try BackgroundDigest.of(bundle) {
-            try ConfinedArchive(bundle, stop: { try gauge.add(0) }).read(
+            try ConfinedArchive(bundle, stop: { try counter.add(0) }).read(
                 named: release.bundle?.file ?? bundle, members: expected.mapValues(\.size)
             ) { name, part in
                 switch part {
@@ -52,7 +52,7 @@ struct Unpacker {
                     file = try DigestedFile(path: wanted[name].map(place))
                 case .bytes(let bytes):
                     try file?.write(bytes)
-                    try gauge.add(bytes.count)
+                    try counter.add(bytes.count)
                 case .end:
                     try prove(name, digest: file?.finish() ?? "", expected[name]?.sha256)
                     file = nil
@@ -83,15 +83,15 @@ struct Unpacker {
     private func prove(_ member: String, digest: String, _ expected: String?) throws {
         if digest == expected { return }
         throw MoultError(
-            .digest, what: "\(member) in \(bundle) is not what the manifest says",
+            .digest, what: "\(member) in \(bundle) does not match the manifest",
             why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \((expected ?? "nothing").prefix(8))…",
-            now: "Get manifest and bundle of the same release.")
+            now: "Use the manifest and the bundle of the same release.")
     }
 
     private func proveBundle(_ digest: String) throws {
         guard let expected = release.bundle?.sha256, digest != expected else { return }
         throw MoultError(
-            .digest, what: "the bundle \(bundle) is not the one that was sealed",
+            .digest, what: "the bundle \(bundle) does not match its manifest",
             why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(expected.prefix(8))…",
             now: "Copy or download it again.")
     }

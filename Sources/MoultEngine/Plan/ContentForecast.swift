@@ -32,7 +32,7 @@ package struct ContentForecast {
         }
     }
 
-    /// A copy of the release's file; nil if it is not at hand.
+    /// A copy of the release's file; nil if it is not available.
     private func unpack(_ member: String, _ plan: Plan, _ scratch: String) throws -> String? {
         let file = "\(scratch)/new.db"
         let kept = "\(layout.generation(plan.to.generation))/\(member)"

@@ -34,11 +34,11 @@ extension Plan {
         let fields = try Fields(json) { place, why, now in
             MoultError(
                 .stale, .refused, what: "\(source) is not a plan: \(place) \(why)",
-                now: now ?? "Make a new one with: moult plan --out FILE RELEASE")
+                now: now ?? "Make a new plan with: moult plan --output FILE RELEASE")
         }
         let format = try fields.integer("format")
         guard format == Self.format else {
-            throw fields.fail("format", "is \(format), and this moult reads \(Self.format)")
+            throw fields.fail("format", "is \(format), and this version of moult reads \(Self.format)")
         }
         func side(_ part: Fields) throws -> Generation.Reference {
             guard let version = Version(try part.string("version")) else {

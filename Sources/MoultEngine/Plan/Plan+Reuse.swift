@@ -7,7 +7,7 @@ extension Plan {
         package var member: String
         /// The file that it is made from; nil if a patch needs none.
         package var base: Base?
-        /// The patches that are applied one after the other; none if the base is the very content.
+        /// The patches that are applied one after the other; none if the base is the same content.
         package var patches: [PatchFile]
 
         package struct Base: Sendable, Equatable {
@@ -16,7 +16,7 @@ extension Plan {
         }
     }
 
-    /// A patch beside the manifest, or in the store's downloads.
+    /// A patch next to the manifest, or in the store's downloads.
     package struct PatchFile: Sendable, Equatable {
         package var file: String
         package var path: String

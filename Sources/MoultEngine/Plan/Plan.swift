@@ -57,7 +57,7 @@ package struct Plan: Sendable, Equatable {
         package var place: Address
         /// The feed's serial; nil without a feed.
         package var serial: Int?
-        /// The manifest's name beside the feed, its size and digest.
+        /// The manifest's name next to the feed, its size and digest.
         package var manifest: String
         package var size: Int
         package var sha256: String

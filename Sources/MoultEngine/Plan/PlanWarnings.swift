@@ -42,7 +42,7 @@ enum PlanWarnings {
     static func of(_ consumers: [Consumer], _ manifest: Manifest, _ installed: Manifest?) -> [String] {
         consumers.flatMap { consumer in
             (consumer.databases ?? []).filter { manifest.database($0) == nil && installed?.database($0) == nil }.map {
-                "the consumer \(consumer.name) is concerned with \"\($0)\", which release \(manifest.version) does not have"
+                "the consumer \(consumer.name) is registered for \"\($0)\", which release \(manifest.version) does not have"
             }
         }
     }
@@ -59,7 +59,8 @@ enum UnsupportedFeatures {
 
     private static func error(_ what: String) -> MoultError {
         MoultError(
-            .notBuilt, .refused, what: "\(what) are not built into this moult", why: "this is version \(moultVersion)",
+            .notBuilt, .refused, what: "\(what) are not supported by this version of moult",
+            why: "this is version \(moultVersion)",
             now: "Install a newer moult, or publish the release without them.")
     }
 }

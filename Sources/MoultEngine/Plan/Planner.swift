@@ -70,12 +70,12 @@ package struct Planner {
         /// The state of the store when the plan was made.
         package let store: StoreSnapshot
         package let context: PlanContext
-        /// The manifest, as it was read once and proven.
+        /// The manifest, as it was read once and verified.
         let incoming: Incoming
         var bytes: [UInt8] { incoming.bytes }
     }
 
-    /// A manifest that is proven but not parsed yet.
+    /// A manifest that is verified but not parsed yet.
     package struct Incoming {
         package let bytes: [UInt8]
         /// Its name in errors.
@@ -103,8 +103,10 @@ package struct Planner {
     package func update(_ request: UpdateRequest) throws -> PreparedPlan {
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
-        // Before it is parsed: an unproven manifest is not even read.
-        let provenance = try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
+        // Before it is parsed: an unverified manifest is not even read.
+        let provenance = try MistakenManifest.explaining(bytes, request.manifest) {
+            try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
+        }
         return try update(
             Incoming(
                 bytes: bytes, name: request.manifest, path: path, provenance: provenance,
@@ -121,7 +123,9 @@ package struct Planner {
 
     package func update(_ incoming: Incoming, _ request: UpdateRequest) throws -> PreparedPlan {
         let settings = try store.settings
-        let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
+        let manifest = try MistakenManifest.explaining(incoming.bytes, incoming.name) {
+            try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
+        }
         guard manifest.product == settings.product else {
             throw MoultError(
                 .refused, .refused, what: "\(incoming.name) is a release of \(manifest.product)",
@@ -167,10 +171,10 @@ package struct Planner {
         else { return }
         throw MoultError(
             .refused, .refused, what: "release \(manifest.version) has sequence \(manifest.sequence)", why: why,
-            now: "Install a later release, or allow this one with --allow-downgrade.")
+            now: "Install a later release, or accept this one with --allow-downgrade.")
     }
 
-    /// The manifest of a kept generation, which was proven when it came.
+    /// The manifest of a kept generation, which was verified when it came.
     package func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
 
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
@@ -244,10 +248,21 @@ package struct Planner {
     }
 
     package static func manifestBytes(_ path: String) throws -> [UInt8] {
-        if let bytes = try Files.read(path, limit: Manifest.largest) { return bytes }
+        do {
+            if let bytes = try Files.read(path, limit: Manifest.largest) {
+                try MistakenManifest.refuse(path, start: bytes)
+                return bytes
+            }
+        } catch let error as MoultError where error.code == .system {
+            // A database or a bundle is larger than any manifest.
+            if let start = try? Files.beginning(of: path, count: 512) {
+                try MistakenManifest.refuse(path, start: start)
+            }
+            throw error
+        }
         throw MoultError(
             .manifest, what: "no manifest at \(path)", why: "no such file",
-            now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
+            now: "Give the manifest of a release, such as releases/app-1.0.0.json.")
     }
 
     private func make(
@@ -328,7 +343,7 @@ package struct Planner {
         let downloads = Downloads(layout)
         let isFed = plan.origin != nil
         let directory = plan.manifestPath.map(Files.directory(of:))
-        let sourcing = SourceSelection(store: store, manifest: manifest, avoided: avoided) { patch in
+        let selection = SourceSelection(store: store, manifest: manifest, avoided: avoided) { patch in
             guard let result = manifest.result(of: patch) else { return nil }
             var (path, missing) = ("", 0)
             if let directory {
@@ -344,7 +359,7 @@ package struct Planner {
         }
         // A file that a step will change must be this release's own, and not the one of a kept generation by another name.
         let isChanged = plan.effects.contains { $0.isCustom && $0.database != nil }
-        plan.reuse = try isChanged ? [] : sourcing.reuse(for: plan.members, bundle: cost(of: bundle, plan))
+        plan.reuse = try isChanged ? [] : selection.reuse(for: plan.members, bundle: cost(of: bundle, plan))
         for patch in plan.patches where directory != nil { view.note(try .read(patch.path, "size")) }
         if !plan.bundled.isEmpty { try addBundle(bundle, to: &plan, view) }
     }
@@ -367,22 +382,23 @@ package struct Planner {
         }
         guard let manifestPath = plan.manifestPath else {
             throw MoultError(
-                .refused, .refused, what: "\(plan.bundled.joined(separator: ", ")) is not there any more",
+                .refused, .refused, what: "\(plan.bundled.joined(separator: ", ")) no longer exists",
                 why: "a kept generation has the databases as they came and nothing else, and the bundle is not at hand",
-                now: "Bring the release in from its manifest: moult apply RELEASE")
+                now: "Install the release from its manifest: moult apply RELEASE")
         }
         let path = "\(Files.directory(of: manifestPath))/\(bundle.file)"
         guard let facts = try Files.factsThroughLinks(path) else {
             throw MoultError(
-                .refused, what: "the bundle \(path) is missing", why: "the manifest names it, and no file is there",
-                now: "Put the bundle beside its manifest.")
+                .refused, what: "the bundle \(path) is missing",
+                why: "the manifest refers to it, but the file does not exist",
+                now: "Put the bundle next to its manifest.")
         }
         if facts.size != bundle.size {
             throw MoultError(
-                .refused, what: "the bundle \(path) is not the one that was sealed",
+                .refused, what: "the bundle \(path) does not match its manifest",
                 why: "it has \(facts.size) bytes, and the manifest says \(bundle.size)",
                 now: facts.size < bundle.size
-                    ? "Copy or download it again: it may be cut off." : "Get the bundle of this very release.")
+                    ? "Copy or download it again: it may be truncated." : "Use the bundle of this release.")
         }
         plan.bundle = Plan.Bundle(path: path, size: bundle.size)
         view.note(try .read(path, "size"))

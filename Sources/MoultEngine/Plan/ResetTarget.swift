@@ -12,7 +12,9 @@ struct ResetTarget {
             let names = release.databases.filter { !$0.kind.isSealed }.map(\.name)
             throw MoultError(
                 .refused, .refused, what: "release \(release.version) has no database \"\(name)\"",
-                why: names.isEmpty ? "it has sealed ones only" : "it has \(names.joined(separator: ", "))",
+                why: names.isEmpty
+                    ? "all of its databases are read-only"
+                    : "those that can be reset are \(names.joined(separator: ", "))",
                 now: didYouMean(name, among: names))
         }
         if database.kind.isSealed {
@@ -22,9 +24,9 @@ struct ResetTarget {
         }
         if !database.kind.isDisposable, !setsUserDataAside {
             throw MoultError(
-                .refused, .refused, what: "\(name) has what people wrote",
-                why: "a reset sets all of it aside and begins with an empty one",
-                now: "If you mean that: moult reset \(name) --set-user-data-aside")
+                .refused, .refused, what: "\(name) contains user data",
+                why: "a reset sets all of it aside and starts with an empty one",
+                now: "If you want that: moult reset \(name) --set-user-data-aside")
         }
     }
 }

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// The kept generation that a rollback goes to: the named one, else the newest older release that is not on hold.
+/// The kept generation that a rollback goes to: the named one, otherwise the newest older release that is not on hold.
 package struct RollbackTarget {
     let layout: StoreLayout
     let current: Generation
@@ -41,7 +41,7 @@ package struct RollbackTarget {
             throw MoultError(
                 .refused, .refused, what: "no kept release is older than \(current.manifest.version)",
                 why: "the kept ones are \(kept.map(\.name).joined(separator: ", "))",
-                now: "Name the one you want: moult rollback --to GENERATION")
+                now: "Choose one: moult rollback --to GENERATION")
         }
         if let target = older.first(where: { holds.rollbackRefusal(of: $0.version) == nil }) { return target.name }
         if holds.fault != nil, let refusal = holds.refusal(of: older[0].version) { throw refusal }
@@ -57,7 +57,7 @@ package struct RollbackTarget {
         if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }
         throw MoultError(
             .refused, .refused, what: "nothing to undo", why: "no older copy of the file is kept",
-            now: "See what is kept: moult status")
+            now: "To see the kept releases: moult status")
     }
 
     private func nothingKept(_ all: [String]) -> MoultError {
@@ -81,7 +81,7 @@ package struct RollbackTarget {
                 what: matching.isEmpty
                     ? "no kept generation \(wanted)" : "several generations are of version \(wanted)",
                 why: "those kept are \(all.joined(separator: ", "))",
-                now: "Name one of them: moult rollback --to GENERATION")
+                now: "Choose one of them: moult rollback --to GENERATION")
         }
         if !force, let version = Kept(name)?.version,
             var refusal = holds.rollbackRefusal(of: version)

@@ -18,7 +18,7 @@ package struct SavedPlan {
         } where: {
             $0.outcome != .cleaned
         }
-        if used != nil { throw stale("it was used already") }
+        if used != nil { throw stale("it was already applied") }
         for fact in plan.facts {
             let now = try Plan.Fact.read(fact.path, fact.field)
             if now.value != fact.value {
@@ -33,7 +33,8 @@ package struct SavedPlan {
         guard now == before else {
             let difference = zip(now, before).first { $0 != $1 }
             throw stale(
-                difference.map { "\"\($1.text)\" would now be \"\($0.text)\"" } ?? "other effects would be needed now")
+                difference.map { "\"\($1.text)\" would now be \"\($0.text)\"" }
+                    ?? "the store now needs different effects")
         }
     }
 
@@ -41,8 +42,8 @@ package struct SavedPlan {
 
     private func stale(_ why: String) -> MoultError {
         MoultError(
-            .stale, .stale, what: "the plan \(plan.id) does not fit any more", why: why,
-            now: "Make a new one with: moult plan --out FILE RELEASE")
+            .stale, .stale, what: "the plan \(plan.id) is out of date", why: why,
+            now: "Make a new plan with: moult plan --output FILE RELEASE")
     }
 }
 

@@ -25,7 +25,7 @@ package struct SchemaForecast {
         }
     }
 
-    /// A file with the release's schema; nil if it is not at hand.
+    /// A file with the release's schema; nil if it is not available.
     private func template(_ database: Database, _ plan: Plan, _ scratch: String) throws -> String? {
         if let reuse = plan.reuse.first(where: { $0.member == database.member }) {
             guard let base = reuse.base, reuse.patches.isEmpty else { return nil }

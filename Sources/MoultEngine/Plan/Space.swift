@@ -13,7 +13,7 @@ enum Space {
         plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
         plan.needs += plan.missing
         for reuse in plan.reuse {
-            // A second name, or shared blocks, need no room; what lies on the way to a result is there for a while.
+            // A second name, or shared blocks, need no room; what is on the way to a result is there for a while.
             if reuse.isLinked(in: manifest) { plan.needs -= manifest.content(of: reuse.member)?.size ?? 0 }
             plan.needs += reuse.patches.dropLast().reduce(0) { $0 + $1.result.size }
         }

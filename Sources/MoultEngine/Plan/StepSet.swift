@@ -32,8 +32,8 @@ package struct StepSet: Sendable {
         for step in settings where step.executable != nil {
             if named(step.name) != nil {
                 throw MoultError(
-                    .settings, what: "steps.\(step.name) in moult.json names a step that is there already",
-                    why: "this command brings it", now: "Take another name, or leave \"executable\" out.")
+                    .settings, what: "steps.\(step.name) in moult.json names a step that already exists",
+                    why: "it is built into this command", now: "Choose another name, or leave out \"executable\".")
             }
             if let external { set.others.append(external(step)) }
         }
@@ -68,7 +68,7 @@ package struct StepSet: Sendable {
         return steps(.before) + (builtIn[phase].map { [$0] } ?? []) + steps(.after)
     }
 
-    /// Where steps run: as the operator says, else as the manifest does; the operator's parameters take precedence.
+    /// Where steps run: as the operator says, otherwise as the manifest does; the operator's parameters take precedence.
     package func uses(for manifest: Manifest) -> [Manifest.StepUse] {
         let placed = settings.compactMap(\.use)
         let named = manifest.steps.filter { use in !placed.contains { $0.step == use.step } }
@@ -86,7 +86,7 @@ package struct StepSet: Sendable {
         others.filter { step in plan.effects.contains { $0.step == step.name } }
     }
 
-    /// Throws unless the release uses what it must use, and nothing that it must not, or that is not there.
+    /// Throws unless the release uses what it must use, and nothing that it must not, or that does not exist.
     func prove(_ manifest: Manifest) throws {
         let uses = uses(for: manifest)
         for step in settings {
@@ -94,18 +94,19 @@ package struct StepSet: Sendable {
             if step.isForbidden, isUsed {
                 throw MoultError(
                     .refused, .refused, what: "release \(manifest.version) uses the step \(step.name)",
-                    why: "moult.json forbids it", now: "Take a release without it.")
+                    why: "moult.json forbids it", now: "Use a release without it.")
             }
             if step.isRequired, !isUsed {
                 throw MoultError(
                     .refused, .refused, what: "release \(manifest.version) does not use the step \(step.name)",
                     why: "moult.json requires it",
-                    now: "Take a release that uses it, or say where it runs: \"after\": \"copy\" in moult.json.")
+                    now: "Use a release that uses it, or specify where it runs: \"after\": \"copy\" in moult.json.")
             }
         }
         guard let use = uses.first(where: { use in !others.contains { $0.name == use.step } }) else { return }
         throw MoultError(
-            .notBuilt, .refused, what: "the release needs the step \(use.step)", why: "this moult does not have it",
+            .notBuilt, .refused, what: "the release needs the step \(use.step)",
+            why: "this version of moult does not have it",
             now: didYouMean(use.step, among: names) ?? "To list the steps: moult steps")
     }
 

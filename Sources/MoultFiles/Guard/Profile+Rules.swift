@@ -121,7 +121,7 @@ extension Profile {
         .init("tgkill", .init(0, is: Int(process)))
     }
 
-    /// To its own process group; and to threads the signal of Go's scheduler, which does nothing by default.
+    /// To its own process group; and to threads the signal of the Go scheduler, which does nothing by default.
     private static let signalsInGroup: [SystemCallRule] = [
         .init("kill", .init(0, is: 0)), .init("tgkill", .init(2, is: 23)), .init("tkill", .init(1, is: 23)),
     ]

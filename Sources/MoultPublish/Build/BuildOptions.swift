@@ -19,7 +19,7 @@ package struct BuildOptions {
     package var warn: (BuildWarning) -> Void = { _ in }
     /// Gets what the script prints: `.print`, `.echo`, the rows of its queries.
     package var output: ([UInt8]) -> Void = { _ in }
-    /// Asked again and again: whether SQLite shall stop what it is at.
+    /// Asked again and again: whether SQLite should stop what it is at.
     package var shouldStop: (@Sendable () -> Bool)?
     /// Receives the progress, and may throw to stop it.
     package var progress: (BuildProgress) throws -> Void = { _ in }
@@ -66,7 +66,7 @@ package struct BuildReport: Sendable {
         package let rows: Int
     }
 
-    /// How the pages of the result came to lie as they do.
+    /// How the pages of the result came to be as they do.
     package enum Layout: Equatable, Sendable {
         /// Rewritten, packed.
         case vacuumed

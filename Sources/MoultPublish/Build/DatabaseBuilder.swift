@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Builds a sealed database from a script and the files beside it: the same inputs give the same bytes.
+/// Builds a sealed database from a script and the files next to it: the same inputs give the same bytes.
 package struct DatabaseBuilder {
     let options: BuildOptions
 
@@ -18,13 +18,13 @@ package struct DatabaseBuilder {
         let clock = try fixedClock()
         let rule = try PathRule(script: script, allowsOutside: options.allowOutside)
         let scriptPath = try PathRule.real(script)
-        let workshop = try Workshop(output: output)
-        defer { workshop.remove() }
+        let outputStaging = try OutputStaging(output: output)
+        defer { outputStaging.remove() }
 
         let warnings = WarningLimiter(options.warn)
         let sandbox = try SandboxVFS(
-            directory: rule.root, writable: workshop.directory, clock: clock, mayRead: rule.allows)
-        let connection = try Connection(path: workshop.draft, access: .readWriteCreate, in: sandbox)
+            directory: rule.root, writable: outputStaging.directory, clock: clock, mayRead: rule.allows)
+        let connection = try Connection(path: outputStaging.draft, access: .readWriteCreate, in: sandbox)
         let stopper = try options.shouldStop.map { try Stopper(connection.interrupter, when: $0) }
         defer { stopper?.end() }
         let substitution = Substitution(
@@ -39,9 +39,9 @@ package struct DatabaseBuilder {
         try runner.acceptDoubleQuotes(true)
         try complete(connection, script: script)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
-        let layout = try seal(connection, workshop, warnings, onlyGrew: runner.onlyGrew)
+        let layout = try seal(connection, outputStaging, warnings, onlyGrew: runner.onlyGrew)
         warnings.settle(WarningLimiter.Kind.ofScripts, of: script)
-        let size = try workshop.deliver(inputs: runner.inputs)
+        let size = try outputStaging.deliver(inputs: runner.inputs)
         return BuildReport(
             output: output, size: size,
             inputs: (runner.inputs.union(try options.from.map { [try PathRule.real($0)] } ?? [])).sorted(),
@@ -63,7 +63,7 @@ package struct DatabaseBuilder {
         return seconds
     }
 
-    /// A draft needs no durability, and is written fastest with a small cache: the runs of SQLite's sorter are as long as the
+    /// A draft needs no durability, and is written fastest with a small cache: the runs of the SQLite sorter are as long as the
     /// cache is large, and long runs are slow.
     private func prepare(_ connection: Connection) throws {
         for sql in [
@@ -88,13 +88,13 @@ package struct DatabaseBuilder {
 
     /// Writes the final bytes, and closes the draft.
     private func seal(
-        _ connection: Connection, _ workshop: Workshop, _ warnings: WarningLimiter, onlyGrew: Bool
+        _ connection: Connection, _ outputStaging: OutputStaging, _ warnings: WarningLimiter, onlyGrew: Bool
     ) throws -> BuildReport.Layout {
         try options.progress(.sealing)
         var reason: String?
         if let old = options.from {
             try connection.close()
-            switch try Evolution(old: old, new: workshop.draft, result: workshop.sealed).run() {
+            switch try Evolution(old: old, new: outputStaging.draft, result: outputStaging.sealed).run() {
             case .evolved(let changes, let free, let pages):
                 if free * 5 > pages {
                     warnings.add(
@@ -103,19 +103,19 @@ package struct DatabaseBuilder {
                 }
                 return .kept(changes)
             case .unfit(let why):
-                try Files.remove(workshop.sealed)
+                try Files.remove(outputStaging.sealed)
                 warnings.add(.note, nil, "the layout of \(old) is not kept: \(why)")
                 reason = why
             }
         }
-        let draft = try reason == nil ? connection : Connection(path: workshop.draft, access: .readWrite)
+        let draft = try reason == nil ? connection : Connection(path: outputStaging.draft, access: .readWrite)
         if try reason == nil && onlyGrew && Packing.isPacked(draft) {
             _ = try draft.query("PRAGMA journal_mode = DELETE")
             try draft.close()
-            try Files.rename(workshop.draft, to: workshop.sealed)
+            try Files.rename(outputStaging.draft, to: outputStaging.sealed)
             return .asWritten
         }
-        _ = try draft.query("VACUUM INTO ?1", [.text(workshop.sealed)])
+        _ = try draft.query("VACUUM INTO ?1", [.text(outputStaging.sealed)])
         try draft.close()
         return reason.map { .repacked(because: $0) } ?? .vacuumed
     }

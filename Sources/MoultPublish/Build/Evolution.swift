@@ -28,7 +28,7 @@ struct Evolution {
         // SQLite does not even attach it.
         if try connection.header().encoding != encodingOfNew() {
             try connection.close()
-            return .unfit("the text encoding is another one")
+            return .unfit("the text encoding differs")
         }
         try connection.attach(new, as: "new", access: .readOnly)
         let outcome = try evolve(connection)
@@ -44,7 +44,7 @@ struct Evolution {
         return encoding
     }
 
-    /// Throws unless the file is what a release has: there, and whole without others beside it.
+    /// Throws unless the file is what a release has: there, and whole without others next to it.
     static func check(_ old: String) throws {
         func reject(_ why: String) -> MoultError {
             MoultError(
@@ -122,6 +122,6 @@ struct Evolution {
                     EXCEPT SELECT type, name, tbl_name, sql FROM main.sqlite_schema))
             ORDER BY name
             """)
-        return differing?.text.map { "the schema is another one: see \($0)" }
+        return differing?.text.map { "the schema differs: see \($0)" }
     }
 }

@@ -118,7 +118,7 @@ struct Importer {
                 + "all TEXT (\(columns.names.joined(separator: ", ")))")
     }
 
-    /// Imported into a table that is there, a header is a row like others: the shell does not skip it.
+    /// Imported into a table that exists, a header is a row like others: the shell does not skip it.
     private func warnOfHeader(_ batch: RowBatch, _ row: RowBatch.Row, _ columns: [String]) {
         let fields = batch.fields(of: row)
         guard fields.count == columns.count else { return }

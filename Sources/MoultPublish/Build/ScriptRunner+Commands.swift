@@ -84,6 +84,6 @@ extension ScriptRunner {
             default: didYouMean(line.name, among: known)
             }
         return MoultError(
-            .script, what: "\(line.place): a build knows no command .\(line.name)", why: "it knows \(list)", now: hint)
+            .script, what: "\(line.place): unknown command .\(line.name)", why: "a build has \(list)", now: hint)
     }
 }

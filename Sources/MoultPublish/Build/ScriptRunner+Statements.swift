@@ -93,7 +93,7 @@ extension ScriptRunner {
     private func problem(_ error: any Error, _ sql: String, at place: Place) -> MoultError {
         guard let sqlite = error.sqlite else { return MoultError(.script, what: "\(place): \(error)", cause: error) }
         return MoultError(
-            .script, what: "\(place): \(sqlite.message)", why: "in the statement \(shortened(sql))",
+            .script, what: "\(place): \(sqlite.message)", why: "in the statement \(shortened(Self.compact(sql)))",
             now: advice(sqlite), cause: error)
     }
 
@@ -108,8 +108,8 @@ extension ScriptRunner {
             "\(refused) is not in the directory of the script, \(rule.root): move it there, or build with --allow-outside."
     }
 
-    /// The statement's first words, without the comments before them.
-    private func shortened(_ sql: String) -> String {
+    /// The statement's first words on one line, without the comments before them.
+    private static func compact(_ sql: String) -> String {
         var scanner = StatementScanner()
         var words: [UInt8] = []
         for byte in sql.utf8 {
@@ -117,7 +117,7 @@ extension ScriptRunner {
             if !scanner.hasBegun { continue }
             let last = words.last ?? 0x20
             if isSpace(byte) { if last != 0x20 { words.append(0x20) } } else { words.append(byte) }
-            if words.count > 200 { return String(decoding: words.prefix(197), as: UTF8.self) + "…" }
+            if words.count > 1000 { break }
         }
         return String(decoding: words, as: UTF8.self).trimmed
     }

@@ -7,7 +7,7 @@ internal import Synchronization
 final class Stopper: Sendable {
     private let isOver = Atomic(false)
 
-    /// Asks ten times a second on a thread of its own, until `end`.
+    /// Asks ten times a second on a separate thread, until `end`.
     init(_ interrupter: Interrupter, when shouldStop: @escaping @Sendable () -> Bool) throws {
         try Threads.detach { [self] in
             while !isOver.load(ordering: .relaxed) {

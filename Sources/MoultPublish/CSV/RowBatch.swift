@@ -1,4 +1,4 @@
-/// Rows of a file as they lie in memory: bytes once, and where each field of each row is in them.
+/// Rows of a file as they are in memory: bytes once, and where each field of each row is in them.
 ///
 /// It is handed from the thread that reads to the one that inserts and back; hence the promise.
 final class RowBatch: @unchecked Sendable {  // Only the thread that holds it touches it.

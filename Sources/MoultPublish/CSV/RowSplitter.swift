@@ -83,7 +83,7 @@ private struct Pass {
     /// The features of the row that need a second look.
     var seen: UInt8 = 0
 
-    /// Takes one row; false if its end is not there yet.
+    /// Takes one row; false if its end does not exist yet.
     mutating func takeRow() -> Bool {
         let firstLine = line
         seen = 0
@@ -114,7 +114,7 @@ private struct Pass {
         append(.init(start: UInt32(truncatingIfNeeded: start), end: UInt32(truncatingIfNeeded: stop)))
     }
 
-    /// Takes a field without quotes: whether the row ends with it, nil if its end is not there yet.
+    /// Takes a field without quotes: whether the row ends with it, nil if its end does not exist yet.
     private mutating func takePlain() -> Bool? {
         let begin = index
         var stop = index
@@ -143,7 +143,7 @@ private struct Pass {
     }
 
     /// Takes a field that begins with a quote, as the raw bytes between the quotes: whether the row ends with it, nil
-    /// if its end is not there yet.
+    /// if its end does not exist yet.
     private mutating func takeQuoted() -> Bool? {
         let firstLine = line
         let begin = index + 1

@@ -5,7 +5,7 @@ internal import MoultLibc
 internal import MoultTrust
 package import StepKit
 
-/// Makes one patch: what turns one file into another, as a file of its own.
+/// Makes one patch: what turns one file into another, as a separate file.
 package struct PatchMaking {
     let threads: Int
     let progress: @Sendable (_ done: Int, _ total: Int) throws -> Void

@@ -6,7 +6,7 @@ internal import StepKit
 struct ReleasePatches {
     let options: PackOptions
     /// Where the members of the release lie, and where patches are made.
-    let workshop: String
+    let outputStaging: String
     /// The prefix of the names of patches.
     let stem: String
 
@@ -32,7 +32,7 @@ struct ReleasePatches {
                     .packing, what: "\(path) cannot be the base of a patch",
                     why: subject.manifest == nil
                         ? "it is not the manifest of a release" : "it is not another release of \(release.product)",
-                    now: "Name the sealed manifest of an older release, with its bundle beside it.")
+                    now: "Give the manifest of an older release, with its bundle in the same directory.")
             }
             older.append(before)
             for made in try direct(from: subject, before, to: release) + inherited(from: before, at: path)
@@ -53,7 +53,7 @@ struct ReleasePatches {
             return Change(database: database, path: path, base: base)
         }
         // Making patches that cannot pay takes longer than packing the release.
-        let unlike = try changed.filter { try PatchMaking.isUnlike($0.path, "\(workshop)/\($0.database.member)") }
+        let unlike = try changed.filter { try PatchMaking.isUnlike($0.path, "\(outputStaging)/\($0.database.member)") }
         let size = release.databases.filter { $0.place == .generation }.reduce(0) { $0 + $1.size }
         if 10 * unlike.reduce(0, { $0 + $1.database.size }) > 9 * size { return [] }
         return try changed.map { change in
@@ -84,17 +84,17 @@ struct ReleasePatches {
         _ name: String, _ release: Manifest, _ member: String, from base: (path: String, content: Manifest.Content)?,
         _ version: Version
     ) throws -> Made {
-        let path = "\(workshop)/\(name)"
+        let path = "\(outputStaging)/\(name)"
         try Files.remove(path)
         let made = try PatchMaking(threads: options.threads).make(
-            from: base?.path, to: "\(workshop)/\(member)", as: path)
+            from: base?.path, to: "\(outputStaging)/\(member)", as: path)
         return Made(
             patch: .init(
                 member: member, from: version, base: base?.content, file: name, size: made.size, sha256: made.sha256),
             path: path)
     }
 
-    /// The older release's own patches, as steps on the way; their files lie beside its manifest.
+    /// The older release's own patches, as steps on the way; their files are next to its manifest.
     private func inherited(from before: Manifest, at manifest: String) throws -> [Made] {
         try before.patches.compactMap { patch in
             let path = "\(Files.directory(of: manifest))/\(patch.file)"

@@ -102,7 +102,7 @@ package struct DatabaseComparison {
         600 + Double(try Files.factsThroughLinks(path)?.size ?? 0) / 1e6
     }
 
-    /// Whether both are one file, or two with the same bytes and nothing beside them.
+    /// Whether both are one file, or two with the same bytes and nothing next to them.
     private func isSameFile() throws -> Bool {
         guard let one = try Files.factsThroughLinks(old), let two = try Files.factsThroughLinks(new) else {
             return false

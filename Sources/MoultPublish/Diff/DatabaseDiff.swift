@@ -34,7 +34,7 @@ extension MoultError.Code {
     package static let diff = Self(952)
 }
 
-/// The requested findings of a comparison, besides numbers.
+/// The requested details of a comparison, in addition to numbers.
 package struct DiffOptions: Sendable {
     /// How many rows of each kind are shown of each table.
     package var samples = 0

@@ -11,7 +11,7 @@ package struct PageMap: Sendable, Equatable {
     /// A bit for each page of the new file, the lowest first: set if it changed or is new.
     private var bits: [UInt64]
 
-    /// Compares two files by their offsets; nil if their pages have different sizes. A WAL beside them is not looked at.
+    /// Compares two files by their offsets; nil if their pages have different sizes. A WAL next to them is not looked at.
     init?(old: String, new: String) throws {
         let (oldHeader, newHeader) = (try Self.header(old), try Self.header(new))
         guard oldHeader.pageSize == newHeader.pageSize else { return nil }

@@ -20,7 +20,7 @@ package struct ReleaseDiff: Sendable, Equatable {
         /// Only one side has it.
         case added(String)
         case removed(String)
-        /// It belongs to the user or can be made again: a release leaves the one in a store alone.
+        /// It belongs to the user or can be recreated: a release leaves the one in a store alone.
         case kept(String)
         /// A file that is not here; why.
         case unknown(String, why: String)
@@ -47,8 +47,8 @@ extension ReleaseDiff {
         self.new = Side(path: new.path, kind: new.kind, version: new.manifest?.version.description)
         notes = old.notes + new.notes
         for (name, was, now) in try Self.pairs(old, new, only: names) {
-            let isLiving = [was, now].contains { [.user, .cache].contains($0?.declared?.kind) }
-            if isLiving, was != nil, now != nil, old.kind == .store || new.kind == .store {
+            let isWritableCopy = [was, now].contains { [.user, .cache].contains($0?.declared?.kind) }
+            if isWritableCopy, was != nil, now != nil, old.kind == .store || new.kind == .store {
                 databases.append(.kept(name))
             } else {
                 databases.append(try Self.entry(name, was, now, of: (old.path, new.path), options))
@@ -98,8 +98,8 @@ extension ReleaseDiff {
             let wanted = subject.kind == .database ? nil : names.first ?? other.parts.first?.name
             if let part = wanted.flatMap(subject.part) { return part }
             throw MoultError(
-                .diff, .usage, what: "cannot tell which database of \(subject.path) is meant",
-                why: "it has \(subject.parts.map(\.name).joined(separator: ", "))", now: "Name one with --database.")
+                .diff, .usage, what: "cannot determine which database of \(subject.path) is meant",
+                why: "it has \(subject.parts.map(\.name).joined(separator: ", "))", now: "Choose one with --database.")
         }
         let (was, now) = (try choose(old, for: new), try choose(new, for: old))
         return (new.kind == .database && old.kind != .database ? was.name : now.name, was, now)

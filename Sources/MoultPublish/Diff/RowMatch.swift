@@ -8,7 +8,7 @@ struct RowMatch {
         /// In the order of the rowid, which is such a key.
         case rowIDKey
         /// In the order of the rowid, which a row may lose: rows without an equal there are searched elsewhere, first by
-        /// their content, then by a key of so many columns, or by the rowid if there is none.
+        /// their content, then by a key of so many columns, or without one by the rowid.
         case position(keyColumns: Int32)
         /// Each by itself, because the two have no common order: rows are searched by their content.
         case none
@@ -45,7 +45,7 @@ struct RowMatch {
     static let mostColumns = 2000
 
     enum Means {
-        /// The rowid where both tables have one, else the primary key, else all that a row holds.
+        /// The rowid where both tables have one, otherwise the primary key, otherwise all that a row holds.
         case best
         /// The primary key even if both have a rowid; no row may have NULL in it.
         case key

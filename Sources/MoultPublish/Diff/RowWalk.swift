@@ -24,7 +24,7 @@ struct RowWalk {
         fileprivate var ticked = 0
     }
 
-    /// Walks over the records if that is possible, else over what SQLite makes of them. The body may be begun a second
+    /// Walks over the records if that is possible, otherwise over what SQLite makes of them. The body may be begun a second
     /// time from the start.
     func walk<Result>(
         _ old: Connection, _ new: Connection, _ body: (_ differences: (Tell) throws -> Counts) throws -> Result
@@ -97,7 +97,7 @@ struct RowWalk {
         return counts
     }
 
-    /// Lets SQLite read the rows that are not the same bytes; they may hold the same all the same.
+    /// Lets SQLite read the rows that are not the same bytes; they may hold the same anyway.
     private func look(
         _ order: Int, _ oldID: Int64, _ newID: Int64, _ old: borrowing Statement, _ new: borrowing Statement,
         _ counts: inout Counts, _ tell: Tell

@@ -18,7 +18,7 @@ package struct SchemaChange: Sendable, Equatable {
     package var old: String?
     package var new: String?
 
-    /// One line for people: `column price of table food: REAL -> INTEGER not null`.
+    /// One line for humans: `column price of table food: REAL -> INTEGER not null`.
     package var words: String {
         var subject = name.isEmpty ? kind : "\(kind) \(name)"
         if let table { subject += " of table \(table)" }

@@ -82,7 +82,7 @@ package enum SampleValue: Sendable, Equatable {
         case .real: self = .real(row.double(column))
         case .text:
             self = try row.withText(column) { bytes in
-                // A character that the cut goes through would come out as one that is not there.
+                // A character that the cut goes through would come out as one that does not exist.
                 var end = min(bytes.count, Self.longestText)
                 while end > 0, end < bytes.count, bytes[end] & 0xC0 == 0x80 { end -= 1 }
                 return .text(String(decoding: bytes[..<end], as: UTF8.self), bytes: bytes.count)

@@ -4,7 +4,7 @@ internal import MoultSQLite
 struct TableFacts {
     let name: String
     let isVirtual: Bool
-    /// Why its rows cannot be read, if they cannot: the module of a virtual table is not there.
+    /// Why its rows cannot be read, if they cannot: the module of a virtual table does not exist.
     private(set) var obstacle: String?
     /// The columns that are stored: neither generated nor hidden.
     private(set) var columns: [String] = []

@@ -17,7 +17,7 @@ struct FeedDirectory {
         throw MoultError(
             .publishing, .busy, what: "\(path) is in use",
             why: holders.isEmpty
-                ? "another moult publishes there" : "\(holders.joined(separator: ", ")) has its lock",
+                ? "another moult process publishes there" : "\(holders.joined(separator: ", ")) has its lock",
             now: "Try again later.")
     }
 
@@ -30,7 +30,7 @@ struct FeedDirectory {
 
     /// Copies a file to those that are about to be published, unless it is public already; says whether it did.
     ///
-    /// A public file may only be replaced by the very same: caches and partial downloads rely on that.
+    /// A public file may only be replaced by the same: caches and partial downloads rely on that.
     func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
         let name = Files.name(of: source)
         if try Files.factsThroughLinks(file(name)) != nil {
@@ -41,7 +41,7 @@ struct FeedDirectory {
         // Releases may have a patch in common.
         let isNew = try Files.facts(copy) == nil
         if isNew { try Files.copy(source, to: copy, mode: 0o644) }
-        // The copy is what will be served, so the copy is what is proven.
+        // The copy is what will be served, so the copy is what is verified.
         try Self.prove(copy, sha256, size, named: source)
         if isNew { try Files.seal(copy, mode: 0o644) }
         return isNew
@@ -52,16 +52,16 @@ struct FeedDirectory {
         guard let facts, facts.size == size, try SHA256.digest(ofFileAt: file).hex == sha256 else {
             if name == nil { throw Self.taken(file) }
             throw MoultError(
-                .publishing, .refused, what: "\(name ?? file) is not what the manifest names",
-                why: facts == nil ? "no such file" : "its size or SHA-256 is another one",
+                .publishing, .refused, what: "\(name ?? file) does not match the manifest",
+                why: facts == nil ? "no such file" : "its size or SHA-256 does not match",
                 now: "Pack the release again.")
         }
     }
 
     private static func taken(_ file: String) -> MoultError {
         MoultError(
-            .publishing, .refused, what: "\(file) is there already, with other content",
-            why: "what was published once must not change", now: "Give the release another version.")
+            .publishing, .refused, what: "\(file) already exists with different content",
+            why: "published files must not change", now: "Choose another version for the release.")
     }
 
     /// The signature files for bytes: the first signer's under the usual name, each of several under its own, too.
@@ -79,7 +79,7 @@ struct FeedDirectory {
             untrustedComment: "signature from moult secret key \(key.publicKey.id)")
     }
 
-    /// Signatures by the keys that have none among those that are there: the usual name if it is free, else the key's own.
+    /// Signatures by the keys that have none among those that are there: the usual name if it is free, otherwise the key's own.
     func adding(
         _ keys: [SecretKey], to there: [(String, [UInt8])], of bytes: [UInt8], named name: String
     ) throws -> [(String, [UInt8])] {
@@ -92,7 +92,7 @@ struct FeedDirectory {
         }
     }
 
-    /// Patches of the feed's releases that the feed does not list, and that are proven by a manifest to be such patches.
+    /// Patches of the feed's releases that the feed does not list, and that are verified by a manifest to be such patches.
     func stalePatches(_ feed: Feed) throws -> Set<String> {
         let kept = Set(feed.releases.flatMap(\.patches).map(\.file))
         var stale: Set<String> = []
@@ -120,7 +120,7 @@ struct FeedDirectory {
         return try Set(dropped.flatMap(names).filter { try !used.contains($0) && Files.facts(file($0)) != nil })
     }
 
-    /// The manifest of a release, if it is there and the one that the feed names.
+    /// The manifest of a release, if it exists and is the one that the feed names.
     func manifest(of release: Feed.Release) throws -> Manifest? {
         let path = file(release.manifest.name)
         guard let bytes = try Files.read(path, limit: Manifest.largest),

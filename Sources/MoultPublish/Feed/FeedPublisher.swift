@@ -27,8 +27,8 @@ package struct FeedPublisher {
         let list = try KeyDirectory(path: directory.path).newest()
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
-                "no feed at \(directory.file(Feed.fileName))", "it begins with its first release",
-                "Name the sealed manifest of a release.")
+                "no feed at \(directory.file(Feed.fileName))", "a feed starts with its first release",
+                "Give the manifest of a release.")
         }
         let next = try nextList(after: list, product)
         let signing = try SigningKeys(
@@ -43,9 +43,9 @@ package struct FeedPublisher {
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
             throw refusal(
-                "the feed has become too large",
-                "it would have \(text.count) bytes, and at most \(Feed.largest) are read",
-                "Begin another feed.")
+                "the feed is too large",
+                "it would have \(text.count) bytes, and the limit is \(Feed.largest)",
+                "Start another feed.")
         }
         // Reads files in the same way as stores.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
@@ -144,8 +144,8 @@ package struct FeedPublisher {
         guard isThere, options.keys.isEmpty else { return }
         if try Files.facts(directory.file("\(Feed.fileName).minisig")) != nil {
             throw refusal(
-                "\(directory.file(Feed.fileName)) is signed, and no key is named",
-                "stores that trust its key would refuse it without", "Name the key with --key FILE.")
+                "\(directory.file(Feed.fileName)) is signed, but no key is given",
+                "stores that trust its key would refuse it without", "Add the key with --key FILE.")
         }
     }
 
@@ -158,14 +158,14 @@ package struct FeedPublisher {
         if let before, serial <= last, !isNewList {
             throw refusal(
                 "the feed cannot have serial \(serial)", "it has serial \(before.serial), and stores refuse to go back",
-                "Take a higher one, or leave it to moult.")
+                "Choose a higher one, or leave out --serial.")
         }
         let base = isNewList ? 0 : last
         guard serial - base <= Feed.serialRange else {
             throw refusal(
                 "the feed cannot have serial \(serial)",
                 "stores refuse a serial more than \(Feed.serialRange) above \(base)",
-                "Take a lower one, or leave it to moult.")
+                "Choose a lower one, or leave out --serial.")
         }
         return Feed(
             product: product, serial: serial, created: options.now,
@@ -178,7 +178,7 @@ package struct FeedPublisher {
         let (version, sequence) = (new.manifest.version, new.manifest.sequence)
         guard new.manifest.product == feed.product else {
             throw refusal(
-                "\(new.path) is a release of \(new.manifest.product)", "the feed is that of \(feed.product)",
+                "\(new.path) is a release of \(new.manifest.product)", "the feed belongs to \(feed.product)",
                 "Publish it to the feed of its product.")
         }
         for old in feed.releases {
@@ -187,14 +187,14 @@ package struct FeedPublisher {
                 entry.patches = old.patches
                 if entry == old { return false }
                 throw refusal(
-                    "version \(version) was published already", "a version stands for one content for ever",
-                    "Give the release another version.")
+                    "version \(version) is already published", "the content of a version must never change",
+                    "Choose another version for the release.")
             }
             if old.sequence == sequence || (old.sequence < sequence) != old.version.precedes(version) {
                 throw refusal(
                     "release \(version) has sequence \(sequence), and \(old.version) has \(old.sequence)",
                     "a newer version must have a higher sequence, or stores could not go from one to the other",
-                    "Give it a sequence that fits.")
+                    "Choose a sequence that matches the version.")
             }
         }
         feed.releases.append(try new.entry)
@@ -214,7 +214,8 @@ package struct FeedPublisher {
         if let index = feed.releases.firstIndex(where: { $0.version == version }) { return index }
         throw refusal(
             "no release \(version) in the feed",
-            "it has \(feed.releases.suffix(5).map(\.version.description).joined(separator: ", "))", "Name one of them.")
+            "it has \(feed.releases.suffix(5).map(\.version.description).joined(separator: ", "))",
+            "Choose one of them.")
     }
 
     /// The key list that this publishes, with the files that stores need to prove it.
@@ -230,8 +231,8 @@ package struct FeedPublisher {
                 let next = try KeyDirectory.read(path, after: list, at: options.now)
                 guard next.list.product == product else {
                     throw refusal(
-                        "\(path) is a key list of \(next.list.product)", "the feed is that of \(product)",
-                        "Name the key list of that product.")
+                        "\(path) is a key list of \(next.list.product)", "the feed belongs to \(product)",
+                        "Use the key list of that product.")
                 }
                 return next
             case .trust(let keys, let threshold):
@@ -254,7 +255,7 @@ package struct FeedPublisher {
         guard !options.keys.isEmpty else {
             throw refusal(
                 "a list of keys must be signed", "stores take it from a key that they trust",
-                "Name the present key with --key FILE.")
+                "Add the current key with --key FILE.")
         }
         if let list, !list.isPlain {
             throw refusal(

@@ -29,7 +29,7 @@ package struct PublishOptions {
     package enum Change: Sendable {
         case withdraw(Version, reason: String)
         case roll(Version, to: Int)
-        /// The keys that stores shall trust from now on.
+        /// The keys that stores should trust from now on.
         case trust([PublicKey], threshold: Int)
         /// The signed key list in this file, from which stores take their keys from now on.
         case keyList(String)

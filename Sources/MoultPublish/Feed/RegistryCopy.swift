@@ -50,7 +50,7 @@ final class RegistryCopy {
         }
     }
 
-    /// Gets the bundles of the releases that the trial update starts from: local ones if they match, else by download.
+    /// Gets the bundles of the releases that the trial update starts from: local ones if they match, otherwise by download.
     func pullBases(of release: SealedRelease) throws {
         for (path, _) in try Trials.newest(in: path, before: release.manifest) {
             guard let bytes = try Files.read(path, limit: Manifest.largest) else { continue }

@@ -54,7 +54,7 @@ package struct RegistryFeed {
                 throw MoultError(
                     .publishing, what: "no feed at \(repository)",
                     why: "it has no tag \(RegistryFile.feedTag)",
-                    now: "Name the repository of a feed.")
+                    now: "Give the repository of a feed.")
             }
             try copy.pullReleases(signaturesOf: { _ in true })
             try copy.pullFiles()
@@ -82,7 +82,7 @@ package struct RegistryFeed {
         guard try isCurrent() else {
             throw MoultError(
                 .publishing, .busy, what: "the feed at \(repository) has changed",
-                why: "another publisher replaced it during this command", now: "Give the command again.")
+                why: "another publisher replaced it during this command", now: "Run the command again.")
         }
         try putFeed(artifact)
     }
@@ -125,7 +125,7 @@ package struct RegistryFeed {
     }
 }
 
-/// The keys that the present feed may be signed by: the publisher's own keys, and those of the key lists in the directory of
+/// The keys that the current feed may be signed by: the publisher's own keys, and those of the key lists in the directory of
 /// the list to be published.
 struct TrustedSigners {
     let keys: [PublicKey]
@@ -150,7 +150,7 @@ struct TrustedSigners {
         }
         throw MoultError(
             .distrusted, .refused, what: "the feed at \(repository) is not signed by any of the given keys",
-            why: "the new feed would vouch for the releases in it", now: "Name the key that signed it, too: --key FILE")
+            why: "the new feed would vouch for the releases in it", now: "Also give the key that signed it: --key FILE")
     }
 }
 

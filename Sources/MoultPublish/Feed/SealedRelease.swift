@@ -16,7 +16,7 @@ struct SealedRelease {
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(
                 .publishing, what: "no manifest at \(path)", why: "no such file",
-                now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
+                now: "Give the manifest of a release, such as releases/app-1.0.0.json.")
         }
         self.bytes = bytes
         manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
@@ -27,12 +27,12 @@ struct SealedRelease {
         if let database = manifest.databases.first(where: { $0.place == .inPlace }) {
             throw MoultError(
                 .publishing, .refused, what: "release \(manifest.version) cannot be published",
-                why: "its database \(database.name) lies in place, and a feed brings bundles only",
+                why: "its database \(database.name) has \"place\": \"in-place\", and a feed contains bundles only",
                 now: "Take \"place\" out of the draft, and pack it again.")
         }
     }
 
-    /// The bundle beside the manifest is the one that the manifest names.
+    /// The bundle next to the manifest is the one that the manifest names.
     func proveBundle() throws {
         guard let bundle = manifest.bundle else { return }
         try FeedDirectory.prove(
@@ -92,7 +92,7 @@ struct SealedRelease {
         return new
     }
 
-    /// The manifest's own signatures that are not in the directory yet: those beside it, and those by release keys.
+    /// The manifest's own signatures that are not in the directory yet: those next to it, and those by release keys.
     ///
     /// Where stores ask for more than the digest in the feed, they must be enough. `wrong` are files in the directory that
     /// are no signatures of this manifest: an older one had the same name.

@@ -1,7 +1,7 @@
 internal import MoultFiles
 internal import MoultTrust
 
-/// The signature files beside a file.
+/// The signature files next to a file.
 enum SignatureFiles {
     /// All of them, by name.
     static func beside(_ path: String) throws -> [(String, [UInt8])] {
@@ -10,7 +10,7 @@ enum SignatureFiles {
             .compactMap { place in try Files.read("\(directory)/\(place)", limit: 1 << 14).map { (place, $0) } }
     }
 
-    /// Whether a signature is not one of these bytes. Of a key that is not at hand nothing is known.
+    /// Whether a signature is not one of these bytes. Of a key that is not available nothing is known.
     static func isWrong(_ file: (String, [UInt8]), of bytes: [UInt8], by keys: [PublicKey]) -> Bool {
         // A file that cannot be read as a signature proves nothing.
         guard let signature = try? Signature(file: file.1, named: file.0) else { return true }

@@ -42,8 +42,8 @@ struct SigningKeys {
                             ? "\(KeyList.fileName(list.serial)) does not have it, and stores trust the keys of that list"
                             : "\(KeyList.fileName(list.serial)) has it neither as a release key nor as a timestamp key",
                     now: list.isPlain
-                        ? "Name a key of the list with --key FILE: \(list.roles.feed.words)"
-                        : "Name a key of the list with --key FILE, or add this one to the next list: moult trust")
+                        ? "Use a key of the list with --key FILE: \(list.roles.feed.words)"
+                        : "Use a key of the list with --key FILE, or add this one to the next list: moult trust")
             }
             if signsFeed || !signsReleases { feed.append(key) }
             if signsReleases || !signsFeed { release.append(key) }
@@ -60,7 +60,7 @@ struct SigningKeys {
         if let expires = list.roles.expires, expires < now {
             throw MoultError(
                 .publishing, .refused, what: "the key list \(KeyList.fileName(list.serial)) has expired",
-                why: "it was good until \(expires), and stores refuse everything under it",
+                why: "it was valid until \(expires), and stores refuse everything under it",
                 now: "Make the next one: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.")
         }
         let role = list.roles.isSplit ? "timestamp" : "release"
@@ -84,8 +84,8 @@ struct SigningKeys {
                 .publishing, .refused, what: "\(what) lacks signatures of \(role) keys",
                 why: "stores ask for \(keys.words)",
                 now: role == "release"
-                    ? "Name a release key with --key FILE, or sign the manifest where the key is: moult sign MANIFEST --key FILE"
-                    : "Name a timestamp key with --key FILE.", cause: error)
+                    ? "Use a release key with --key FILE, or sign the manifest on the machine that has the key: moult sign MANIFEST --key FILE"
+                    : "Use a timestamp key with --key FILE.", cause: error)
         }
     }
 }

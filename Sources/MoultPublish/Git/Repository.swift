@@ -36,7 +36,7 @@ package struct Revision: Equatable, Sendable {
                     limit: 64 << 20)
             } catch {
                 throw MoultError(
-                    .repository, what: "cannot ask git about \(directory)", why: "\(error)",
+                    .repository, what: "cannot run git in \(directory)", why: "\(error)",
                     now: "Install git, or give the value with --define.", cause: error)
             }
             guard result.succeeded else {

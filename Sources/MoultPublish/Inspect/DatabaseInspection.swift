@@ -9,14 +9,14 @@ package struct DatabaseInspection: Sendable, Equatable {
     package var name: String
     package var path: String
     package var size: Int
-    /// The digest of the file itself, without the files beside it.
+    /// The digest of the file itself, without the files next to it.
     package var sha256: String
     package var identity: Identity
     /// `sha256:` and the digest of the schema's canonical text, as manifests have it.
     package var schemaDigest: String
     package var isWAL: Bool
     package var freePages: Int
-    /// What SQLite keeps beside it: file name and size.
+    /// What SQLite keeps next to it: file name and size.
     package var sidecars: [Sidecar]
     package var tables: [Table]
     /// The faults, and the differences to the release.
@@ -41,7 +41,7 @@ package struct DatabaseInspection: Sendable, Equatable {
 
 extension DatabaseInspection {
     /// Reads what is in the file of a part; `counting` gets what is read next, and throws to stop.
-    init?(_ part: Subject.Part, isLiving: Bool, counting: (String) throws -> Void) throws {
+    init?(_ part: Subject.Part, isWritableCopy: Bool, counting: (String) throws -> Void) throws {
         guard let path = part.path, let facts = try Files.factsThroughLinks(path) else { return nil }
         // Before SQLite has it open: closing another descriptor of a file drops SQLite's locks.
         let sha256 = try SHA256.digest(ofFileAt: path).hex
@@ -63,7 +63,7 @@ extension DatabaseInspection {
                 findings: Self.cut(facts.size, pageSize: header.pageSize) + soundness.findings,
                 notChecked: soundness.notChecked)
         }
-        if let declared = part.declared { findings += differences(from: declared, isLiving: isLiving) }
+        if let declared = part.declared { findings += differences(from: declared, isWritableCopy: isWritableCopy) }
     }
 
     /// SQLite takes what is missing at the end of the last page for zeros, and says nothing.
@@ -91,8 +91,8 @@ extension DatabaseInspection {
     }
 
     /// The differences between this file and the release. The store judges files that an app writes to.
-    private func differences(from declared: Database, isLiving: Bool) -> [String] {
-        if isLiving { return [] }
+    private func differences(from declared: Database, isWritableCopy: Bool) -> [String] {
+        if isWritableCopy { return [] }
         var differences: [String] = []
         func compare<Value: Equatable>(_ what: String, _ found: Value, _ wanted: Value?) {
             if let wanted, wanted != found {

@@ -8,7 +8,7 @@ package struct Inspection: Sendable {
     package let kind: Subject.Kind
     package let path: String
     package let manifest: Manifest?
-    /// The digest of the manifest's bytes, whose first eight digits name a generation; nil where its file is not at hand.
+    /// The digest of the manifest's bytes, whose first eight digits name a generation; nil where its file is not available.
     package let manifestDigest: String?
     package let databases: [Entry]
     package let notes: [String]
@@ -35,8 +35,8 @@ package struct Inspection: Sendable {
         notes = subject.notes
         manifestDigest = try subject.manifestBytes.map { try SHA256.digest(of: $0).hex }
         databases = try subject.parts.filter { names.isEmpty || wanted.contains($0.name) }.map { part in
-            let isLiving = subject.kind == .store && part.declared?.kind.isSealed == false
-            var found = try DatabaseInspection(part, isLiving: isLiving) { try counting(part.name, $0) }
+            let isWritableCopy = subject.kind == .store && part.declared?.kind.isSealed == false
+            var found = try DatabaseInspection(part, isWritableCopy: isWritableCopy) { try counting(part.name, $0) }
             found?.findings += part.fault.map { [$0] } ?? []
             return Entry(
                 name: part.name, declared: part.declared, found: found, fault: found == nil ? part.fault : nil)

@@ -58,7 +58,7 @@ package struct Subject: Sendable {
 }
 
 extension Subject {
-    /// Finds out what a file is, and opens it; bundles are unpacked and proven. Stores are the command's to open.
+    /// Finds out what a file is, and opens it; bundles are unpacked and verified. Stores are the command's to open.
     package static func open(
         _ path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
     ) throws -> Subject {
@@ -69,26 +69,19 @@ extension Subject {
             throw MoultError(
                 .subject, what: "cannot read \(path)",
                 why: facts.kind == .directory ? "it is a directory and not a store" : "it is not a regular file",
-                now: "Name a database, a bundle, a sealed manifest, or a store.")
+                now: "Give a database, a bundle, the manifest of a release, or a store.")
         }
-        let start = try beginning(of: path)
+        let start = try Files.beginning(of: path, count: 16)
         if start.starts(with: "SQLite format 3\0".utf8) {
             return Subject(.database, path, parts: [Part(name: Files.name(of: path), path: path)])
         }
         if path.hasSuffix(".json") { return try release(path, progress) }
         if ArchiveKind.isArchive(fileName: Files.name(of: path)) { return try bundle(path, progress) }
         throw MoultError(
-            .subject, what: "cannot tell what \(path) is",
+            .subject, what: "unknown file type: \(path)",
             why: facts.size == 0
                 ? "it is empty"
-                : "it does not begin like a SQLite database, and its name does not end like a manifest's or a bundle's")
-    }
-
-    private static func beginning(of path: String) throws -> [UInt8] {
-        let file = try Descriptor(path, .read)
-        var bytes = [UInt8](repeating: 0, count: 16)
-        let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
-        return Array(bytes.prefix(count))
+                : "it is not a SQLite database, and its name is not that of a manifest or a bundle")
     }
 
     private static func release(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
@@ -98,7 +91,7 @@ extension Subject {
             // Whatever is wrong with it as a sealed manifest: a draft was not meant to be one.
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
-                .subject, what: "\(path) is a draft", why: "it says nothing yet of what the files hold",
+                .subject, what: "\(path) is a draft", why: "it does not describe the contents of its files",
                 now: "moult pack \(path) -o releases/")
         }
         let directory = Files.directory(of: path)
@@ -107,7 +100,7 @@ extension Subject {
         if let bundle = manifest.bundle {
             let file = "\(directory)/\(bundle.file)"
             if try Files.factsThroughLinks(file) == nil {
-                notes.append("\(file) is not here, so what is in it is only known from the manifest")
+                notes.append("\(file) is missing, so its content is known only from the manifest")
             } else {
                 unpacked = try UnpackedBundle(file, members: Member.all(of: manifest), progress)
                 try unpacked?.prove(sha256: bundle.sha256)
@@ -139,8 +132,9 @@ extension Subject {
         guard let members = try ConfinedArchive(path).members() else {
             throw MoultError(
                 .subject, what: "cannot read the bundle \(path)",
-                why: "its manifest does not lie beside it, and without it only bundles made by moult pack can be read",
-                now: "Name the manifest instead.")
+                why:
+                    "its manifest is not in the same directory, and without one only bundles made by moult pack can be read",
+                now: "Give the manifest instead.")
         }
         let unpacked = try UnpackedBundle(
             path,
@@ -150,7 +144,7 @@ extension Subject {
             Part(name: member.name, path: unpacked.path(member.name))
         }
         return Subject(
-            .bundle, path, parts: parts, notes: ["its manifest does not lie beside it: nothing is proven"],
+            .bundle, path, parts: parts, notes: ["its manifest is not in the same directory: nothing was verified"],
             keeping: unpacked)
     }
 }

@@ -10,7 +10,7 @@ internal import StepKit
 struct Member {
     /// Its path in the bundle.
     let name: String
-    /// The name of the file that is made of it; nil for what is only proven.
+    /// The name of the file that is made of it; nil for what is only verified.
     let file: String?
     let size: Int
     /// Nil if it is not declared.
@@ -28,7 +28,7 @@ struct Member {
     }
 }
 
-/// A bundle's databases in a scratch directory, each proven by its size and digest.
+/// A bundle's databases in a scratch directory, each verified by its size and digest.
 final class UnpackedBundle: Sendable {
     private let bundle: String
     private let scratch: ScratchDirectory
@@ -47,7 +47,7 @@ final class UnpackedBundle: Sendable {
             try ConfinedArchive(bundle).read(named: bundle, members: expected.mapValues(\.size)) { name, part in
                 switch part {
                 case .begin:
-                    // Migrations are proven only; this is not where they are read.
+                    // Migrations are verified only; this is not where they are read.
                     file = try DigestedFile(path: expected[name]?.file.map { "\(scratch.path)/\($0)" })
                 case .bytes(let bytes):
                     try file?.write(bytes)
@@ -69,9 +69,9 @@ final class UnpackedBundle: Sendable {
     private static func prove(_ name: String, in bundle: String, digest: String, _ expected: String?) throws {
         guard let expected, digest != expected else { return }
         throw MoultError(
-            .subject, what: "\(name) in \(bundle) is not what the manifest says",
+            .subject, what: "\(name) in \(bundle) does not match the manifest",
             why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(expected.prefix(8))…",
-            now: "Get manifest and bundle of the same release.")
+            now: "Use the manifest and the bundle of the same release.")
     }
 
     func path(_ member: String) -> String? { names.contains(member) ? "\(scratch.path)/\(member)" : nil }
@@ -80,9 +80,9 @@ final class UnpackedBundle: Sendable {
     func prove(sha256 expected: String) throws {
         guard sha256 != expected else { return }
         throw MoultError(
-            .subject, what: "the bundle \(bundle) is not the one that was sealed",
+            .subject, what: "the bundle \(bundle) does not match its manifest",
             why: "its SHA-256 is \(sha256.prefix(8))…, and the manifest says \(expected.prefix(8))…",
-            now: "Get manifest and bundle of the same release.")
+            now: "Use the manifest and the bundle of the same release.")
     }
 }
 

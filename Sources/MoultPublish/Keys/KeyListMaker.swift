@@ -42,7 +42,7 @@ package struct KeyListMaker {
         }
         if let own = self.product, own != product {
             throw refusal(
-                "\(directory) has the key lists of \(product)", "not those of \(own)", "Name another directory.")
+                "\(directory) has the key lists of \(product)", "not those of \(own)", "Choose another directory.")
         }
         let old = before?.roles
         let hasTimestamp = !timestamp.keys.isEmpty || old?.timestamp != nil
@@ -61,14 +61,14 @@ package struct KeyListMaker {
         for key in keys where before != nil && !allowed.contains(key.publicKey) {
             throw refusal(
                 "\(key.publicKey.id) is not a root key", "the root keys are \((old?.root ?? roles.root).words)",
-                "Name the secret key of one of them with --key FILE.")
+                "Use the secret key of one of them with --key FILE.")
         }
         guard !keys.isEmpty else {
-            throw refusal("no root key is named", "stores take only a signed list", "Name it with --key FILE.")
+            throw refusal("no root key is named", "stores take only a signed list", "Give it with --key FILE.")
         }
         let work = try WorkDirectory(in: directory, named: ".moult-trust")
         defer { work.remove() }
-        // A list of this name that is there was not signed.
+        // A list of this name that exists was not signed.
         var set = FileSet(.overwriting, head: name)
         for (place, file) in try FeedDirectory(path: directory).signatures(of: bytes, named: name, by: keys) {
             try work.add(place, file)

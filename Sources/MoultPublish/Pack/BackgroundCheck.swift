@@ -2,14 +2,14 @@ internal import MoultFiles
 internal import StepKit
 internal import Synchronization
 
-/// Proves the databases of a release on a thread of its own, while the bundle is packed.
+/// Verifies the databases of a release on a separate thread, while the bundle is packed.
 final class BackgroundCheck: @unchecked Sendable {
     // Unchecked: only the creator uses `thread`; everything else is behind the lock.
     private let result: Mutex<Result<[Database], any Error>?>
     private var thread: Threads.Running?
 
     init(
-        of databases: [Database], in workshop: String, within time: CheckTime, shouldStop: (@Sendable () -> Bool)?
+        of databases: [Database], in outputStaging: String, within time: CheckTime, shouldStop: (@Sendable () -> Bool)?
     ) throws {
         result = Mutex(nil)
         thread = try Threads.start { [self] in
@@ -17,8 +17,8 @@ final class BackgroundCheck: @unchecked Sendable {
                 try databases.map { database in
                     var proven = database
                     try SealedDatabase(
-                        path: "\(workshop)/\(database.member)", name: database.name, time: time,
-                        scratch: "\(workshop)/exam", shouldStop: shouldStop
+                        path: "\(outputStaging)/\(database.member)", name: database.name, time: time,
+                        scratch: "\(outputStaging)/exam", shouldStop: shouldStop
                     ).prove(&proven)
                     return proven
                 }

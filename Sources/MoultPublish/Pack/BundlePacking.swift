@@ -8,7 +8,7 @@ internal import Synchronization
 /// Writes the bundle, and what the manifest says of it: size, digest, and for bundles of ours every frame.
 struct BundlePacking {
     let options: PackOptions
-    let workshop: String
+    let outputStaging: String
     /// Asked for every piece; ends the packing by throwing.
     let goOn: () throws -> Void
 
@@ -43,7 +43,7 @@ struct BundlePacking {
         let total = members.reduce(0) { $0 + $1.size }
         var done = 0
         return { index, write in
-            let file = try Descriptor("\(workshop)/\(members[index].name)", .read)
+            let file = try Descriptor("\(outputStaging)/\(members[index].name)", .read)
             try withUnsafeTemporaryAllocation(byteCount: 1 << 20, alignment: 16) { buffer in
                 while true {
                     let count = try file.read(into: buffer)

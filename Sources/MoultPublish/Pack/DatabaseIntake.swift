@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Brings one database of a draft into the workshop as a single file in rollback mode; its source is never changed.
+/// Brings one database of a draft into the outputStaging as a single file in rollback mode; its source is never changed.
 struct DatabaseIntake {
     let options: PackOptions
     let directory: String
@@ -38,7 +38,7 @@ struct DatabaseIntake {
     private func take(_ source: String, to file: String, copied: (Int, Int) throws -> Void) throws {
         guard try Files.factsThroughLinks(source) != nil else {
             throw MoultError(
-                .packing, what: "no database at \(source)", why: "the draft names it",
+                .packing, what: "no database at \(source)", why: "the draft refers to it",
                 now: "Build it first, or say in the draft how: \"build\": { \"script\": \"make.sql\" }.")
         }
         try LockFreeReader.into(source) { connection, _ in

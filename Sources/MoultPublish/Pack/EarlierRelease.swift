@@ -34,7 +34,7 @@ struct EarlierRelease {
         guard products.count < 2 else {
             throw MoultError(
                 .packing, .refused, what: "\(directory) has releases of several products",
-                why: products.sorted().joined(separator: ", "), now: "Name one: --product NAME")
+                why: products.sorted().joined(separator: ", "), now: "Choose one: --product NAME")
         }
         return all.first
     }

@@ -34,7 +34,7 @@ package struct PackChanges: Sendable {
         unpreserved = try manifest.databases.filter { $0.kind == .shared }.flatMap { database in
             let preserved = Set(database.preserve.map { SQLName($0.table) })
             let inspected = try new.part(database.name).flatMap {
-                try DatabaseInspection($0, isLiving: false, counting: { _ in })
+                try DatabaseInspection($0, isWritableCopy: false, counting: { _ in })
             }
             return (inspected?.tables ?? []).filter { !preserved.contains(SQLName($0.name)) }
                 .map { (database.name, $0.name) }

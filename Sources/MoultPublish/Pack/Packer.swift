@@ -37,8 +37,8 @@ package struct Packer {
         // Beside the result, so that what is finished only needs a new name.
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
         defer { work.remove() }
-        let workshop = work.path
-        try take(&manifest, draftPath, workshop)
+        let outputStaging = work.path
+        try take(&manifest, draftPath, outputStaging)
         try refuseDirty(substitution)
         var report = try write(manifest, work)
         if counted { report.counted = before?.path ?? "" }
@@ -49,7 +49,7 @@ package struct Packer {
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(
                 .packing, what: "cannot pack \(path)", why: "no such file",
-                now: "Name a database file, or the draft of a release.")
+                now: "Give a database file, or the draft of a release.")
         }
         guard let draft = String(validating: bytes, as: UTF8.self) else {
             throw MoultError(
@@ -76,11 +76,11 @@ package struct Packer {
         return Timestamp(seconds: seconds)
     }
 
-    private func take(_ manifest: inout Manifest, _ draft: String, _ workshop: String) throws {
+    private func take(_ manifest: inout Manifest, _ draft: String, _ outputStaging: String) throws {
         let directory = Files.directory(of: draft)
         for index in manifest.databases.indices {
             let database = manifest.databases[index]
-            let file = "\(workshop)/\(database.member)"
+            let file = "\(outputStaging)/\(database.member)"
             try DatabaseIntake(options: options, directory: directory).take(database, to: file)
             let check = PreserveCheck(draft: draft)
             try check.check(database, in: file)
@@ -88,26 +88,28 @@ package struct Packer {
             manifest.databases[index].size = try Files.facts(file)?.size ?? 0
             manifest.databases[index].source = nil
             for number in database.migrations.indices {
-                try takeMigration(&manifest.databases[index].migrations[number], directory, workshop)
+                try takeMigration(&manifest.databases[index].migrations[number], directory, outputStaging)
             }
         }
     }
 
-    private func takeMigration(_ migration: inout Database.Migration, _ directory: String, _ workshop: String) throws {
+    private func takeMigration(_ migration: inout Database.Migration, _ directory: String, _ outputStaging: String)
+        throws
+    {
         let source = "\(directory)/\(migration.member)"
         guard let bytes = try Files.read(source, limit: 1 << 26) else {
             throw MoultError(
-                .packing, what: "no migration at \(source)", why: "the draft names it",
+                .packing, what: "no migration at \(source)", why: "the draft refers to it",
                 now: "Write it, or take it out of the draft.")
         }
         migration.size = bytes.count
         migration.sha256 = try SHA256.digest(of: bytes).hex
-        var made = workshop
+        var made = outputStaging
         for part in migration.member.split(separator: "/").dropLast() {
             made += "/\(part)"
             try Files.ensureDirectory(made)
         }
-        try Files.writeNew(bytes, to: "\(workshop)/\(migration.member)")
+        try Files.writeNew(bytes, to: "\(outputStaging)/\(migration.member)")
     }
 
     private func refuseDirty(_ substitution: Substitution) throws {
@@ -119,7 +121,7 @@ package struct Packer {
     }
 
     private func write(_ sealed: Manifest, _ work: WorkDirectory) throws -> PackReport {
-        let workshop = work.path
+        let outputStaging = work.path
         var manifest = sealed
         manifest.sqlite = SQLiteVersion.linkedSource
         let stem =
@@ -129,35 +131,35 @@ package struct Packer {
         // The whole release lies there under its final names before any of it is public.
         let ready = try work.ready
         let proof = try BackgroundCheck(
-            of: manifest.databases, in: workshop, within: options.checkTime, shouldStop: options.shouldStop)
+            of: manifest.databases, in: outputStaging, within: options.checkTime, shouldStop: options.shouldStop)
         // In any case the files stay until all readers are done.
         defer { proof.wait() }
         if !members.isEmpty {
             let name = try bundleName(manifest, stem)
-            manifest.bundle = try BundlePacking(options: options, workshop: workshop, goOn: proof.check).pack(
+            manifest.bundle = try BundlePacking(options: options, outputStaging: outputStaging, goOn: proof.check).pack(
                 members, to: "\(ready)/\(name)", named: name, modified: manifest.created?.seconds ?? 0)
         }
         manifest.databases = try proof.databases()
-        let patches = try ReleasePatches(options: options, workshop: workshop, stem: stem).make(for: manifest)
+        let patches = try ReleasePatches(options: options, outputStaging: outputStaging, stem: stem).make(for: manifest)
         manifest.patches = patches.map(\.patch)
         for made in patches {
             let file = "\(ready)/\(made.patch.file)"
-            if made.path.hasPrefix("\(workshop)/") {
+            if made.path.hasPrefix("\(outputStaging)/") {
                 try Files.rename(made.path, to: file)
             } else {
-                // A patch of an older release may lie elsewhere.
+                // A patch of an older release may be elsewhere.
                 try Files.copy(made.path, to: file, mode: 0o644)
             }
         }
         for database in manifest.databases where database.place == .inPlace {
-            try Files.rename("\(workshop)/\(database.member)", to: "\(ready)/\(database.member)")
+            try Files.rename("\(outputStaging)/\(database.member)", to: "\(ready)/\(database.member)")
         }
         let text = Array(manifest.sealedJSON().pretty.utf8)
         // What will be installed is read as it will be read there.
         manifest = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
         try Files.writeNew(text, to: "\(ready)/\(stem).json")
         let trials = try Trials(
-            of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: workshop,
+            of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: outputStaging,
             by: options.tryInstall)
         let before = try options.previous.first ?? Trials.newest(in: options.output, before: manifest).first?.0
         let changes = try before.flatMap {
@@ -184,7 +186,7 @@ package struct Packer {
         return name
     }
 
-    /// Moves a finished release to where it is public, as a set. Files that are there already stay as they are.
+    /// Moves a finished release to where it is public, as a set. Files that already exist stay as they are.
     private func deliver(_ manifest: Manifest, named name: String, by work: WorkDirectory) throws {
         let (ready, path) = (try work.ready, "\(options.output)/\(name)")
         let files = Self.files(of: manifest)
@@ -212,7 +214,7 @@ package struct Packer {
         try work.deliver(set)
     }
 
-    /// The files beside a manifest that belong to it.
+    /// The files next to a manifest that belong to it.
     private static func files(of manifest: Manifest) -> Set<String> {
         let inPlace = manifest.databases.filter { $0.place == .inPlace }.map(\.member)
         return Set(inPlace + manifest.patches.map(\.file) + (manifest.bundle.map { [$0.file] } ?? []))
@@ -236,8 +238,8 @@ package struct Packer {
 
     private static func refuseChange(of path: String) -> MoultError {
         MoultError(
-            .packing, .refused, what: "\(path) is there already, with other content",
-            why: "a version that was published must not change",
-            now: "Give the release another version, or remove that file.")
+            .packing, .refused, what: "\(path) already exists with different content",
+            why: "a published version must not change",
+            now: "Choose another version for the release, or remove that file.")
     }
 }

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The draft of a release that consists of database files, for people who have not written one: what is not said is as in
+/// The draft of a release that consists of database files, for humans who have not written one: what is not said is as in
 /// the release before, or what cannot lose data.
 package struct ReleaseDraft {
     package var product: String?
@@ -30,7 +30,7 @@ package struct ReleaseDraft {
         guard let product = product ?? before?.manifest.product else {
             throw refusal(
                 "the release has no product", "\(output) has no release before it",
-                "Name the product in reverse DNS: --product org.example.app")
+                "Set the product in reverse DNS: --product org.example.app")
         }
         var databases: [JSON.Member] = []
         for file in files {
@@ -108,7 +108,7 @@ package struct ReleaseDraft {
         }
         throw refusal(
             "the database \"\(missing)\" is missing", "\(before.path) has it",
-            "Name its file, too. To leave it out, write a draft: moult help draft")
+            "Add its file. To drop the database, write a draft: moult help draft")
     }
 
     private func refusal(_ what: String, _ why: String, _ now: String?) -> MoultError {

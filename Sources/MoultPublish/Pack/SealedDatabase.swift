@@ -5,7 +5,7 @@ internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
-/// Proves a finished database, and writes into its entry what the sealed manifest says of it.
+/// Verifies a finished database, and writes into its entry what the sealed manifest says of it.
 struct SealedDatabase {
     let path: String
     let name: String
@@ -34,19 +34,21 @@ struct SealedDatabase {
 
     /// The same examination as that of a store with `"verify": "full"`, in a confined process as there.
     private func examined(size: Int) throws -> ValidationReport.Identity {
-        var exam = Validation(name: name, path: path, depth: .full, processor: time.seconds(for: size))
-        (exam.isWritable, exam.wantsIdentity, exam.wantsForeignKeys, exam.mostFindings) = (true, true, true, 3)
-        let report = try Validator.present().examine([exam], scratch: scratch) { [shouldStop, name] _ in
+        var validation = Validation(name: name, path: path, depth: .full, processor: time.seconds(for: size))
+        (validation.isWritable, validation.wantsIdentity, validation.wantsForeignKeys, validation.mostFindings) = (
+            true, true, true, 3
+        )
+        let report = try Validator.present().examine([validation], scratch: scratch) { [shouldStop, name] _ in
             if shouldStop?() == true { throw MoultError(.packing, what: "the check of \(name) was stopped") }
         }.first
         if let findings = report?.findings, let first = findings.first {
             throw MoultError(
-                .packing, .refused, what: "the database \(name) is not sound", why: first,
+                .packing, .refused, what: "the database \(name) is damaged", why: first,
                 now: "Repair the database and pack again; \(counted(findings.count, "finding")) in all.")
         }
         if let failure = report?.failure { throw failure }
         guard let identity = report?.identity, report?.findings != nil else {
-            throw MoultError(.packing, what: "the database \(name) cannot be checked", why: "it did not answer")
+            throw MoultError(.packing, what: "the database \(name) cannot be checked", why: "it did not respond")
         }
         return identity
     }

@@ -42,7 +42,7 @@ extension DiffPage {
         let others = tables.count - different.count
         let rest: Markup =
             others == 0
-            ? "" : "<p class=dim>\(others) \(others == 1 ? "table" : "tables") without a difference in the rows</p>\n"
+            ? "" : "<p class=dim>\(others) \(others == 1 ? "table" : "tables") without changed rows</p>\n"
         if different.isEmpty { return rest }
         return """
             <h3>Rows</h3>

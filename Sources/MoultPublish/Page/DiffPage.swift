@@ -39,7 +39,7 @@ package struct DiffPage {
             <ul class=tiles>
             \(tile("added", "+", rows(\.added), "rows added"))\(tile("removed", "−", rows(\.removed), "rows removed"))\
             \(tile("changed", "~", rows(\.changed), "rows changed"))\
-            \(tile("schema", "", schema, schema == 1 ? "change of the schema" : "changes of the schema"))</ul>
+            \(tile("schema", "", schema, schema == 1 ? "schema change" : "schema changes"))</ul>
 
             """
     }
@@ -47,9 +47,9 @@ package struct DiffPage {
     private func section(_ entry: ReleaseDiff.Entry) -> Markup {
         switch entry {
         case .compared(let database): section(database)
-        case .added(let name): lone(name, "added", "only the new side has it")
-        case .removed(let name): lone(name, "removed", "only the old side has it")
-        case .kept(let name): lone(name, "same", "left alone by releases, not compared")
+        case .added(let name): lone(name, "added", "only in the new one")
+        case .removed(let name): lone(name, "removed", "only in the old one")
+        case .kept(let name): lone(name, "same", "not changed by releases, not compared")
         case .unknown(let name, let why): lone(name, "changed", "not compared: \(why)")
         }
     }

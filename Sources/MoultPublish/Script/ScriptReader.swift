@@ -24,7 +24,7 @@ final class ScriptReader {
     /// How the file is called in messages.
     private let file: String
     private let substitute: (String, Place) throws -> String
-    private var gathered = Gathered()
+    private var gathered = GatheredLines()
     /// The item that was read last, as it is echoed.
     private(set) var source: [UInt8] = []
 
@@ -60,7 +60,7 @@ final class ScriptReader {
     }
 
     private func take() throws -> ScriptItem {
-        defer { gathered = Gathered() }
+        defer { gathered = GatheredLines() }
         source = gathered.source
         let statements = try gathered.finish()
         return statements.isEmpty ? .blank : .sql(statements)
@@ -82,7 +82,7 @@ final class ScriptReader {
 }
 
 /// Lines that wait for the end of their last statement.
-private struct Gathered {
+private struct GatheredLines {
     var scanner = StatementScanner()
     var source: [UInt8] = []
     private var statements: [ScriptStatement] = []

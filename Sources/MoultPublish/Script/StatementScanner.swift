@@ -66,7 +66,7 @@ struct StatementScanner {
 
     private mutating func code(_ byte: UInt8) -> Bool {
         if Self.isWord(byte) {
-            settlePending()
+            finishPending()
             if word.count < 10 { word.append(byte | 0x20) }
             return false
         }
@@ -78,7 +78,7 @@ struct StatementScanner {
         case (UInt8(ascii: "/"), UInt8(ascii: "*")):
             (inside, pending) = (.blockComment, 0)
             return false
-        default: settlePending()
+        default: finishPending()
         }
         switch byte {
         case UInt8(ascii: "-"), UInt8(ascii: "/"): pending = byte
@@ -95,7 +95,7 @@ struct StatementScanner {
         return false
     }
 
-    private mutating func settlePending() {
+    private mutating func finishPending() {
         if pending != 0 { take(.other) }
         pending = 0
     }

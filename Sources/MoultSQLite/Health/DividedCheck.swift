@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 
 /// A quick look whether a database is sound, on several threads: each table by itself, on connections of their own, and
-/// beside them an accounting of all pages. Only for a file that this process alone uses.
+/// next to them an accounting of all pages. Only for a file that this process alone uses.
 ///
 /// It finds nothing: where anything is not plain, SQLite must check the whole file, and its words count.
 package struct DividedCheck {
@@ -14,7 +14,7 @@ package struct DividedCheck {
     /// A smaller database is checked before a thread has started.
     let smallest: Int
 
-    /// An eighth of the file must be beside the largest table.
+    /// An eighth of the file must be next to the largest table.
     private static let leastShare = 8
     /// For each SQLite goes through the whole schema.
     private static let mostTables = 1000
@@ -41,7 +41,7 @@ package struct DividedCheck {
                 return { try prove(parts[$0], own) }
             }
             return true
-        } catch is RawPages.Doubt {
+        } catch is RawPages.NeedsFullCheck {
             return false
         } catch let error as MoultError where error.code == .databaseCorrupt {
             // The check of the whole file reports the reason why this one cannot read.
@@ -57,7 +57,7 @@ package struct DividedCheck {
         let trees = "SELECT tbl_name, rootpage FROM sqlite_schema WHERE type IN ('table', 'index')"
         for row in try connection.query(trees) {
             guard case .text(let table)? = row.first, case .integer(let root)? = row.last else {
-                throw RawPages.Doubt()
+                throw RawPages.NeedsFullCheck()
             }
             // A virtual table has no tree of its own.
             let size = root == 0 ? 0 : try pages.estimate(Int(root))
@@ -67,7 +67,9 @@ package struct DividedCheck {
         let tables = sizes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         // SQLite's check of a table cannot be divided: if one table is nearly the whole file, nothing is gained.
         let (all, largest) = (sizes.values.reduce(0, +), tables.first?.value ?? 0)
-        guard (all - largest) * Self.leastShare >= all, tables.count <= Self.mostTables else { throw RawPages.Doubt() }
+        guard (all - largest) * Self.leastShare >= all, tables.count <= Self.mostTables else {
+            throw RawPages.NeedsFullCheck()
+        }
         return tables.map { .table($0.key) } + [.pages(roots: roots)]
     }
 
@@ -80,7 +82,7 @@ package struct DividedCheck {
             } catch let error where error.sqlite?.resultCode.primary == .error {
                 // A name that the schema has and SQLite does not know.
             }
-            throw RawPages.Doubt()
+            throw RawPages.NeedsFullCheck()
         }
     }
 }

@@ -23,7 +23,7 @@ extension Connection {
         try findings("PRAGMA \(quoteIdentifier(schema)).integrity_check(\(limit))", deadline)
     }
 
-    /// Looks for rows that refer to a row which is not there; the findings, none if all are.
+    /// Looks for rows that refer to a row which does not exist; the findings, none if all are.
     package func foreignKeyCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil
     ) throws -> [String] {

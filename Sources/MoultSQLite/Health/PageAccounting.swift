@@ -21,7 +21,7 @@ struct PageAccounting {
         var accounting = try PageAccounting(RawPages(path))
         for root in roots { try accounting.takeTree(root) }
         try accounting.takeFreePages()
-        if accounting.taken != accounting.pages.count { throw RawPages.Doubt() }
+        if accounting.taken != accounting.pages.count { throw RawPages.NeedsFullCheck() }
     }
 
     private mutating func takeTree(_ root: Int) throws {
@@ -54,16 +54,16 @@ struct PageAccounting {
             try take(trunk)
             try pages.read(trunk)
             let leaves = pages.number(4)
-            guard leaves <= pages.usable / 4 - 2 else { throw RawPages.Doubt() }
+            guard leaves <= pages.usable / 4 - 2 else { throw RawPages.NeedsFullCheck() }
             for index in 0..<leaves { try take(pages.number(8 + 4 * index)) }
             expected -= leaves + 1
             trunk = pages.number(0)
         }
-        if expected != 0 { throw RawPages.Doubt() }
+        if expected != 0 { throw RawPages.NeedsFullCheck() }
     }
 
     private mutating func take(_ number: Int) throws {
-        guard number > 0, number <= pages.count, !isTaken[number - 1] else { throw RawPages.Doubt() }
+        guard number > 0, number <= pages.count, !isTaken[number - 1] else { throw RawPages.NeedsFullCheck() }
         isTaken[number - 1] = true
         taken += 1
     }

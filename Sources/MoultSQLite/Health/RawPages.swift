@@ -2,9 +2,9 @@ internal import MoultFiles
 
 /// The pages of a database file as they lie there, one at a time, and what their trees refer to.
 ///
-/// It believes nothing: what is not plain, or not known here, is a `Doubt`.
+/// It believes nothing: what is not plain, or not known here, is a `NeedsFullCheck`.
 final class RawPages {
-    struct Doubt: Error {}
+    struct NeedsFullCheck: Error {}
 
     let count: Int
     let size: Int
@@ -23,26 +23,26 @@ final class RawPages {
         usable = size - Int(page[20])
         self.file = file
         // SQLite's map of pages in a database that vacuums itself is another book, and not read here.
-        guard header.hasPageCount, usable >= 480, number(52) == 0, number(64) == 0 else { throw Doubt() }
+        guard header.hasPageCount, usable >= 480, number(52) == 0, number(64) == 0 else { throw NeedsFullCheck() }
     }
 
     deinit { page.deallocate() }
 
     func read(_ number: Int) throws {
-        guard number > 0, number <= count else { throw Doubt() }
+        guard number > 0, number <= count else { throw NeedsFullCheck() }
         try Self.fill(page, number, of: file)
     }
 
     private static func fill(_ page: UnsafeMutableRawBufferPointer, _ number: Int, of file: borrowing Descriptor) throws
     {
-        guard try file.read(into: page, at: (number - 1) * page.count) == page.count else { throw Doubt() }
+        guard try file.read(into: page, at: (number - 1) * page.count) == page.count else { throw NeedsFullCheck() }
     }
 
     /// The number with which another page begins, without reading that page.
     func firstNumber(of other: Int) throws -> Int {
         var bytes: UInt32 = 0
         let count = try withUnsafeMutableBytes(of: &bytes) { try file.read(into: $0, at: (other - 1) * size) }
-        guard count == 4 else { throw Doubt() }
+        guard count == 4 else { throw NeedsFullCheck() }
         return Int(UInt32(bigEndian: bytes))
     }
 
@@ -69,18 +69,18 @@ final class RawPages {
         try read(number)
         let start = number == 1 ? 100 : 0
         let kind = page[start]
-        guard [2, 5, 10, 13].contains(kind) else { throw Doubt() }
+        guard [2, 5, 10, 13].contains(kind) else { throw NeedsFullCheck() }
         let node = Node(
             isInterior: kind < 8, isTable: kind == 5 || kind == 13, cells: short(start + 3),
             places: start + (kind < 8 ? 12 : 8))
-        guard node.places + 2 * node.cells <= usable else { throw Doubt() }
+        guard node.places + 2 * node.cells <= usable else { throw NeedsFullCheck() }
         return node
     }
 
     /// Where a cell of the node begins that was read last.
     func cell(_ index: Int, of node: Node) throws -> Int {
         let place = short(node.places + 2 * index)
-        guard place >= node.places + 2 * node.cells, place + 4 <= usable else { throw Doubt() }
+        guard place >= node.places + 2 * node.cells, place + 4 <= usable else { throw NeedsFullCheck() }
         return place
     }
 
@@ -94,7 +94,7 @@ final class RawPages {
         let least = (usable - 12) * 32 / 255 - 23
         let local = least + (size - least) % (usable - 4)
         let here = local <= most ? local : least
-        guard place + here + 4 <= usable else { throw Doubt() }
+        guard place + here + 4 <= usable else { throw NeedsFullCheck() }
         return (number(place + here), (size - here + usable - 5) / (usable - 4))
     }
 
@@ -102,7 +102,7 @@ final class RawPages {
     private func varint(_ place: inout Int) throws -> Int {
         var number: UInt64 = 0
         for index in 0..<9 {
-            guard place < usable else { throw Doubt() }
+            guard place < usable else { throw NeedsFullCheck() }
             let byte = page[place]
             place += 1
             number = index == 8 ? number << 8 | UInt64(byte) : number << 7 | UInt64(byte & 0x7f)

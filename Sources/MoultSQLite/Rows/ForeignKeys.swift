@@ -41,7 +41,7 @@ struct ForeignKeys {
         Set(references.filter { parents.contains(asciiLowercased($0.parent)) }.map { asciiLowercased($0.child) })
     }
 
-    /// The rows that refer to a row which is not there, each once.
+    /// The rows that refer to a row which does not exist, each once.
     func violations(in rows: StoredRows, _ connection: Connection) throws -> [Violation] {
         let table = rows.layout
         let check = "PRAGMA main.foreign_key_check(\(quoteIdentifier(table.name)))"

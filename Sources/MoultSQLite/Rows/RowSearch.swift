@@ -4,7 +4,7 @@ import MoultFiles
 
 /// Looks up each row of a table in the same table of another database.
 ///
-/// Rows are looked up by rowid where both tables have one, else by primary key; a row that is not the same at its rowid
+/// Rows are looked up by rowid where both tables have one, otherwise by primary key; a row that is not the same at its rowid
 /// is looked up by primary key, too. Where the files allow it, records are compared as bytes, which is many times
 /// faster than reading values. Both connections must be in a transaction.
 final class RowSearch {

@@ -22,7 +22,7 @@ package struct RowTransfer {
 
     /// Runs inside a transaction of the new database; the old one is only read. If it throws, nothing has changed.
     ///
-    /// Outcomes come in the order of the rules, one for each table that the old database has.
+    /// Outcomes are in the order of the rules, one for each table that the old database has.
     package func run(from old: Connection, to new: Connection) throws -> [TableOutcome] {
         guard try new.isInTransaction else {
             throw MoultError(

@@ -111,7 +111,7 @@ final class TableTransfer {
         }
     }
 
-    /// The row that is there under the same identity, if it has the same values and no other old row is in it.
+    /// The row that exists under the same identity, if it has the same values and no other old row is in it.
     private func identical(to row: borrowing Statement, _ columns: [Int32]) throws -> KeyDigest? {
         // `nil`: no row; `.some(nil)`: a row that is not identical.
         let found = try rows.withRow(keyIn: row, columns) { there -> KeyDigest? in
@@ -193,11 +193,11 @@ final class TableTransfer {
     }
 
     private enum Conflict {
-        /// The row that is there holds the same.
+        /// The row that exists holds the same.
         case identical
-        /// The row that is there was carried, too.
+        /// The row that exists was carried, too.
         case carried
-        /// The row that is there stays.
+        /// The row that exists stays.
         case stays
         /// The content of the replaced row, which is deleted.
         case displaced(String)

@@ -218,7 +218,7 @@ extension Salvage.Reader {
         }
     }
 
-    /// False for a row that the table does not take: it is there already, or breaks the table's rules.
+    /// False for a row that the table does not take: it already exists, or breaks the table's rules.
     private func store(_ insert: borrowing Statement) throws -> Bool {
         do { try insert.run() } catch {
             insert.reset()

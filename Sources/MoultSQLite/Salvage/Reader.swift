@@ -16,7 +16,7 @@ extension Salvage {
 
         init(_ path: String, into target: String) throws {
             source = try Connection(path: path, access: .readWrite)
-            // The first read rolls back or replays the files beside the copy.
+            // The first read rolls back or replays the files next to the copy.
             _ = try source.int("PRAGMA schema_version")
             try source.raiseGuard(deadline: Self.deadline)
             // A value may be as large as SQLite allows.

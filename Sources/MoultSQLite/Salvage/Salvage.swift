@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Copies the readable content of a database that does not load into a file of its own.
+/// Copies the readable content of a database that does not load into a separate file.
 ///
 /// Works on copies: the broken set stays as it is. Several ways are tried, because it is unknown which part of the set is
 /// broken: with its sidecars, without them, and with the header of a sound file of the same kind.

@@ -81,7 +81,7 @@ final class ArchiveProcess: @unchecked Sendable {
                 try settings.stop()
             }
             if now > heard + .seconds(settings.patience) {
-                throw failed("the process that reads it did not answer for \(settings.patience) s")
+                throw failed("the process that reads it did not respond for \(settings.patience) s")
             }
         }
         while true {
@@ -118,7 +118,7 @@ final class ArchiveProcess: @unchecked Sendable {
     private func failed(_ why: String) -> MoultError {
         MoultError(
             .archiveProcess, what: "cannot unpack \(settings.path)", why: why,
-            now: "Nothing was changed. Get the archive again, or pack it again.")
+            now: "Nothing was changed. Download the archive again, or pack it again.")
     }
 
     /// It has ended, but should not have.

@@ -6,7 +6,7 @@ internal import MoultFiles
 /// sends names and bytes.
 ///
 /// Names and sizes that it sends are checked here as if it had been taken over; what it sends as content is worth nothing
-/// before its digest fits. Where no process can be started (`Validator.here`), or an older moult is installed beside an
+/// before its digest fits. Where no process can be started (`Validator.here`), or an older moult is installed next to an
 /// app, this process reads the archive itself.
 package struct ConfinedArchive: Sendable {
     private let path: String

@@ -9,7 +9,7 @@ package struct NoOpCheck {
     package init(_ store: StoreSnapshot) { self.store = store }
 
     /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be: one
-    /// that is used in place, beside the manifest.
+    /// that is used in place, next to the manifest.
     ///
     /// A store that was copied is not current until a command that writes has verified it. With `reading` it is verified
     /// now: for a store that cannot be written to.
@@ -33,7 +33,7 @@ package struct NoOpCheck {
         }
     }
 
-    /// Whether every path of a generation is there, and its files are the ones that were proven.
+    /// Whether every path of a generation is there, and its files are the ones that were verified.
     package func isWhole(_ generation: Generation, reading: Bool = false) throws -> Bool {
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases {

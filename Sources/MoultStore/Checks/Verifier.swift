@@ -4,7 +4,7 @@ internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
-/// Looks whether a store is what its records say; changes nothing.
+/// Checks whether a store is what its records say; changes nothing.
 package struct Verifier {
     private let store: StoreSnapshot
     private let checkTime: CheckTime
@@ -92,7 +92,7 @@ package struct Verifier {
         let stray = try sidecar(path, file)
         var sidecars = Check(
             subject: database.name, method: "sidecars",
-            finding: stray.map { "\($0) is beside it and would change what is read" })
+            finding: stray.map { "\($0) is beside it and would change what SQLite reads" })
         sidecars.remedy = stray.map { ["mv", $0, "\($0).old"] }
         checks.insert(sidecars, at: 2)
         return checks
@@ -111,7 +111,7 @@ package struct Verifier {
             if !deep, try sealed.entry?.verifiedFacts(of: file) == nil {
                 return Check(
                     subject: check.subject, method: check.method,
-                    finding: "\(file) has another SHA-256 than the release")
+                    finding: "\(file) does not have the SHA-256 of the release")
             }
             check.note = deep ? "copied; see digest" : "copied; its SHA-256 matches"
         }
@@ -144,12 +144,12 @@ package struct Verifier {
     /// A file that cannot even be opened is a finding like any other.
     private func integrity(_ database: Database, _ file: String) -> String? {
         do {
-            var exam = Validation(
+            var validation = Validation(
                 name: database.member, path: file, depth: .full,
                 processor: checkTime.seconds(for: try Files.facts(file)?.size ?? 0))
-            exam.mostFindings = 1
+            validation.mostFindings = 1
             let report = try Files.withScratchDirectory { scratch in
-                try Validator.present().examine([exam], scratch: "\(scratch)/exam").first
+                try Validator.present().examine([validation], scratch: "\(scratch)/exam").first
             }
             if let failure = report?.failure { return "\(failure)" }
             return report?.isWAL == true ? "it is in WAL mode" : report?.findings?.first

@@ -2,7 +2,7 @@
 package struct Consumer: Sendable, Equatable {
     /// Its name in plans and errors.
     package var name: String
-    /// The databases that it is concerned with; nil for all of them.
+    /// The databases that it is registered for; nil for all of them.
     package var databases: [String]?
     /// The seconds that it has for each call.
     package var timeout: Int

@@ -1,7 +1,7 @@
 internal import MoultFiles
 package import StepKit
 
-/// The store's directory of fetched bundles and patches: whole ones under their digests, and what was cut off, to be gone on with.
+/// The store's directory of fetched bundles and patches: whole ones under their digests, and what was truncated, to be gone on with.
 package struct Downloads {
     package let layout: StoreLayout
 
@@ -9,7 +9,7 @@ package struct Downloads {
 
     /// Where one bundle or patch is, or will be.
     package struct Place {
-        /// Its name beside its manifest.
+        /// Its name next to its manifest.
         package let name: String
         /// Its name ends as the file's own does, by which its format is known.
         package let path: String

@@ -27,11 +27,11 @@ package struct KeyChain {
         roles = KeyRoles(all: pinned)
         (self.product, self.layout) = (product, layout)
         floor = try Self.floor(pinned, layout)
-        // Earlier versions kept them beside the feed.
+        // Earlier versions kept them next to the feed.
         for directory in [layout.keys, layout.feed] {
             let names = try Files.list(directory)
             for serial in 1...KeyList.most where serial > self.serial && names.contains(KeyList.fileName(serial)) {
-                // It was proven in time when it came; the keys' own end is for what comes from now on.
+                // It was verified in time when it came; the keys' own end is for what comes from now on.
                 _ = try adopt(serial, at: Timestamp(seconds: 0), isNew: directory != layout.keys) { name, limit in
                     try Files.read("\(directory)/\(name)", limit: limit)
                 }
@@ -39,7 +39,7 @@ package struct KeyChain {
         }
     }
 
-    /// Continues with the lists beside a feed.
+    /// Continues with the lists next to a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
         var (next, strange) = (serial + 1, 0)
         while next <= KeyList.most, strange < Self.mostStrange {
@@ -50,7 +50,7 @@ package struct KeyChain {
         }
     }
 
-    /// Accepts the list of this serial if the present keys signed it, and says whether they did; nil if it does not exist.
+    /// Accepts the list of this serial if the current keys signed it, and says whether they did; nil if it does not exist.
     private mutating func adopt(
         _ serial: Int, at time: Timestamp, isNew: Bool, find: (String, _ limit: Int) throws -> [UInt8]?
     ) throws -> Bool? {
@@ -94,7 +94,7 @@ package struct KeyChain {
             now: "Ask the publisher for a newer key list, then run: moult check --store \(layout.root)")
     }
 
-    /// Proves a file by keys of a role, and says which signed it.
+    /// Verifies a file by keys of a role, and says which signed it.
     package func prove(
         _ bytes: [UInt8], named name: String, by keys: TrustedKeys, at now: Timestamp = .now,
         find: (String) throws -> [UInt8]?
@@ -103,7 +103,7 @@ package struct KeyChain {
             // The operator's settings do not say any more which keys count.
             if serial > 0, error.code == .unknownKey {
                 error.now =
-                    "Ask the publisher for a file that its present keys signed; they are in \(layout.keys)/\(KeyList.fileName(serial))."
+                    "Ask the publisher for a file that its current keys signed; they are in \(layout.keys)/\(KeyList.fileName(serial))."
             }
             // A store that has no list yet learns them from a feed, which says which is the newest one.
             let feed = "\(Files.directory(of: name))/\(Feed.fileName)"

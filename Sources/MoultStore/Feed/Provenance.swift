@@ -8,7 +8,7 @@ package enum Provenance: Sendable, Equatable {
     /// It is signed, but the store has no key to check the signature.
     case unchecked
     case unsigned
-    /// It comes from a kept generation, which was proven when it came.
+    /// It comes from a kept generation, which was verified when it came.
     case kept
     /// A saved plan names it by its digest, and that was approved.
     case planned
@@ -30,7 +30,7 @@ extension Provenance {
     /// A file's signatures are far smaller.
     package static let largestSignature = 1 << 14
 
-    /// Proves a file by the signatures beside it; without keys nothing needs proof.
+    /// Verifies a file by the signatures next to it; without keys nothing needs proof.
     package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
             self = .signed(

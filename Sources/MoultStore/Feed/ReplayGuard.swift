@@ -6,13 +6,13 @@ package import StepKit
 ///
 /// If the file is gone, the kept generations say the same: each has its manifest, and the feed's serial in its seal.
 package struct ReplayGuard: Equatable {
-    /// The highest serial of a proven feed under the newest key list.
+    /// The highest serial of a verified feed under the newest key list.
     package var serial = 0
     /// That key list, 0 for the pinned keys; nil in records of earlier versions.
     package var keyList: Int?
     /// The sequence of the newest release that was installed, unless the operator went below it.
     package var sequence = 0
-    /// The last proven feed: where it came from, what the server calls it, and its digest.
+    /// The last verified feed: where it came from, what the server calls it, and its digest.
     package var url: String?
     package var tag: String?
     package var sha256: String?

@@ -57,7 +57,7 @@ package struct Generation: Sendable {
             throw MoultError(
                 .generation, what: "the manifest of generation \(name) cannot be read",
                 why: error.what + (error.why.map { ": \($0)" } ?? ""),
-                now: "Bring release \(version(of: name)) in again: moult apply RELEASE", cause: error)
+                now: "Install release \(version(of: name)) again: moult apply RELEASE", cause: error)
         }
     }
 
@@ -155,10 +155,10 @@ package struct Generation: Sendable {
     func damaged(_ path: String, _ why: String) -> MoultError {
         let isAdopted = isAdopted
         return MoultError(
-            .generation, .refused, what: "\(path) is not what was installed", why: "it \(why)",
+            .generation, .refused, what: "\(path) is not the installed file", why: "it \(why)",
             now: isAdopted
                 ? "Restore the file from a backup."
-                : "Bring release \(manifest.version) in again from its bundle: moult apply RELEASE")
+                : "Install release \(manifest.version) again from its bundle: moult apply RELEASE")
     }
 }
 

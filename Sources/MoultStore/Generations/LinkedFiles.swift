@@ -16,7 +16,7 @@ package struct LinkedFiles {
     package func take(_ file: String, sha256: String, to target: String) throws {
         if try Files.shareIfPossible(file, at: target, mode: 0o444) { return }
         guard let facts = try Files.facts(file) else {
-            throw MoultError(.digest, what: "\(file) cannot be used again", why: "it is not there any more")
+            throw MoultError(.digest, what: "\(file) cannot be used again", why: "it no longer exists")
         }
         // Before the name is there, so that a crash in between is noticed.
         try add(SealedFacts(sha256: sha256, facts))

@@ -26,8 +26,9 @@ package final class StoreLock: Sendable {
         let holders = try LockHolders.of(layout.lock).map(\.description)
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is in use",
-            why: holders.isEmpty ? "another moult has its lock" : "\(holders.joined(separator: ", ")) has its lock",
-            now: "Try again later, or let moult wait for it: --wait SECONDS")
+            why: holders.isEmpty
+                ? "another moult process has its lock" : "\(holders.joined(separator: ", ")) has its lock",
+            now: "Try again later, or wait for it: --wait SECONDS")
     }
 
     /// How long a lock is waited for whose holder has ended.

@@ -121,7 +121,8 @@ package enum History {
             var block = [UInt8](repeating: 0, count: count)
             let read = try block.withUnsafeMutableBytes { try file.read(into: $0, at: end - count) }
             guard read == count else {
-                throw MoultError(.store, what: "cannot read \(layout.history)", why: "it became shorter meanwhile")
+                throw MoultError(
+                    .store, what: "cannot read \(layout.history)", why: "it was truncated while it was read")
             }
             if let newline = block.lastIndex(of: UInt8(ascii: "\n")) {
                 end -= count - newline - 1

@@ -118,7 +118,7 @@ package final class HistoryReader {
                     into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]), at: position - count + done)
             }
             guard let more, more > 0 else {
-                throw MoultError(.store, what: "cannot read \(path)", why: "it became shorter meanwhile")
+                throw MoultError(.store, what: "cannot read \(path)", why: "it was truncated while it was read")
             }
             done += more
         }

@@ -89,14 +89,14 @@ package struct Holds: Sendable, Equatable {
         return "Remove the hold\(holds.count == 1 ? "" : "s") with: moult unhold \(names)"
     }
 
-    /// The one to show where only one can be shown: a hold on every release, else the newest.
+    /// The one to show where only one can be shown: a hold on every release, otherwise the newest.
     package var foremost: Hold? { all.first(where: \.isEverything) ?? all.last }
 
     package func hold(on release: String) -> Hold? { all.first { $0.release == release } }
 
     // MARK: changing
 
-    /// Adds a hold in the place of an older one on the same releases, and gives that one.
+    /// Adds a hold in the place of an older one on the same releases, and returns that one.
     @discardableResult
     package mutating func place(_ hold: Hold) -> Hold? {
         let before = self.hold(on: hold.release)

@@ -2,7 +2,7 @@ package import MoultBasics
 package import MoultFiles
 package import StepKit
 
-/// The record of a set in quarantine, in a file beside it.
+/// The record of a set in quarantine, in a file next to it.
 package struct QuarantineRecord: Sendable, Equatable {
     package static let fileName = "set.json"
 

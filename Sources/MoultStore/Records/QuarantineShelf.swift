@@ -9,7 +9,7 @@ package struct QuarantineShelf {
 
     package init(layout: StoreLayout, settings: Settings) { (self.layout, self.settings) = (layout, settings) }
 
-    /// One database with everything that lay beside it.
+    /// One database with everything that lay next to it.
     package struct Set: Sendable, Equatable {
         package let directory: String
         /// Nil if it has none that can be read: then it counts as the user's.
@@ -23,7 +23,7 @@ package struct QuarantineShelf {
         /// The name by which commands call it.
         package var id: String { Files.name(of: directory) }
 
-        /// Whether it can be made again; anything else is data of the user or the app.
+        /// Whether it can be recreated; anything else is data of the user or the app.
         package var isCache: Bool { record?.kind.isDisposable ?? false }
 
         /// The main file, where it is.

@@ -18,7 +18,7 @@ package struct Settings: Sendable, Equatable {
     package var minimumAge: Int
     /// The required signers of releases; nil accepts anything.
     package var keys: TrustedKeys?
-    /// The directory of databases of kind `cache`, if they do not lie in the store.
+    /// The directory of databases of kind `cache`, if they do not be in the store.
     package var cacheRoot: String?
     /// Bytes of broken caches that are kept, the newest; this never removes user data.
     package var quarantineLimit = 1 << 30
@@ -65,14 +65,14 @@ package struct Settings: Sendable, Equatable {
         }
         let format = try fields.integer("moult")
         guard format == Self.format else {
-            throw fields.fail("moult", "is format \(format), and this moult reads format \(Self.format)")
+            throw fields.fail("moult", "is format \(format), and this version of moult reads format \(Self.format)")
         }
         // For editors, which find the schema of the file by it.
         _ = try fields.optionalString("$schema")
         self.init(product: try fields.string("product"))
         if let text = try fields.optionalString("app") {
             guard let version = Version(text) else {
-                throw fields.fail("app", "\"\(text)\" is not a version as SemVer has it")
+                throw fields.fail("app", "\"\(text)\" is not a SemVer version")
             }
             app = version
         }
@@ -81,7 +81,7 @@ package struct Settings: Sendable, Equatable {
         minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.mostSeconds) ?? minimumAge
         if let path = try fields.optionalString("cacheRoot") {
             guard path.hasPrefix("/"), path.utf8.count > 1 else {
-                throw fields.fail("cacheRoot", "must be a full path, is \"\(path)\"")
+                throw fields.fail("cacheRoot", "must be an absolute path, is \"\(path)\"")
             }
             cacheRoot = path.hasSuffix("/") ? String(path.dropLast()) : path
         }
@@ -117,7 +117,7 @@ package struct Settings: Sendable, Equatable {
             throw MoultError(
                 .store, what: "\(layout.root) is not a store", why: "it has no \(StoreLayout.settingsName)",
                 now:
-                    "Make one with: moult init \(layout.root) --product NAME, or with the first release: moult apply --create RELEASE"
+                    "Create one with: moult init \(layout.root) --product NAME, or with the first release: moult apply --create RELEASE"
             )
         }
         do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {

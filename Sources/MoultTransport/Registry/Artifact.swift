@@ -68,7 +68,7 @@ package struct Artifact: Sendable, Equatable {
             MoultError(
                 .badAnswer, .refused, what: "\(source) is not an artifact of moult",
                 why: place.isEmpty ? why : "\(place) \(why)",
-                now: "Name a repository to which moult publish has published.")
+                now: "Use a repository that moult publish has published to.")
         }
         // The field is optional.
         if let type = try fields.optionalString("mediaType"), type != Self.manifestType {

@@ -33,19 +33,19 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
         let rest = text.dropFirst(isPlain ? plainScheme.count : scheme.count)
         let host = rest.prefix { $0 != "/" }
         func error(_ why: String, _ now: String) -> MoultError {
-            MoultError(.location, .refused, what: "\(address) cannot be asked", why: why, now: now)
+            MoultError(.location, .refused, what: "\(address) cannot be used", why: why, now: now)
         }
         if host.contains("@") {
             throw error("it has a password in it", "Log in to the registry, for example with: skopeo login")
         }
         let path = rest.dropFirst(host.count).dropFirst()
-        if path.contains("@") { throw error("it names a digest", "Name the repository, or a tag of it.") }
+        if path.contains("@") { throw error("it names a digest", "Give the repository, or a tag of it.") }
         let parts = path.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard isHost(host), let name = parts.first, isName(name) else {
             throw error("it is not a repository", "Write it as in oci://registry.example.org/team/phrasebook.")
         }
         let tag = parts.count > 1 ? String(parts[1]) : nil
-        if let tag, !isTag(tag) { throw error("\"\(tag)\" is not a tag", "Name the repository, or a tag of it.") }
+        if let tag, !isTag(tag) { throw error("\"\(tag)\" is not a tag", "Give the repository, or a tag of it.") }
         let repository = Repository(host: host.lowercased(), name: String(name), isPlain: isPlain)
         if isPlain, !isLoopback(repository.host) {
             throw error(

@@ -23,7 +23,7 @@ extension Transport {
             content: content, digest: "sha256:\(sha256)", size: size)
         if try isThere(upload) { return false }
         var state = Upload.State()
-        return try patiently(seconds: manners.fileDeadline, progress: { state.done }) { until in
+        return try patiently(seconds: retryPolicy.fileDeadline, progress: { state.done }) { until in
             // The interrupted attempt may have been complete.
             if state.mayBeComplete, try isThere(upload) { return true }
             if state.place != nil { try goOn(upload, &state, until) }
@@ -48,9 +48,9 @@ extension Transport {
             guard head.status == 201 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
             guard head.digest ?? digest == digest else {
                 throw MoultError(
-                    .badAnswer, .stuck, what: "\(repository):\(tag) is not what was published",
+                    .badAnswer, .stuck, what: "\(repository):\(tag) is not the published file",
                     why: "the registry says that its digest is \(head.digest ?? ""), and not \(digest)",
-                    now: "Tell the operator of the registry.")
+                    now: "Report this to the operator of the registry.")
             }
             return digest
         }
@@ -123,11 +123,11 @@ extension Transport {
             throw MoultError(
                 .badAnswer, .refused, what: upload.failed,
                 why: "the registry names a URL with the scheme \(scheme) for the upload",
-                now: "Tell the operator of the registry. A proxy before it must set X-Forwarded-Proto.")
+                now: "Report this to the operator of the registry. A proxy before it must set X-Forwarded-Proto.")
         }
         throw MoultError(
             .badAnswer, what: upload.failed, why: "the registry does not say where the upload goes on",
-            now: "Tell the operator of the registry.")
+            now: "Report this to the operator of the registry.")
     }
 
     /// Uploads the remaining chunks, and closes the upload.

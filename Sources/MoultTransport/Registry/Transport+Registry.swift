@@ -8,19 +8,19 @@ extension Transport {
 
     /// Sends a request, and authenticates if the registry asks for it. The answer may still be a refusal.
     func ask(
-        _ request: WebRequest, _ purpose: Purpose, until: ContinuousClock.Instant, _ taker: any ResponseSink
+        _ request: WebRequest, _ purpose: Purpose, until: ContinuousClock.Instant, _ sink: any ResponseSink
     ) throws -> WebHead {
         var request = request
         request.authority = purpose.repository.root
         request.authorization = registries.authorization(for: purpose)
-        let head = try request.perform(manners, until: until, taker, stopIfAsked)
+        let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
         // Also if a token has expired.
         guard head.status == 401, let challenge = Challenge.first(of: head.challenges),
             let authorization = try authorization(challenge, purpose, until),
             authorization != request.authorization
         else { return head }
         request.authorization = authorization
-        let again = try request.perform(manners, until: until, taker, stopIfAsked)
+        let again = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
         registries.keep(again.status == 401 ? nil : authorization, for: purpose)
         return again
     }
@@ -63,18 +63,18 @@ extension Transport {
         request.authority = challenge.realm
         if case .password(let name, let password) = known { request.authorization = Self.basic(name, password) }
         request.purpose = "cannot get a token for \(purpose.repository)"
-        let taker = Memory(limit: 1 << 16, named: "the token for \(purpose.repository)")
-        let head = try request.perform(manners, until: until, taker, stopIfAsked)
+        let sink = Memory(limit: 1 << 16, named: "the token for \(purpose.repository)")
+        let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
         guard head.status == 200 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
         let source = "the answer of the token service of \(purpose.repository)"
-        let answer = try Fields(JSON(parsing: taker.whole(head, request.url), source: source)) { place, why, _ in
+        let answer = try Fields(JSON(parsing: sink.whole(head, request.url), source: source)) { place, why, _ in
             MoultError(.badAnswer, what: "\(source) cannot be read", why: "\(place) \(why)")
         }
         let token = try answer.optionalString("token") ?? answer.optionalString("access_token")
         guard let token, !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw MoultError(
                 .badAnswer, what: "\(source) has no token", why: "neither \"token\" nor \"access_token\" is one",
-                now: "Tell the operator of the registry.")
+                now: "Report this to the operator of the registry.")
         }
         return token
     }
@@ -90,7 +90,7 @@ extension Transport {
             throw MoultError(
                 .badAnswer, .refused, what: "cannot get a token for \(repository)",
                 why: "the registry names a token service without TLS: \(Address(realm))",
-                now: "Tell the operator of the registry.")
+                now: "Report this to the operator of the registry.")
         }
     }
 
@@ -126,7 +126,7 @@ extension Transport {
                     "Ask the operator of the registry for the right to \(purpose.writes ? "push" : "pull"), or log in as another user."
                 }
         case 404: now = "Check the name of the repository."
-        default: now = "Check the address, or tell the operator of the registry."
+        default: now = "Check the address, or report it to the operator of the registry."
         }
         return MoultError(.notThere, what: failed, why: head.why, now: now)
     }
@@ -161,7 +161,8 @@ extension Transport {
         guard bytes.count == layer.size else {
             throw MoultError(
                 .badAnswer, .refused, what: "\(file.description) does not have the size that the registry lists",
-                why: "it has \(bytes.count) bytes, and not \(layer.size)", now: "Tell the operator of the registry.")
+                why: "it has \(bytes.count) bytes, and not \(layer.size)",
+                now: "Report this to the operator of the registry.")
         }
         return .bytes(bytes, tag: digest)
     }
@@ -190,10 +191,10 @@ extension Transport {
             var request = WebRequest(url: repository.url("manifests/\(tag)"))
             request.accept = Self.manifestTypes
             request.purpose = "cannot get \(place)"
-            let taker = Memory(limit: Artifact.largest, named: place)
-            let head = try ask(request, purpose, until: until, taker)
+            let sink = Memory(limit: Artifact.largest, named: place)
+            let head = try ask(request, purpose, until: until, sink)
             switch head.status {
-            case 200: return try taker.whole(head, Address(place))
+            case 200: return try sink.whole(head, Address(place))
             case 404: return nil
             default: throw try refusal(head, purpose, failed: request.purpose ?? "")
             }
@@ -213,18 +214,19 @@ extension Transport {
         return try small(repository) { until in
             var request = WebRequest(url: repository.url("blobs/sha256:\(sha256)"))
             request.purpose = "cannot get \(name)"
-            let taker = Memory(limit: limit, named: name)
-            let head = try ask(request, purpose, until: until, taker)
+            let sink = Memory(limit: limit, named: name)
+            let head = try ask(request, purpose, until: until, sink)
             switch head.status {
             case 200: break
             case 404: return nil
             default: throw try refusal(head, purpose, failed: request.purpose ?? "")
             }
-            let bytes = try taker.whole(head, Address(name))
+            let bytes = try sink.whole(head, Address(name))
             guard try SHA256.digest(of: bytes).hex == sha256 else {
                 throw MoultError(
                     .digest, .refused, what: "\(name) is not what the registry lists",
-                    why: "its SHA-256 is not \(sha256)", now: "Try again later, or tell the operator of the registry.")
+                    why: "its SHA-256 is not \(sha256)",
+                    now: "Try again later, or report it to the operator of the registry.")
             }
             return bytes
         }
@@ -233,7 +235,7 @@ extension Transport {
     func small<Result>(
         _ repository: Repository, _ body: (_ until: ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
-        try patiently(seconds: min(manners.fileDeadline, RetryPolicy.smallFileDeadline), body)
+        try patiently(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline), body)
     }
 }
 

@@ -11,7 +11,7 @@ extension MoultError.Code {
     package static let legacySignature = Self(257)
 }
 
-/// The lines of one of minisign's files, and its faults in words.
+/// The lines of a minisign file, with descriptions of its errors.
 struct MinisignText {
     /// The kind of file, for errors: "signature", "public key", "secret key".
     let kind: String
@@ -61,7 +61,7 @@ struct MinisignText {
     private static func error(_ kind: String, _ name: String, _ why: String) -> MoultError {
         MoultError(
             .minisignForm, .refused, what: "\(name) is not a minisign \(kind)", why: why,
-            now: "Get the file again from where it was made.")
+            now: "Copy the file again from its source.")
     }
 
     static let untrusted = "untrusted comment: "

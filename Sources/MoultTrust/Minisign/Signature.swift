@@ -33,7 +33,7 @@ package struct Signature: Hashable, Sendable {
             commentSignature: try text.bytes(line: 3, count: Ed25519.signatureSize))
     }
 
-    /// A signature file as minisign reads it; the untrusted comment is for people who look into the file.
+    /// A signature file as minisign reads it; the untrusted comment is for humans who look into the file.
     package func file(untrustedComment: String) throws -> [UInt8] {
         try MinisignText.check(comment: untrustedComment)
         let fields = Array((isPrehashed ? "ED" : "Ed").utf8) + keyID.bytes + bytes

@@ -8,7 +8,7 @@ package struct Verified: Hashable, Sendable {
 }
 
 extension Signature {
-    /// Proves that one of `keys` signed these bytes and the trusted comment, or throws.
+    /// Verifies that one of `keys` signed these bytes and the trusted comment, or throws.
     ///
     /// `name` stands for the signed file in errors. A legacy signature (`minisign -S -l`) is refused unless allowed.
     @discardableResult package func verify(
@@ -21,7 +21,7 @@ extension Signature {
         return try verify(message: try hasher.finish(), name, keys)
     }
 
-    /// Proves that one of `keys` signed this whole file, of any size, and the trusted comment, or throws.
+    /// Verifies that one of `keys` signed this whole file, of any size, and the trusted comment, or throws.
     @discardableResult package func verify(fileAt path: String, by keys: [PublicKey]) throws -> Verified {
         try refuseLegacy(path)
         return try verify(message: try blake2b512(ofFileAt: path), path, keys)
@@ -49,10 +49,10 @@ extension Signature {
         }
         // Key ids are no secret and can collide: the signature decides.
         let signer = try candidates.first { try Ed25519.verify(bytes, of: message, publicKey: $0.bytes) }
-        guard let signer else { throw bad(name, "the file is not what key \(keyID) signed") }
+        guard let signer else { throw bad(name, "the file does not match the signature of key \(keyID)") }
         let comment = bytes + unprovenComment.utf8
         guard try Ed25519.verify(commentSignature, of: comment, publicKey: signer.bytes) else {
-            throw bad(name, "the trusted comment is not what key \(keyID) signed")
+            throw bad(name, "the trusted comment does not match the signature of key \(keyID)")
         }
         return Verified(key: signer, trustedComment: unprovenComment)
     }
@@ -60,6 +60,8 @@ extension Signature {
     private func bad(_ name: String, _ why: String) -> MoultError {
         MoultError(
             .badSignature, .refused, what: "the signature of \(name) is not valid", why: why,
-            now: "Get the file and its signature again; if it stays so, tell the publisher and do not use the file.")
+            now:
+                "Get the file and its signature again; if it stays so, report it to the publisher and do not use the file."
+        )
     }
 }

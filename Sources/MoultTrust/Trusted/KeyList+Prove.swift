@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension KeyList {
-    /// The list in these bytes if root keys of the list before it signed it, else nil.
+    /// The list in these bytes if root keys of the list before it signed it, otherwise nil.
     ///
     /// A list of format 2 must be signed by its own root keys as well, so that every list can be followed by another.
     package init?(
@@ -13,7 +13,7 @@ extension KeyList {
         guard self.product == product, self.serial == serial else {
             throw MoultError(
                 .feed, .refused, what: "\(name) is key list \(self.serial) of \(self.product)",
-                why: "key list \(serial) of \(product) belongs there", now: "Tell the publisher.")
+                why: "key list \(serial) of \(product) belongs there", now: "Report this to the publisher.")
         }
         try proveOwn(bytes, named: name, at: now, find: find)
     }

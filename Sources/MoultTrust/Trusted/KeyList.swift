@@ -1,6 +1,6 @@
 package import MoultBasics
 
-/// The keys that a publisher's stores trust from now on: `keys-N.json` beside the feed, signed by keys of the list before it.
+/// The keys that a publisher's stores trust from now on: `keys-N.json` next to the feed, signed by keys of the list before it.
 ///
 /// Format 2 says which keys may sign what, and until when:
 ///
@@ -33,17 +33,18 @@ package struct KeyList: Sendable, Equatable {
         (self.product, self.serial, roles, isPlain) = (product, serial, KeyRoles(all: keys), true)
     }
 
-    /// The name of a list beside the feed.
+    /// The name of a list next to the feed.
     package static func fileName(_ serial: Int) -> String { "keys-\(serial).json" }
 
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in
-            MoultError(.feed, .refused, what: "\(source): \(place) \(why)", now: now)
+            MoultError(
+                .feed, .refused, what: "\(source): \(place) \(why)", now: now ?? "Report this to the publisher.")
         }
         let format = try fields.integer("keyList")
         guard (1...Self.format).contains(format) else {
             throw fields.fail(
-                "keyList", "is format \(format), and this moult reads formats up to \(Self.format)",
+                "keyList", "is format \(format), and this version of moult reads formats up to \(Self.format)",
                 now: "Install a newer moult.")
         }
         product = try fields.string("product")

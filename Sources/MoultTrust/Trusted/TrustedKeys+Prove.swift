@@ -6,7 +6,7 @@ extension MoultError.Code {
 }
 
 extension TrustedKeys {
-    /// The names under which signatures of a file may lie beside it: minisign's own, and one for each further signer.
+    /// The names under which signatures of a file may be next to it: minisign's own, and one for each further signer.
     package func signatureNames(of name: String) -> [String] {
         ["\(name).minisig"] + entries.map { Self.signatureName(of: name, by: $0.key.id) }
     }
@@ -14,7 +14,7 @@ extension TrustedKeys {
     /// Where the signature of one among several signers lies.
     package static func signatureName(of name: String, by id: KeyID) -> String { "\(name).\(id).minisig" }
 
-    /// Proves that enough of these keys signed the bytes, and names them; the bytes are not parsed before.
+    /// Verifies that enough of these keys signed the bytes, and names them; the bytes are not parsed before.
     ///
     /// `find` gets the name of a signature file and returns its bytes, nil if it does not exist.
     package func prove(
@@ -41,9 +41,9 @@ extension TrustedKeys {
         let signer = try signature.verify(bytes, named: name, by: entries.map(\.key)).key
         if let until = entries.first(where: { $0.key == signer })?.notAfter, until < now {
             throw MoultError(
-                .expiredKey, .refused, what: "\(name) is signed by a key that is not trusted any more",
+                .expiredKey, .refused, what: "\(name) is signed by a key that is no longer trusted",
                 why: "key \(signer.id) was trusted until \(until)",
-                now: "Ask the publisher for a file that is signed by the present key.")
+                now: "Ask the publisher for a file that is signed by the current key.")
         }
         return signer
     }
@@ -55,8 +55,10 @@ extension TrustedKeys {
             .unsigned, .refused,
             what: signers.isEmpty ? "\(name) is not signed" : "\(name) has too few signatures",
             why: threshold == 1
-                ? "this store takes only what a trusted key signed, and there is no \(name).minisig; \(trusted)"
-                : "this store wants \(threshold), and found \(signers.isEmpty ? "none" : signers.map(\.description).joined(separator: ", ")); \(trusted)",
-            now: "Get the signature from the publisher, and put it beside the file.")
+                ? "this store accepts only files signed by a trusted key, and \(name).minisig does not exist; \(trusted)"
+                : "this store requires \(threshold) signatures, and found \(signers.isEmpty ? "none" : signers.map(\.description).joined(separator: ", ")); \(trusted)",
+            now: name.contains("://")
+                ? "Ask the publisher to sign it and to upload the signature."
+                : "Get the signature from the publisher, and put it next to the file.")
     }
 }

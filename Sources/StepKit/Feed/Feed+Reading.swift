@@ -1,15 +1,17 @@
 internal import MoultBasics
 
 extension Feed {
-    /// Reads a feed whose signature was proven; `source` names it in errors.
+    /// Reads a feed whose signature was verified; `source` names it in errors.
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in
-            MoultError(.feed, .refused, what: "\(source): \(place) \(why)", now: now)
+            MoultError(
+                .feed, .refused, what: "\(source): \(place) \(why)", now: now ?? "Report this to the publisher.")
         }
         let format = try fields.integer("feed")
         guard format == Self.format else {
             throw fields.fail(
-                "feed", "is format \(format), and this moult reads format \(Self.format)", now: "Install a newer moult."
+                "feed", "is format \(format), and this version of moult reads format \(Self.format)",
+                now: "Install a newer moult."
             )
         }
         let product = try fields.string("product")
@@ -35,7 +37,7 @@ extension Feed {
     fileprivate static func refuse(_ critical: [String], _ fields: Fields) throws {
         guard !critical.isEmpty, let field = fields.unknown.first(where: { critical.contains($0.name) }) else { return }
         throw fields.fail(
-            field.name, "is not known to this moult, and the feed says that it is critical",
+            field.name, "is not known to this version of moult, and the feed says that it is critical",
             now: "Install a newer moult.")
     }
 
@@ -53,10 +55,10 @@ extension Feed {
         var sequences: Set<Int> = []
         for (index, release) in releases.enumerated() {
             guard versions.insert(release.version).inserted else {
-                throw fields.fail("releases[\(index)].version", "is there twice: \(release.version)")
+                throw fields.fail("releases[\(index)].version", "is listed twice: \(release.version)")
             }
             guard sequences.insert(release.sequence).inserted else {
-                throw fields.fail("releases[\(index)].sequence", "is there twice: \(release.sequence)")
+                throw fields.fail("releases[\(index)].sequence", "is listed twice: \(release.sequence)")
             }
         }
     }
@@ -66,7 +68,7 @@ extension Feed.Release {
     fileprivate init(_ fields: Fields, critical: [String]) throws {
         let text = try fields.string("version")
         guard let version = Version(text), text.utf8.count <= 128 else {
-            throw fields.fail("version", "\"\(text)\" is not a version as SemVer has it")
+            throw fields.fail("version", "\"\(text)\" is not a SemVer version")
         }
         let rollout = try fields.optionalCount("rollout") ?? 100
         guard rollout <= 100 else { throw fields.fail("rollout", "is a share in per cent, at most 100, is \(rollout)") }

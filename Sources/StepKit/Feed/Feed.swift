@@ -11,7 +11,7 @@ package struct Feed: Sendable, Equatable {
     /// Counts the feed's own versions upward, so that an old one cannot pass for the present one.
     package var serial: Int
     package var created: Timestamp?
-    /// After this the feed is no longer valid, so an attacker who withholds newer ones is noticed.
+    /// After this time the feed is invalid, so that withheld feeds are noticed.
     package var expires: Timestamp
     package var releases: [Release]
     /// The key list that it was made under; nil for the pinned keys, and in feeds of earlier versions.
@@ -43,7 +43,7 @@ package struct Feed: Sendable, Equatable {
         package var rollout: Int
         /// Why it must not be installed any more; nil if it may.
         package var withdrawn: String?
-        /// The patches of its manifest that are kept beside the feed.
+        /// The patches of its manifest that are kept next to the feed.
         package var patches: [Patch] = []
 
         package struct Patch: Sendable, Equatable {
@@ -62,7 +62,7 @@ package struct Feed: Sendable, Equatable {
         }
     }
 
-    /// A file beside the feed.
+    /// A file next to the feed.
     package struct File: Sendable, Equatable {
         package var name: String
         package var size: Int
@@ -75,7 +75,7 @@ package struct Feed: Sendable, Equatable {
     package func release(_ version: Version) -> Release? { releases.first { $0.version == version } }
 }
 
-/// The names of files beside a feed.
+/// The names of files next to a feed.
 package enum FeedNames {
     /// The base name of the signatures of exactly this feed.
     ///
@@ -83,8 +83,8 @@ package enum FeedNames {
     /// name, is public before that feed is, and stays as long as a store may still be reading it.
     package static func ofSignatures(_ name: String, digest: String) -> String { "\(name).\(digest.prefix(16))" }
 
-    /// Those of the files beside a feed that are signatures of feeds which no reader can have any more: not `kept`, and not
-    /// under the digest of the feed that is there now or of the one before it.
+    /// Those of the files next to a feed that are signatures of feeds which no reader can have any more: not `kept`, and not
+    /// under the digest of the feed that exists now or of the one before it.
     package static func staleSignatures(among names: [String], keeping kept: [String], digests: [String]) -> [String] {
         let early = digests.map { ofSignatures(Feed.fileName, digest: $0) + "." }
         return names.filter { name in

@@ -8,7 +8,7 @@ public struct Database: Sendable, Equatable {
         case shared
         /// Living: the user's; the publisher ships an empty template.
         case user
-        /// Living: anyone's; can be made again.
+        /// Living: anyone's; can be recreated.
         case cache
 
         /// The capabilities of a kind. A new kind is a line here; all other code asks these questions and not for the kind.
@@ -41,7 +41,7 @@ public struct Database: Sendable, Equatable {
         public var isMigrated: Bool { traits.contains(.migrated) }
         /// Whether the other databases are attached to it.
         public var isMain: Bool { traits.contains(.main) }
-        /// Whether it can be made again at any time, so that one that does not fit is set aside. Its root may be another.
+        /// Whether it can be recreated at any time, so that one that does not fit is set aside. Its root may be another.
         public var isDisposable: Bool { traits.contains(.disposable) }
     }
 
@@ -49,7 +49,7 @@ public struct Database: Sendable, Equatable {
     public enum Place: String, Sendable, CaseIterable {
         /// Unpacked into the generation.
         case generation
-        /// Attached where it lies, beside the manifest; never copied.
+        /// Attached where it lies, next to the manifest; never copied.
         case inPlace = "in-place"
     }
 
@@ -64,7 +64,7 @@ public struct Database: Sendable, Equatable {
         public static func < (a: Depth, b: Depth) -> Bool { a == .quick && b == .full }
     }
 
-    /// The checks that the publisher made of the very bytes that the digest names.
+    /// The checks that the publisher made of the same bytes that the digest names.
     public struct Proof: Sendable, Equatable {
         /// How deeply SQLite checked them.
         public var check: Depth
@@ -110,7 +110,7 @@ public struct Database: Sendable, Equatable {
     public var name: String
     /// The writers of the database.
     public var kind: Kind
-    /// The file's name in its generation and in the bundle, or beside the manifest for a database in place.
+    /// The file's name in its generation and in the bundle, or next to the manifest for a database in place.
     public var member: String
     /// The directory in which an archive that moult has not packed has the file; nil at the top.
     public var directory: String?
@@ -219,7 +219,7 @@ public struct Database: Sendable, Equatable {
         return known > 0 ? known : nil
     }
 
-    /// The requirements for keeping a cache, besides its schema.
+    /// The requirements for keeping a cache, in addition to its schema.
     public struct Compatible: Sendable, Equatable {
         /// The only `application_id` that may be kept; nil for any.
         public var applicationID: Int?
@@ -243,7 +243,7 @@ public struct Database: Sendable, Equatable {
 
     /// Where a draft's database comes from, relative to the draft.
     public enum Source: Sendable, Equatable {
-        /// A database file that is there already.
+        /// A database file that already exists.
         case file(String)
         /// A script in the manner of the sqlite3 shell, with defines for its `${NAME}`.
         case script(String, define: [String: String], analyze: Bool, from: String?)

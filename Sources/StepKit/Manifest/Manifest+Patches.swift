@@ -9,7 +9,7 @@ extension Manifest {
         package init(size: Int, sha256: String) { (self.size, self.sha256) = (size, sha256) }
     }
 
-    /// A file beside the manifest that turns a file of an older release into a newer one.
+    /// A file next to the manifest that turns a file of an older release into a newer one.
     public struct Patch: Sendable, Equatable {
         /// The member of this release that it makes, or that a later patch makes of its result.
         public var member: String
@@ -19,7 +19,7 @@ extension Manifest {
         public var base: Content?
         /// The file that it makes, if that is not yet the member: an intermediate step.
         public var result: Content?
-        /// Its name, beside the manifest.
+        /// Its name, next to the manifest.
         public var file: String
         /// Its bytes.
         public var size: Int

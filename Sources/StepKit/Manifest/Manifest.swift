@@ -31,7 +31,7 @@ public struct Manifest: Sendable, Equatable {
     public var critical: [String]
     /// The release that must be installed.
     public var requires: Requires
-    /// The archive of the release; nil if every database lies in place.
+    /// The archive of the release; nil if every database is in place.
     public var bundle: Bundle?
     /// Smaller ways to this release than its bundle, for stores that have an older one.
     public var patches: [Patch]
@@ -73,7 +73,7 @@ public struct Manifest: Sendable, Equatable {
 
     /// The archive with the files of a release.
     public struct Bundle: Sendable, Equatable {
-        /// Its name, beside the manifest.
+        /// Its name, next to the manifest.
         public var file: String
         /// Its bytes.
         public var size: Int
@@ -161,7 +161,7 @@ extension Manifest {
         if bytes.count > Self.largest {
             throw MoultError(
                 .manifest, what: "the manifest \(source) is too large",
-                why: "it has \(bytes.count) bytes, and at most \(Self.largest) are read")
+                why: "it has \(bytes.count) bytes, and the limit is \(Self.largest)")
         }
         let json = try JSON(parsing: bytes, as: form == .draft ? .draft : .plain, source: source)
         var reader = ManifestReader(form: form, source: source)

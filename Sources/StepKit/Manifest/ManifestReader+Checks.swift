@@ -45,7 +45,7 @@ extension ManifestReader {
             guard let phase = before ?? after, before == nil || after == nil else {
                 throw failure(
                     part.place, "has \(before == nil ? "neither \"before\" nor" : "both \"before\" and") \"after\"",
-                    "Name one phase, as in \"after\": \"copy\".")
+                    "Choose one phase, as in \"after\": \"copy\".")
             }
             let with = part.json("with") ?? .object([])
             guard with.members != nil else { throw part.fail("with", "must be an object, is \(with.kind)") }

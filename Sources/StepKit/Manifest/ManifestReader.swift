@@ -13,14 +13,21 @@ struct ManifestReader {
 
     /// Makes the error of a place in this manifest.
     var failure: Fields.Failure {
-        { [source] place, why, now in MoultError(.manifest, what: "\(source): \(place) \(why)", now: now) }
+        { [source, form] place, why, now in
+            MoultError(
+                .manifest, what: "\(source): \(place) \(why)",
+                now: now
+                    ?? (form == .draft
+                        ? "Correct the draft. To see its fields: moult help draft"
+                        : "Copy or download the manifest again, or pack the release again."))
+        }
     }
 
     mutating func manifest(_ fields: Fields) throws -> Manifest {
         let format = try fields.integer("manifest")
         guard format == Manifest.format else {
             throw fields.fail(
-                "manifest", "is format \(format), and this moult reads format \(Manifest.format)",
+                "manifest", "is format \(format), and this version of moult reads format \(Manifest.format)",
                 now: format > Manifest.format ? "Install a newer moult." : nil)
         }
         let product = try fields.string("product")
@@ -45,7 +52,9 @@ struct ManifestReader {
             warnings: [])
         try done(fields)
         try refuse(unknownAmong: manifest.critical, fields)
-        manifest.warnings = unknown.map { "\(source): \($0.path) is not known to this moult and was ignored" }
+        manifest.warnings = unknown.map {
+            "\(source): \($0.path) is not known to this version of moult and was ignored"
+        }
         try ManifestRules(form: form, fields: fields).check(manifest)
         return manifest
     }
@@ -72,7 +81,7 @@ struct ManifestReader {
         for name in critical {
             if let field = unknown.first(where: { $0.name == name || $0.path == name }) {
                 throw fields.fail(
-                    field.path, "is not known to this moult, and the manifest says that it is critical",
+                    field.path, "is not known to this version of moult, and the manifest says that it is critical",
                     now: "Install a newer moult.")
             }
         }
@@ -81,7 +90,7 @@ struct ManifestReader {
     func version(_ fields: Fields, _ name: String) throws -> Version {
         let text = try fields.string(name)
         guard let version = Version(text) else {
-            throw fields.fail(name, "\"\(text)\" is not a version as SemVer has it", now: "Write it as in 2.1.0.")
+            throw fields.fail(name, "\"\(text)\" is not a SemVer version", now: "Write it as in 2.1.0.")
         }
         // The name of a generation has the version in it, and file systems have a limit.
         guard text.utf8.count <= 128 else { throw fields.fail(name, "is longer than 128 characters") }

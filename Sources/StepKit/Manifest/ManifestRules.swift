@@ -28,7 +28,7 @@ struct ManifestRules {
 
     private typealias Named = (place: String, name: String)
 
-    /// All that lies in the bundle, or is linked to in the generation, for a database.
+    /// All that is in the bundle, or is linked to in the generation, for a database.
     private func members(_ database: Database) -> [Named] {
         let place = "databases.\(database.name)"
         return [("\(place).member", database.bundlePath)]

@@ -1,7 +1,7 @@
 import MoultFiles
 import TestSupport
 
-/// The command as it was built, beside the tests.
+/// The command as it was built, next to the tests.
 enum BuiltCommand {
     static let path: String = {
         // Without `/proc` no test of this kind can run anyway, and then the error says that moult is not found.

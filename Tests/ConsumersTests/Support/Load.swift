@@ -127,7 +127,7 @@ struct Load {
         ])
     }
 
-    /// Brings in the releases from 2 on, each by a process of its own.
+    /// Brings in the releases from 2 on, each by a separate process.
     func releases(_ count: Int) throws {
         for number in 2...count + 1 {
             let manifest = try release(number)

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app that has a database open, in a process of its own.
+/// An app that has a database open, in its own process.
 struct App {
     private let program: Program
     var pid: Int32 { program.pid }

@@ -15,7 +15,7 @@ struct Shop {
         return try BuiltMoult.path()
     }
 
-    /// In `directory`, which must exist, or in a directory of its own.
+    /// In `directory`, which must exist, or in its own directory.
     init(storeIn directory: String? = nil) throws {
         scratch = try Scratch()
         store = "\(directory ?? scratch.path)/store"
@@ -27,7 +27,7 @@ struct Shop {
 
     // MARK: Releases
 
-    /// Packs a release by `moult pack`, and gives the path of its manifest.
+    /// Packs a release by `moult pack`, and returns the path of its manifest.
     @discardableResult
     func pack(_ version: String, _ databases: [Shipped]) throws -> String {
         let draft = draft(version, databases)

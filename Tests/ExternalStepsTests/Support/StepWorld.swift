@@ -12,7 +12,7 @@ struct StepWorld {
     let granted: String
     let name: String
 
-    /// The store's settings run the step after a phase; it is trusted as it is now.
+    /// The store's settings run the step after a phase; it is now trusted.
     init(
         _ program: String, name: String = "test.step", after phase: Phase = .copy, with: JSON = .object([]),
         timeout: Int = 20, releases: Releases? = nil, trusted: Bool = true

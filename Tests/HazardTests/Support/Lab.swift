@@ -38,7 +38,7 @@ struct Lab {
 
     static let sidecars = ["-wal", "-shm", "-journal"]
 
-    /// The files beside a database that SQLite would take for a part of it.
+    /// The files next to a database that SQLite would take for a part of it.
     static func sidecars(of path: String) throws -> [String] {
         try sidecars.filter { try Files.facts(path + $0) != nil }
     }

@@ -18,7 +18,7 @@ final class RunningApp {
         try run("SELECT count(*) FROM sqlite_schema")
     }
 
-    /// Runs a statement and gives its rows as the sqlite3 shell prints them, or `error: ` and what SQLite said.
+    /// Runs a statement and returns its rows as the sqlite3 shell prints them, or `error: ` and what SQLite said.
     @discardableResult
     func run(_ sql: String) throws -> String { try tell("run", sql) }
 

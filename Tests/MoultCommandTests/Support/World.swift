@@ -38,7 +38,7 @@ final class World {
 
     func run(_ line: String) throws -> (status: Int32, out: String, err: String) { try scratch.moult(line) }
 
-    /// Runs what must succeed, and gives what it printed.
+    /// Runs what must succeed, and returns what it printed.
     @discardableResult
     func must(_ line: String) throws -> String {
         let ended = try run(line)

@@ -91,8 +91,8 @@ import Testing
             try world.run("moult apply --plan p") == (
                 4, "",
                 """
-                moult: error: the plan \(id) does not fit any more: it was used already
-                  Make a new one with: moult plan --out FILE RELEASE
+                moult: error: the plan \(id) is out of date: it was already applied
+                  Make a new plan with: moult plan --output FILE RELEASE
 
                 """
             ))
@@ -116,17 +116,17 @@ import Testing
         let run = try world.run("moult apply --plan p")
         #expect(run.status == 4)
         let path = world.scratch.path(named.replacing("2.0.0.", with: "3.0.0."))
-        #expect(run.err.contains(" does not fit any more: \(path) was "), "\(run.err)")
+        #expect(run.err.contains(" is out of date: \(path) was "), "\(run.err)")
         #expect(try world.tree == tree)
     }
 
-    @Test func `a second updater is told who is at work`() throws {
+    @Test func `a second update names the process that is updating`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let run = try world.run("moult apply rel/test-1.0.0.json")
         #expect(run.status == 75)
         #expect(run.err.hasPrefix("moult: error: the store \(world.store) is in use: pid \(getpid()) ("))
-        #expect(run.err.hasSuffix("\n  Try again later, or let moult wait for it: --wait SECONDS\n"))
+        #expect(run.err.hasSuffix("\n  Try again later, or wait for it: --wait SECONDS\n"))
         withExtendedLifetime(lock) {}
     }
 
@@ -155,7 +155,10 @@ import Testing
             kill -TERM $pid; wait $pid
             """)
         #expect(
-            run == (1, "", "moult: error: interrupted before anything was changed\n  Run it again when you like.\n"))
+            run == (
+                1, "",
+                "moult: error: interrupted before anything was changed\n  Nothing needs to be repaired. Run the command again at any time.\n"
+            ))
         withExtendedLifetime(lock) {}
         #expect(try world.tree == tree)
     }

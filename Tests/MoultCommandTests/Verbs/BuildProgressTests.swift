@@ -13,7 +13,7 @@ import Testing
             "make.sql", "CREATE TABLE food (id INTEGER, name TEXT);\n.mode csv\n.import food.csv food\n")
     }
 
-    @Test func `it is told in words and bytes`() throws {
+    @Test func `progress has words and bytes`() throws {
         var parts: [PackProgress] = []
         var options = BuildOptions()
         options.progress = { parts.append($0.part(of: "build")) }
@@ -32,7 +32,7 @@ import Testing
     private struct Stop: Error {}
 
     @Test(arguments: 0..<5)
-    func `whoever ends it leaves nothing`(_ count: Int) throws {
+    func `an interruption leaves nothing behind`(_ count: Int) throws {
         var left = count
         var options = BuildOptions()
         options.progress = { _ in

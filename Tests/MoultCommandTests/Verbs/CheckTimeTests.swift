@@ -59,7 +59,7 @@ import Testing
         try scratch.must("moult replace --check-timeout 600 a.db slow.db")
     }
 
-    /// Slower machines shall pass, too.
+    /// Slower machines should pass, too.
     @Test func `a release is packed only if a quarter of the time is enough`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.write(

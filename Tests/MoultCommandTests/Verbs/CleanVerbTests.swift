@@ -65,7 +65,7 @@ import Testing
         let tree = try world.tree
         let dry = try world.must("moult clean --quarantine-older-than 0 --dry-run")
         #expect(dry.contains("-thumbs would be removed\n"))
-        #expect(dry.contains("-user stays: it has what people wrote\n"))
+        #expect(dry.contains("-user stays: it contains user data\n"))
         #expect(try world.tree == tree)
         try world.must("moult clean --quarantine-older-than 0")
         #expect(try sets() == ["user"])

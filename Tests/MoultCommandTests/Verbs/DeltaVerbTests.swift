@@ -19,7 +19,7 @@ import Testing
         #expect(refused.out == "1\n")
         #expect(
             refused.err
-                == "moult: error: cannot write the patch to \(name): something else than a patch is there\n  Name another file.\n"
+                == "moult: error: cannot write the patch to \(name): a file exists that is not a patch\n  Choose another file.\n"
         )
     }
 
@@ -34,7 +34,7 @@ import Testing
         #expect(refused.status == 1)
         #expect(
             refused.err
-                == "moult: error: cannot write none/p: no directory none\n  Make it first, or name another file.\n"
+                == "moult: error: cannot write none/p: no directory none\n  Create it first, or choose another file.\n"
         )
     }
 }

@@ -58,7 +58,7 @@ import Testing
         try refused("moult apply -s store --create --key other.pub \(first)", 3, "")
         try scratch.must("moult apply -q -s store --create --key k.pub \(first)")
         try scratch.must("moult apply -q -s store --create --key k.pub \(first)")
-        try refused("moult apply -s store --create --key other.pub \(second)", 3, "another value for \"keys\"")
+        try refused("moult apply -s store --create --key other.pub \(second)", 3, "a different value for \"keys\"")
         // Without a key the store's own counts.
         try scratch.must("moult apply -q -s store --create \(second)")
         try refused("moult apply -s store --key k.pub \(second)", 64, "--key needs --create")
@@ -90,7 +90,7 @@ import Testing
             ("--product org.example.test --key other.pub", "keys"), ("--product org.example.test --app 1.0.0", "app"),
             ("--product org.example.test --feed https://example.org/feed.json?token=secret", "feed"),
         ] {
-            try refused("moult init a/b \(words)", 3, "another value for \"\(name)\"")
+            try refused("moult init a/b \(words)", 3, "a different value for \"\(name)\"")
         }
     }
 }

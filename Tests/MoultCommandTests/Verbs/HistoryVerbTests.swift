@@ -53,7 +53,7 @@ import Testing
         #expect(try world.scratch.text("t") == "text\n")
     }
 
-    @Test func `text of others is no markup`() throws {
+    @Test func `text of others is not markup`() throws {
         try world.install(world.first)
         try world.must(
             """
@@ -68,7 +68,7 @@ import Testing
     @Test func `nothing yet`() throws {
         try world.install()
         try world.must("moult history -q --html h.html")
-        #expect(try world.scratch.text("h.html").contains("nothing was done to this store yet"))
+        #expect(try world.scratch.text("h.html").contains("this store has no history yet"))
     }
 }
 

@@ -15,7 +15,7 @@ import Testing
                 0,
                 """
                 + ./store: a store for org.example.test, which accepts newer releases only
-                bring a release in with: moult apply RELEASE
+                install a release with: moult apply RELEASE
 
                 """, ""
             ))
@@ -24,10 +24,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("ftp://example.org/feed.json", "ftp://example.org/feed.json cannot be asked: it has the scheme ftp"),
+        ("ftp://example.org/feed.json", "ftp://example.org/feed.json cannot be used: it has the scheme ftp"),
         (
             "https://me:secret@example.org/feed.json",
-            "https://***@example.org/feed.json cannot be asked: it has a password in it"
+            "https://***@example.org/feed.json cannot be used: it has a password in it"
         ),
     ])
     func `a feed that cannot be asked is not written down`(_ feed: String, message: String) throws {
@@ -43,8 +43,8 @@ import Testing
             try scratch.moult("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
                 0,
                 """
-                + my data: a store for org.example.test, which takes whatever release it is given
-                bring a release in with: moult apply RELEASE --store 'my data'
+                + my data: a store for org.example.test, which accepts any release
+                install a release with: moult apply RELEASE --store 'my data'
 
                 """, ""
             ))

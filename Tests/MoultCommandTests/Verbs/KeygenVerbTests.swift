@@ -4,7 +4,7 @@ import Testing
 /// `moult keygen` leaves both files of a key, or none.
 @Suite struct KeygenVerbTests {
     /// The limit on the size of files stands for a disk that is full.
-    @Test func `what cannot be written is no key`() throws {
+    @Test func `a key that cannot be written is an error`() throws {
         let scratch = try Scratch()
         let full = try scratch.moult(
             """
@@ -25,7 +25,7 @@ import Testing
         #expect(refused.status == 3)
         #expect(
             refused.err
-                == "moult: error: \(name) is there already: a key that is lost is lost for ever\n  Name another one, or move that file away.\n"
+                == "moult: error: \(name) is there already: overwriting it would destroy a key\n  Choose another name, or move that file away.\n"
         )
         #expect(try scratch.moult("cat keys/*") == (0, "mine\n", ""))
     }

@@ -68,7 +68,7 @@ import Testing
         try scratch.must("moult pack next.json -o again && cmp again/food-3.5.0.json releases/food-3.5.0.json")
         // Checks of the release before are asked, too.
         try scratch.must("sqlite3 food.db 'DELETE FROM t'")
-        try refused("moult pack food.db", 3, "does not answer as the release promises")
+        try refused("moult pack food.db", 3, "fails a golden query")
     }
 
     @Test func `nothing is left out, and nothing is guessed`() throws {
@@ -77,13 +77,13 @@ import Testing
         try refused("moult pack", 64, "DRAFT")
         try refused("moult pack food.db --product org.example.food --kind food=best", 64, "must be one of")
         try refused("moult pack food.db --product org.example.food --kind fod=user", 3, "Did you mean \"food\"?")
-        try refused("moult pack food.db --product org.example.food --version one", 64, "is a version")
+        try refused("moult pack food.db --product org.example.food --version one", 64, "must be a version")
         try refused("moult pack food.db food.db --product org.example.food", 3, "two files")
         try scratch.must("cp food.db '9 lives.db'; echo '{}' > draft.json; echo text > text.db")
         try refused("moult pack '9 lives.db' --product org.example.food", 3, "must begin with a letter")
         try refused("moult pack food.db draft.json --product org.example.food", 64, "draft.json is not a database")
         try refused("moult pack draft.json --product org.example.food", 64, "is for database files")
-        try refused("moult pack draft.json draft.json", 64, "name one")
+        try refused("moult pack draft.json draft.json", 64, "give one draft")
         try refused("moult pack food.db --product org.example.food --write-draft draft.json", 64, "does not overwrite")
         try scratch.must("moult pack food.db my_app.sqlite --product org.example.food")
         try refused("moult pack food.db", 3, "the database \"my_app\" is missing")

@@ -55,7 +55,7 @@ import Testing
         try isRefused(1, "text encoding")
     }
 
-    @Test func `a table with a name of moult's own is refused`() throws {
+    @Test func `a table with a reserved name is refused`() throws {
         try scratch.write("shop.sql", Array("CREATE TABLE moult_release(mine);".utf8))
         try draft(1, databases: #""shop": { "kind": "shared", "build": { "script": "shop.sql" } }"#)
         try isRefused(1, "moult_release")
@@ -64,10 +64,10 @@ import Testing
     @Test func `a sound release says what was tried`() throws {
         try draft(1, more: #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": "2" }],"#)
         let first = try scratch.moult("moult pack 1.json -o rel")
-        #expect(first.status == 0 && first.out.contains("tried: it installs into an empty store\n"), "\(first)")
+        #expect(first.status == 0 && first.out.contains("trial: it installs into an empty store\n"), "\(first)")
         try draft(2)
         let second = try scratch.moult("moult pack 2.json -o rel")
-        #expect(second.out.contains("tried: it installs into an empty store, over 1.0.0\n"), "\(second)")
+        #expect(second.out.contains("trial: it installs into an empty store, over 1.0.0\n"), "\(second)")
         // Where other programs take part and an app is required, neither is needed for a trial.
         try draft(
             3,
@@ -87,7 +87,7 @@ import Testing
             try draft(number)
             let ended = try scratch.moult("moult pack \(number).json -o rel")
             let tried = (1..<max(number, 1)).reversed().prefix(3).map { ", over \($0).0.0" }.joined()
-            #expect(ended.out.contains("tried: it installs into an empty store\(tried)\n"), "\(ended)")
+            #expect(ended.out.contains("trial: it installs into an empty store\(tried)\n"), "\(ended)")
         }
         try draft(6)
         let named = try scratch.moult("moult pack 6.json -o rel --previous rel/food-1.0.0.json --json")

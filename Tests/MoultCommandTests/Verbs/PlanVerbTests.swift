@@ -32,8 +32,8 @@ import Testing
             try text("moult plan rel/test-1.0.0.json") == """
                 test nothing -> 1.0.0   (store ./store, bundle \(world.size("rel/test-1.0.0.tar.zst")), not signed)
 
-                  check    nothing installed: 1.0.0 is the first
-                + copy     food        8.00 KiB from the bundle, sealed
+                  check    first install
+                + copy     food        8.00 KiB from the bundle, read-only
                 + copy     user        user.db from the template, 8.00 KiB
                   attach   user + food as "food" (read-only)
                   verify   food: digest, identity, quick_check
@@ -61,7 +61,7 @@ import Testing
 
                   check    installed 1.0.0 < 2.0.0; app 3.4.0 satisfies >=3.2 <5
                 - delete   food        out of service, kept for rollback (generation \(world.generation(world.first)))
-                + copy     food        8.00 KiB from the bundle, sealed
+                + copy     food        8.00 KiB from the bundle, read-only
                 = copy     user        exists: never replaced
                   attach   user + food as "food" (read-only)
                   verify   food: digest, identity, quick_check, 1 golden query
@@ -81,7 +81,7 @@ import Testing
                 """
                 test nothing -> 1.0.0   (store ./store, not signed)
 
-                  check    nothing installed: 1.0.0 is the first
+                  check    first install
                 + copy     food        8.00 KiB in place, not copied: \(world.scratch.path("app/food.db"))
                   attach   food as "food" (read-only)
                   verify   food: header, identity
@@ -97,7 +97,7 @@ import Testing
         let (old, new) = (try world.generation(world.first), try world.generation(world.second))
         #expect(
             verbose.filter { !plain.contains($0) } == [
-                "+ copy     user        8.00 KiB kept as it came, for a rollback or reset",
+                "+ copy     user        8.00 KiB template kept for rollback and reset",
                 "+ copy     generation \(new)", "~ copy     current: \(old) -> \(new)",
             ])
     }
@@ -143,7 +143,7 @@ import Testing
 
     @Test func `is saved where told and nowhere else`() throws {
         try world.install()
-        let text = try text("moult plan --out p rel/test-1.0.0.json --app 3.4.0")
+        let text = try text("moult plan --output p rel/test-1.0.0.json --app 3.4.0")
         #expect(text.hasSuffix("\napply with: moult apply --plan p\n"))
         let saved = try Plan(json: JSON(parsing: world.scratch.text("p"), source: "p"), source: "p")
         #expect(saved.to.version == Version(1, 0, 0))
@@ -156,12 +156,12 @@ import Testing
     func `is saved over nothing else`(_ file: String) throws {
         try world.install()
         let releases = try Tree(world.scratch.path("rel"))
-        let run = try world.run("moult plan --out \(file) rel/test-1.0.0.json")
+        let run = try world.run("moult plan --output \(file) rel/test-1.0.0.json")
         #expect(run.status == 1)
         #expect(
             run.err == """
-                moult: error: cannot save the plan to \(file): something else than a plan is there
-                  Name another file, or print the plan with --json.
+                moult: error: cannot save the plan to \(file): a file exists that is not a plan
+                  Choose another file, or print the plan with --json.
 
                 """)
         #expect(try Tree(world.scratch.path("rel")) == releases)
@@ -177,7 +177,7 @@ import Testing
         #expect(run.status == 1)
         #expect(
             run.err
-                == "moult: error: cannot write \(path): no directory none\n  Make it first, or name another file.\n"
+                == "moult: error: cannot write \(path): no directory none\n  Create it first, or choose another file.\n"
         )
     }
 
@@ -205,7 +205,7 @@ import Testing
                 "                       rollback (generation",
                 "                       \(try world.generation(world.first)))",
                 "+ copy     food        8.00 KiB from the bundle,",
-                "                       sealed",
+                "                       read-only",
                 "= copy     user        exists: never replaced",
                 #"  attach   user + food as "food" (read-only)"#,
                 "  verify   food: digest, identity, quick_check",

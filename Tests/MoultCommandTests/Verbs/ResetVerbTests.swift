@@ -33,7 +33,7 @@ import Testing
             try broken.make("\(name).db", in: store)
             let before = try names("\(name).db")
             let out = try must("moult reset \(words)")
-            #expect(out.contains("~ \(name) starts empty: \(store)/\(name).db\n"))
+            #expect(out.contains("~ \(name) is now empty: \(store)/\(name).db\n"))
             #expect(try names("\(name).db") == ["\(name).db"])
             #expect(
                 try must("moult sql 'SELECT count(*) AS n FROM \(name == "user" ? "main" : name).\(table)'") == "n\n0\n"
@@ -47,13 +47,13 @@ import Testing
             }
         }
         #expect(try must("moult verify").hasSuffix("all sound\n"))
-        #expect(try must("moult recover") == "nothing to do: nothing is unfinished\n")
+        #expect(try must("moult recover") == "nothing to do: no update is unfinished\n")
     }
 
     @Test func `says what could be read`() throws {
         try Broken.tornHeader.make("user.db", in: store)
         let text = try must("moult reset user --set-user-data-aside --reason 'it was torn'")
-        #expect(text.contains("  2 rows could be read, and went to \(store)/.moult/quarantine/"))
+        #expect(text.contains("  2 rows salvaged to \(store)/.moult/quarantine/"))
         let json = try JSON(
             parsing: try must("moult reset user --set-user-data-aside --json").split(separator: "\n").last.map(
                 String.init)
@@ -75,7 +75,7 @@ import Testing
             out == """
                 ~ user was salvaged again
                   the old files are in \(scratch.path(String(aside)))
-                  2 rows could be read, and went to \(scratch.path(String(aside)))/salvaged.db
+                  2 rows salvaged to \(scratch.path(String(aside)))/salvaged.db
 
                 """)
         #expect(try must("sqlite3 \(aside)/salvaged.db 'SELECT text FROM note'") == "one\ntwo\n")
@@ -112,12 +112,12 @@ import Testing
         #expect(again.err.contains("cannot salvage user again"), "\(again.err)")
         try must("rm small/ballast && mount -o remount,size=64m small")
         let out = try must("moult reset user --salvage-again --store small/store")
-        #expect(out.contains("  2002 rows could be read"))
+        #expect(out.contains("  2002 rows salvaged to "))
     }
 
     /// The required words of a reset, and its other output.
     @Test(arguments: [
-        ("reset user", 3, "user has what people wrote", "moult reset user --set-user-data-aside"),
+        ("reset user", 3, "user contains user data", "moult reset user --set-user-data-aside"),
         ("reset food", 3, "food cannot be reset", "Repair it from its release: moult apply RELEASE"),
         ("reset usr", 3, "release 1.0.0 has no database \"usr\"", "Did you mean \"user\"?"),
         ("reset", 64, "DATABASE", "moult reset"),
@@ -156,7 +156,7 @@ import Testing
 
     // MARK: permission
 
-    /// Gives the store to an unprivileged user, and the command to go with it.
+    /// Returns the store to an unprivileged user, and the command to go with it.
     private func giveAway() throws {
         try must("chmod a+rx . && cp $(command -v moult) moult && chown -R 65534 store")
         try must("\(Self.asNobody)moult status")
@@ -172,7 +172,7 @@ import Testing
         let words = name == "user" ? " --set-user-data-aside" : ""
         let ended = try scratch.moult("\(Self.asNobody)moult reset \(name)\(words)")
         #expect(ended.status == 0, "\(ended.err)")
-        #expect(ended.out.contains("starts empty: \(store)/\(name).db"))
+        #expect(ended.out.contains("is now empty: \(store)/\(name).db"))
         #expect(try Files.facts("\(store)/\(name).db")?.mode == 0o644)
         let aside = try must("ls -d store/.moult/quarantine/*-\(name)").dropLast()
         #expect(try Files.facts(scratch.path("\(aside)/\(name).db"))?.mode == 0)

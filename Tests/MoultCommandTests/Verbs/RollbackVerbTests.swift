@@ -19,12 +19,12 @@ import Testing
                 """
                 test 2.0.0 -> 1.0.0   (store ./store, rollback, not signed)
 
-                ok   check    back from 2.0.0 to 1.0.0, whose files are the ones that were proven
+                ok   check    back from 2.0.0 to 1.0.0, with its verified files
                 ok - delete   food        out of service, kept for rollback (generation \(two))
                 ok ~ copy     food        back from the kept generation \(one)
                 ok = copy     user        exists: never replaced
                 ok   attach   user + food as "food" (read-only)
-                ok   verify   food: the very file that was proven: inode, size, time
+                ok   verify   food: the verified file: inode, size, time
 
                 1.0.0 is installed (generation \(one)) in 
                 """))
@@ -42,7 +42,7 @@ import Testing
                 3, "",
                 "moult: error: release 2.0.0 is on hold: names are missing\n  Remove the hold with: moult unhold 2.0.0\n"
             ))
-        #expect(try world.must("moult unhold") == "2.0.0 is not on hold any more\n")
+        #expect(try world.must("moult unhold") == "2.0.0 is no longer on hold\n")
         #expect(try world.must("moult apply -q rel/test-2.0.0.json") == "")
     }
 
@@ -87,7 +87,7 @@ import Testing
                 """)
         let json = try #require(try world.json("moult unhold --json 4.0.0").first)
         #expect(json["before"]?["reason"]?.string == "not yet")
-        #expect(try world.must("moult unhold") == "releases are not on hold any more\n")
+        #expect(try world.must("moult unhold") == "releases are no longer on hold\n")
         #expect(try world.must("moult unhold") == "nothing to do: nothing is on hold\n")
     }
 }

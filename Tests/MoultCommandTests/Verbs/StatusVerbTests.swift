@@ -34,7 +34,7 @@ import Testing
         try world.must("mv public gone")
         let tree = try world.tree
         let text = try world.must("moult status")
-        #expect(text.contains("\n2.0.0 is there and not installed; bring it in with: moult apply\n"), "\(text)")
+        #expect(text.contains("\n2.0.0 is available and not installed; install it with: moult apply\n"), "\(text)")
         #expect(try status()["known"]?["newest"]?.string == "2.0.0")
         #expect(try world.run("moult status --nagios").status == 1)
         #expect(try world.tree == tree)
@@ -52,7 +52,7 @@ import Testing
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
         #expect(
             try world.must("moult status").contains(
-                "\nwhat is installed was withdrawn by its publisher: wrong totals\n"))
+                "\nthe installed release was withdrawn by its publisher: wrong totals\n"))
         let check = try world.run("moult status --nagios")
         #expect(check.status == 2)
         #expect(
@@ -74,10 +74,10 @@ import Testing
     }
 
     /// The feed's own end is how long its publisher lets a store go without asking.
-    @Test func `a feed that is over is told and not believed`() throws {
+    @Test func `an expired feed is reported and not used`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
-        // Kept files were proven when they were installed; here they become old.
+        // Kept files were verified when they were installed; here they become old.
         try world.must(
             """
             cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
@@ -86,14 +86,16 @@ import Testing
             """)
         #expect(
             try world.must("moult status").contains(
-                "\nwhat is known of the feed is good no longer, and may be held back\nask again with: moult check\n"))
+                "\nthe last known feed has expired, and newer ones may be withheld\nask for a newer one with: moult check\n"
+            ))
         #expect(try status()["known"]?["expired"]?.bool == true)
         let check = try world.run("moult status --nagios")
         #expect(check.status == 1)
         #expect(
-            check.out.contains("MOULT WARNING - org.example.test 1.0.0; the feed was good until 2020-01-02T03:04:05Z |")
+            check.out.contains(
+                "MOULT WARNING - org.example.test 1.0.0; the feed was valid until 2020-01-02T03:04:05Z |")
         )
-        // Files that differ from the proven ones are not read at all.
+        // Files that differ from the verified ones are not read at all.
         try world.must("echo ' ' >> store/.moult/feed/feed.json")
         #expect(try status()["known"] == nil)
     }

@@ -39,60 +39,60 @@ import Testing
             "missing manifest", "moult apply rel/none.json", 1,
             """
             no manifest at {dir}/rel/none.json: no such file
-              Name the sealed manifest of a release, such as releases/app-1.0.0.json.
+              Give the manifest of a release, such as releases/app-1.0.0.json.
             """),
         Case(
             "missing bundle", "rm rel/test-2.0.0.tar.zst", "moult apply rel/test-2.0.0.json", 1,
             """
-            the bundle {dir}/rel/test-2.0.0.tar.zst is missing: the manifest names it, and no file is there
-              Put the bundle beside its manifest.
+            the bundle {dir}/rel/test-2.0.0.tar.zst is missing: the manifest refers to it, but the file does not exist
+              Put the bundle next to its manifest.
             """),
         Case(
             "bundle that was cut off", "truncate -s 200 rel/test-2.0.0.tar.zst", "moult apply rel/test-2.0.0.json", 1,
             """
-            the bundle {dir}/rel/test-2.0.0.tar.zst is not the one that was sealed: it has 200 bytes, and the manifest says {bundle}
-              Copy or download it again: it may be cut off.
+            the bundle {dir}/rel/test-2.0.0.tar.zst does not match its manifest: it has 200 bytes, and the manifest says {bundle}
+              Copy or download it again: it may be truncated.
             """),
         Case(
             "bundle with a wrong byte", "truncate -s -1 rel/test-2.0.0.tar.zst; printf X >> rel/test-2.0.0.tar.zst",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
             cannot unpack {dir}/rel/test-2.0.0.tar.zst: zstd says: Restored data doesn't match checksum
-              Get the archive again, or pack it again.
+              Download the archive again, or pack it again.
             """),
         Case(
             "not a database", "head -c 8192 /dev/zero > w/food.db; pack food.db user.db; seal food",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            food.db is no sound database: it does not begin like one
-              Publish the release again from a sound file.
+            food.db is not a valid database: it does not start with the header of a SQLite database
+              Publish the release again from an undamaged file.
             """),
         Case(
             "other data", "sqlite3 w/food.db 'UPDATE food SET name = 1'; pack food.db user.db; seal",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            food.db in {dir}/rel/test-2.0.0.tar.zst is not what the manifest says: its SHA-256 is {digest}..., and the manifest says {sealed}...
-              Get manifest and bundle of the same release.
+            food.db in {dir}/rel/test-2.0.0.tar.zst does not match the manifest: its SHA-256 is {digest}..., and the manifest says {sealed}...
+              Use the manifest and the bundle of the same release.
             """),
         Case(
             "missing member", "pack food.db; seal", "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
             cannot unpack {dir}/rel/test-2.0.0.tar.zst: it lacks the declared "user.db"
-              Get the archive again, or pack it again.
+              Download the archive again, or pack it again.
             """),
         Case(
             "extra member", "cp w/user.db w/more.db; pack food.db user.db more.db; seal",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
             cannot unpack {dir}/rel/test-2.0.0.tar.zst: it contains "more.db", which is not declared
-              Get the archive again, or pack it again.
+              Download the archive again, or pack it again.
             """),
         Case(
             "wrong identity", "sqlite3 w/food.db 'PRAGMA user_version = 7'; pack food.db user.db; seal food",
             "sed -i 's/\"kind\": \"reference\"/&, \"identity\": {\"userVersion\": 8}/' rel/test-2.0.0.json; moult apply rel/test-2.0.0.json",
             1, found: .preparing,
             """
-            food.db is not what the release promises: its user_version is 7, and the manifest says 8
+            food.db does not match the manifest: its user_version is 7, and the manifest says 8
               Publish the release again with the right file.
             """),
         Case(
@@ -100,7 +100,7 @@ import Testing
             "sed -i 's/\"kind\": \"reference\"/&, \"identity\": {\"schema\": \"sha256:'$(printf '0%.0s' {1..64})'\"}/' rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            food.db is not what the release promises: its schema is another one than the manifest says (sha256:{schema}..., not sha256:00000000...)
+            food.db does not match the manifest: its schema does not match the manifest (sha256:{schema}..., not sha256:00000000...)
               Publish the release again with the right file.
             """),
         Case(
@@ -108,34 +108,34 @@ import Testing
             "sed -i '/\"bundle\"/,/}/s/\"sha256\": \"[0-9a-f]*\"/\"sha256\": \"'$(printf '0%.0s' {1..64})'\"/' rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            the bundle {dir}/rel/test-2.0.0.tar.zst is not the one that was sealed: its SHA-256 is {archive}..., and the manifest says 00000000...
+            the bundle {dir}/rel/test-2.0.0.tar.zst does not match its manifest: its SHA-256 is {archive}..., and the manifest says 00000000...
               Copy or download it again.
             """),
         Case(
-            "manifest that is no JSON", "echo '{\"manifest\": 1,}' > rel/test-2.0.0.json",
+            "manifest that is not JSON", "echo '{\"manifest\": 1,}' > rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1,
             """
             rel/test-2.0.0.json is not valid JSON: line 1, column 16: a comma before '}' is not plain JSON
-              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
+              Give the manifest of a release: moult pack makes it from a draft, next to the bundle.
             """),
         Case(
             "bundle instead of the manifest", "moult apply rel/test-2.0.0.tar.zst", 1,
             """
-            rel/test-2.0.0.tar.zst is not valid JSON: line 1, column 1: a value should stand here, found '('
-              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
+            {dir}/rel/test-2.0.0.tar.zst is an archive (data compressed with zstd), not the manifest of a release
+              Install it by its manifest: moult apply {dir}/rel/test-2.0.0.json
             """),
         Case(
             "large bundle instead of the manifest", "truncate -s 2M rel/test-2.0.0.tar.zst",
             "moult plan rel/test-2.0.0.tar.zst", 1,
             """
-            cannot read {dir}/rel/test-2.0.0.tar.zst: it is larger than 1.00 MiB
-              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
+            {dir}/rel/test-2.0.0.tar.zst is an archive (data compressed with zstd), not the manifest of a release
+              Install it by its manifest: moult apply {dir}/rel/test-2.0.0.json
             """),
         Case(
             "unknown manifest format", "sed -i 's/\"manifest\": 1/\"manifest\": 9/' rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1,
             """
-            rel/test-2.0.0.json: manifest is format 9, and this moult reads format 1
+            rel/test-2.0.0.json: manifest is format 9, and this version of moult reads format 1
               Install a newer moult.
             """),
         Case(
@@ -148,25 +148,25 @@ import Testing
         Case(
             "downgrade", "moult apply -q rel/test-2.0.0.json", "moult apply rel/test-1.0.0.json", 3,
             """
-            release 1.0.0 is older than the installed 2.0.0: this store follows only upward
-              If you mean it: moult apply --allow-downgrade, or go back with: moult rollback
+            release 1.0.0 is older than the installed 2.0.0: this store accepts only newer releases
+              To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback
             """),
         Case(
             "not a store", "moult status --store rel", 1,
             """
             {dir}/rel is not a store: it has no moult.json
-              Make one with: moult init {dir}/rel --product NAME, or with the first release: moult apply --create RELEASE --store rel
+              Create one with: moult init {dir}/rel --product NAME, or with the first release: moult apply --create RELEASE --store rel
             """),
         Case(
             "no store here", "cd rel; moult status", 1,
             """
             no store is named, and this directory is not a store: neither ./moult.json nor ./store/moult.json is there
-              Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create.
+              Set one with --store DIR or MOULT_STORE, or create one with moult init or moult apply --create.
             """),
         Case(
             "store of another product", "moult init --product org.example.other", 3,
             """
-            {dir}/store is a store already, with other settings: {dir}/store/moult.json has another value for "product", "org.example.test"
+            {dir}/store is already a store with different settings: {dir}/store/moult.json has a different value for "product", "org.example.test"
               Change that file, or name another directory.
             """),
         Case(
@@ -196,19 +196,19 @@ import Testing
             "unknown generation", "moult apply -q rel/test-2.0.0.json", "moult rollback --to 9.9.9", 3,
             """
             no kept generation 9.9.9: those kept are {generation}
-              Name one of them: moult rollback --to GENERATION
+              Choose one of them: moult rollback --to GENERATION
             """),
         Case(
             "missing plan", "moult apply --plan p", 1,
             """
             no plan at p: no such file
-              Make one with: moult plan --out FILE RELEASE
+              Create one with: moult plan --output FILE RELEASE
             """),
         Case(
             "something else than a plan", "moult apply --plan rel/test-1.0.0.json", 3,
             """
             rel/test-1.0.0.json is not a plan: format is missing
-              Make a new one with: moult plan --out FILE RELEASE
+              Make a new plan with: moult plan --output FILE RELEASE
             """),
         Case(
             "app that is too old", "sed -i 's/\"sequence\"/\"requires\": {\"app\": \">=3.2\"}, &/' rel/test-2.0.0.json",
@@ -218,7 +218,7 @@ import Testing
               Update the app first.
             """),
         Case(
-            "app that nobody knows",
+            "app version that is unknown",
             "sed -i 's/\"sequence\"/\"requires\": {\"app\": \">=3.2\"}, &/' rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 3,
             """

@@ -128,7 +128,7 @@ import Testing
         #expect(try Files.facts(stolen) == nil)
     }
 
-    @Test func `stops when it is told to`() throws {
+    @Test func `stops on request`() throws {
         struct Stop: Error {}
         let (old, new) = try scratch.pair(rows, new: "INSERT INTO t VALUES (9999, '')")
         var options = DiffOptions()

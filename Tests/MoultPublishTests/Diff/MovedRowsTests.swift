@@ -3,7 +3,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Tables most of whose rows lie at another place than before, compared with what EXCEPT answers over both files.
+/// Tables most of whose rows are at another place than before, compared with what EXCEPT answers over both files.
 @Suite struct MovedRowsTests {
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String

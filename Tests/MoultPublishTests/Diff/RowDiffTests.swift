@@ -74,12 +74,12 @@ import Testing
             new: "INSERT INTO t VALUES (4, 5, 7), (1, 2, 3)",
             added: 1, removed: 2, changed: 0, method: .content),
         Case(
-            testDescription: "storage classes are told apart", schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a)",
+            testDescription: "storage classes are distinguished", schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a)",
             old: "INSERT INTO t VALUES (1, 1), (2, 'x'), (3, NULL), (4, ''), (5, 0.0)",
             new: "INSERT INTO t VALUES (1, 1.0), (2, x'78'), (3, ''), (4, x''), (5, 0.0)",
             added: 0, removed: 0, changed: 4, method: .primaryKey(["id"]), columns: ["a"]),
         Case(
-            testDescription: "NULL in a key of a table with rowids is no key",
+            testDescription: "NULL in a key of a table with rowids is not a key",
             schema: "CREATE TABLE t (k1, k2, a, PRIMARY KEY (k1, k2))",
             old: "INSERT INTO t VALUES (NULL, 1, 'a'), (NULL, 1, 'b'), (1, 1, 'c')",
             new: "INSERT INTO t VALUES (NULL, 1, 'b'), (NULL, 1, 'x'), (1, 1, 'c')",
@@ -161,12 +161,12 @@ import Testing
         let scratch = try Scratch()
         let both = """
             CREATE TABLE t (a); PRAGMA writable_schema = 1;
-            INSERT INTO sqlite_schema VALUES ('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING nobody(a)')
+            INSERT INTO sqlite_schema VALUES ('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING unknown(a)')
             """
         let (old, new) = try scratch.pair(both, new: "INSERT INTO t VALUES (1)")
         let tables = try DatabaseComparison("x", old: old, new: new).diff().tables
         #expect(tables.map(\.name) == ["t", "v"])
         #expect(tables.map(\.added) == [1, 0])
-        #expect(tables.last?.method == .unread("no such module: nobody"))
+        #expect(tables.last?.method == .unread("no such module: unknown"))
     }
 }

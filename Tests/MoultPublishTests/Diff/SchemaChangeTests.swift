@@ -58,7 +58,7 @@ import Testing
             words: []),
     ]
 
-    @Test(arguments: cases) func `are told in words`(_ sample: Case) throws {
+    @Test(arguments: cases) func `are described in words`(_ sample: Case) throws {
         let scratch = try Scratch()
         let old = try scratch.database("old.db", sample.old)
         let new = try scratch.database("new.db", sample.new)
@@ -67,7 +67,7 @@ import Testing
         #expect(diff.differs == !sample.words.isEmpty)
     }
 
-    @Test func `properties are told`() throws {
+    @Test func `properties are reported`() throws {
         let scratch = try Scratch()
         let (old, new) = try scratch.pair(
             "CREATE TABLE a (x)", new: "PRAGMA user_version = 3; PRAGMA application_id = -5")

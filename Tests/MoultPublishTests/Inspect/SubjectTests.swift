@@ -50,7 +50,7 @@ import Testing
         let error = #expect(throws: MoultError.self) {
             try Subject.open(scratch.path("releases/test-1.0.0.tar.zst"))
         }
-        #expect(error?.why?.hasPrefix("its manifest does not lie beside it") == true)
+        #expect(error?.why?.hasPrefix("its manifest is not in the same directory") == true)
     }
 
     @Test func `a database in place is looked for beside the manifest`() throws {
@@ -64,7 +64,7 @@ import Testing
         #expect(changed.databases.first?.found?.findings.count == 1)
     }
 
-    @Test func `a missing bundle is noted and the rest is told`() throws {
+    @Test func `a missing bundle is noted and the rest is shown`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         try Files.remove(scratch.path("releases/test-1.0.0.tar.zst"))
         let inspection = try Inspection(Subject.open(manifest))
@@ -80,8 +80,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("empty.db", "", "it is empty"), ("note.txt", "hello", "it does not begin like a SQLite database"),
-        ("x.json", "{ \"manifest\": 1 }", nil), ("x.tar.zst", "no archive", "its manifest does not lie beside it"),
+        ("empty.db", "", "it is empty"), ("note.txt", "hello", "it is not a SQLite database"),
+        ("x.json", "{ \"manifest\": 1 }", nil),
+        ("x.tar.zst", "no archive", "its manifest is not in the same directory"),
     ]) func `what is none of them is refused`(_ name: String, _ content: String, why: String?) throws {
         let error = #expect(throws: MoultError.self) { try Subject.open(scratch.file(name, content)) }
         if let why { #expect(error?.why?.hasPrefix(why) == true, "\(error?.why ?? "")") }

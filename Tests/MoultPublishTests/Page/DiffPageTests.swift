@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `it needs nothing besides itself`() throws {
+    @Test func `it needs no other file`() throws {
         let page = try page("CREATE TABLE t (a)", "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2)")
         for outside in ["http://", "https://", "src=", "href=", "url(", "@import", "<script"] {
             #expect(!page.contains(outside), "\(outside)")

@@ -27,7 +27,7 @@ import Testing
         "REPLACE INTO word VALUES('x',1)", "UPDATE item SET name = 'z'; UPDATE item SET name = char(96 + id)",
         "PRAGMA journal_mode = WAL; UPDATE item SET own = 0",
     ])
-    func `shipped content is no content of the app`(_ sql: String) throws {
+    func `shipped content is not content of the app`(_ sql: String) throws {
         #expect(try content(sql).isEmpty)
     }
 

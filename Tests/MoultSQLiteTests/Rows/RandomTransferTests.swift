@@ -68,7 +68,7 @@ import Testing
             let isFound = places.take(row)
             #expect(isFound, "the old row \(row) is lost")
         }
-        // What is left, together with the carried rows that were equal to shipped ones, is the shipped content.
+        // The remaining rows, with the carried rows that equalled shipped ones, are the shipped content.
         var all = Bag(after)
         all.add(rejects)
         for row in shippedBefore {

@@ -117,7 +117,7 @@ struct TransferCase {
         #expect(error.code == .rowConflict)
     }
 
-    @Test func `an identical row is no conflict`() throws {
+    @Test func `an identical row is not a conflict`() throws {
         let schema = "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE); INSERT INTO t VALUES(1,'x'),(2,'y')"
         let test = try TransferCase(old: schema, new: schema)
         #expect(

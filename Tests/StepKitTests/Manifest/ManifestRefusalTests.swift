@@ -22,19 +22,34 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 
     @Test(arguments: wrongDrafts + wrongSealed)
     func `says where and what and the fix`(_ wrong: WrongManifest) throws {
-        #expect(try refusal(wrong.document(), as: wrong.form) == "m.json: \(wrong.says)")
+        // Without a more specific next step, the error names the general one.
+        let step =
+            wrong.form == .draft
+            ? "Correct the draft. To see its fields: moult help draft"
+            : "Copy or download the manifest again, or pack the release again."
+        let said = try #require(try refusal(wrong.document(), as: wrong.form))
+        #expect(["m.json: \(wrong.says)", "m.json: \(wrong.says). \(step)"].contains(said), "\(said)")
+    }
+
+    @Test(arguments: wrongDrafts + wrongSealed)
+    func `every refusal names a next step`(_ wrong: WrongManifest) throws {
+        let bytes = Array(try wrong.document().line.utf8)
+        let error = #expect(throws: MoultError.self) {
+            _ = try Manifest(parsing: bytes, as: wrong.form, source: "m.json")
+        }
+        #expect(error?.now != nil)
     }
 
     @Test(
         arguments: [
-            ("", "line 1, column 1: the text ends where a value should stand"),
+            ("", "line 1, column 1: expected a value, found the end of the text"),
             (
                 "{\"manifest\": 1, \"manifest\": 1}",
-                "line 1, column 17: the member \"manifest\" stands here a second time"
+                "line 1, column 17: the member \"manifest\" appears twice"
             ),
             (
                 "{\"databases\": {\n  \"food\": {},\n  \"food\": {}\n}}",
-                "line 3, column 3: the member \"food\" stands here a second time"
+                "line 3, column 3: the member \"food\" appears twice"
             ),
             (
                 "{\"manifest\": 1,\n \"sequence\": 18446744073709551616}",
@@ -43,7 +58,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
             ("{\"manifest\": 1e999}", "line 1, column 19: the number 1e999 is too large"),
             (
                 "{\"product\": \"a\u{1}b\"}",
-                "line 1, column 15: a control character stands inside of a string; write it as an escape"
+                "line 1, column 15: a control character is inside a string; escape it"
             ),
             (
                 "{\"x\": " + String(repeating: "[", count: 100_000),
@@ -75,7 +90,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         // As Windows writes it: UTF-16 with its mark.
         #expect(
             refusal([0xFF, 0xFE, 0x7B, 0x00], as: .draft)
-                == "m.json is not valid JSON: line 1, column 1: a value should stand here, found byte 255")
+                == "m.json is not valid JSON: line 1, column 1: expected a value, found byte 255")
     }
 
     @Test func `the largest manifest is one mebibyte`() throws {

@@ -38,7 +38,7 @@ import Testing
         #expect(manifest.sealedJSON().pretty == text)
     }
 
-    /// What is spelt out in the manifest, although it would be so anyway, makes no difference.
+    /// Explicit default values in the manifest make no difference.
     @Test func `takes defaults for what they are`() throws {
         let edits: [Edit] = [
             .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Documents that have every field there is, none of them with the value that it has without being said.
+/// Documents with every field, none of them with its default value.
 enum Sample {
     static func sealed() throws -> JSON { try JSON(parsing: sealedText, source: "sample") }
     static func draft() throws -> JSON { try JSON(parsing: draftText, as: .draft, source: "sample") }

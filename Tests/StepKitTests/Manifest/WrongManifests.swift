@@ -1,15 +1,15 @@
 import MoultBasics
 import StepKit
 
-/// What is wrong in both forms, said of drafts, and what only drafts can have wrong.
+/// Errors of both forms, shown for drafts, and errors that only drafts can have.
 let wrongDrafts: [WrongManifest] = [
     // The release itself
     .init(.draft, .remove("/manifest"), says: "manifest is missing"),
     .init(
         .draft, .set("/manifest", 2),
-        says: "manifest is format 2, and this moult reads format 1. Install a newer moult."),
-    .init(.draft, .set("/manifest", 0), says: "manifest is format 0, and this moult reads format 1"),
-    .init(.draft, .set("/manifest", "1"), says: "manifest must be a whole number, is a text"),
+        says: "manifest is format 2, and this version of moult reads format 1. Install a newer moult."),
+    .init(.draft, .set("/manifest", 0), says: "manifest is format 0, and this version of moult reads format 1"),
+    .init(.draft, .set("/manifest", "1"), says: "manifest must be a whole number, is a string"),
     .init(
         .draft, .set("/manifest", .number(1)), says: "manifest must be a whole number, is a decimal number",
         beyond: .wholeNumbersHaveNoPoint),
@@ -25,12 +25,14 @@ let wrongDrafts: [WrongManifest] = [
         says: "product \"org/example.x\" must be a reverse-DNS name such as org.example.app"),
     .init(
         .draft, .set("/product", .string("a." + String(repeating: "b", count: 254))),
-        says: "product \"a.\(String(repeating: "b", count: 254))\" is longer than 255 characters"),
+        says:
+            "product \"a.\(String(repeating: "b", count: 147))…\(String(repeating: "b", count: 24))\" is longer than 255 characters"
+    ),
     .init(.draft, .remove("/version"), says: "version is missing"),
     .init(
         .draft, .set("/version", "2.1"),
-        says: "version \"2.1\" is not a version as SemVer has it. Write it as in 2.1.0."),
-    .init(.draft, .set("/version", .number(2.1)), says: "version must be a text, is a decimal number"),
+        says: "version \"2.1\" is not a SemVer version. Write it as in 2.1.0."),
+    .init(.draft, .set("/version", .number(2.1)), says: "version must be a string, is a decimal number"),
     .init(
         .draft, .set("/version", .string("1.0.0-" + String(repeating: "a", count: 123))),
         says: "version is longer than 128 characters"),
@@ -39,7 +41,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/created", "20 November 2026"),
         says: "created \"20 November 2026\" is not a time. Write it as in 2026-11-20T10:00:00Z."),
-    .init(.draft, .set("/created", .null), says: "created must be a text, is null"),
+    .init(.draft, .set("/created", .null), says: "created must be a string, is null"),
     .init(
         .draft, .set("/expires", "2027-02-30T10:00:00Z"),
         says: "expires \"2027-02-30T10:00:00Z\" is not a time. Write it as in 2026-11-20T10:00:00Z.",
@@ -47,8 +49,8 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/expires", "2026-11-20T10:00:00Z"), says: "expires must be later than created",
         beyond: .expiresAfterCreated),
-    .init(.draft, .set("/critical", "budget"), says: "critical must be a list of texts, is a text"),
-    .init(.draft, .set("/critical", ["budget", 1]), says: "critical[1] must be a text, is a whole number"),
+    .init(.draft, .set("/critical", "budget"), says: "critical must be a list of strings, is a string"),
+    .init(.draft, .set("/critical", ["budget", 1]), says: "critical[1] must be a string, is a whole number"),
     .init(.draft, .set("", []), says: "the document must be an object, is a list"),
 
     // Unknown fields
@@ -63,11 +65,11 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/checks/0/sqll", ""), says: "checks[0].sqll is not a known field. Did you mean \"sql\"?"),
     .init(
         .draft, .set("/requires/glibc", ">=2"),
-        says: "requires.glibc is not a known field. Known here: app, from, moult."),
+        says: "requires.glibc is not a known field. Known fields: app, from, moult."),
     .init(
         .draft, .set("/databases/thumbs/compatible/schema", "x"),
         says: "databases.thumbs.compatible.schema is not a known field."
-            + " Known here: applicationID, userVersionAtLeast, userVersionAtMost."),
+            + " Known fields: applicationID, userVersionAtLeast, userVersionAtMost."),
 
     // Constraints
     .init(
@@ -77,7 +79,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/requires/moult", ""),
         says: "requires.moult \"\" is not a version range. Write it as in \">=1.4 <3\", \"^2.1\" or \"~2.1.3\"."),
-    .init(.draft, .set("/requires/from", 2), says: "requires.from must be a text, is a whole number"),
+    .init(.draft, .set("/requires/from", 2), says: "requires.from must be a string, is a whole number"),
     .init(.draft, .set("/requires", []), says: "requires must be an object, is a list"),
 
     // The bundle
@@ -101,7 +103,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "bundle.frames.content[0] must be from 1 to 1099511627776, is 0"),
     .init(
         .draft, .set("/bundle/frames/content/0", "1"),
-        says: "bundle.frames.content[0] must be a whole number, is a text"),
+        says: "bundle.frames.content[0] must be a whole number, is a string"),
     .init(
         .draft, .set("/bundle/frames/sha256", "abc"),
         says: "bundle.frames.sha256 must be digests of 64 hexadecimal digits in lower case, one after the other"),
@@ -122,7 +124,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.sealed, .remove("/patches/0/base/size"), says: "patches[0].base.size is missing"),
     .init(
         .sealed, .set("/patches/0/from", "2"),
-        says: "patches[0].from \"2\" is not a version as SemVer has it. Write it as in 2.1.0."),
+        says: "patches[0].from \"2\" is not a SemVer version. Write it as in 2.1.0."),
     .init(.sealed, .remove("/patches/0/size"), says: "patches[0].size is missing"),
     .init(.sealed, .set("/patches/0/file", ".x"), says: "patches[0].file \".x\" begins with '.'"),
 
@@ -130,7 +132,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .remove("/databases"), says: "databases must name at least one database"),
     .init(.draft, .set("/databases", [:]), says: "databases must name at least one database"),
     .init(.draft, .set("/databases", []), says: "databases must be an object, is a list"),
-    .init(.draft, .set("/databases/food", "food.db"), says: "databases.food must be an object, is a text"),
+    .init(.draft, .set("/databases/food", "food.db"), says: "databases.food must be an object, is a string"),
     .init(
         .draft, .set("/databases/2nd", ["kind": "cache"]),
         says: "databases.2nd is not the name of a database: it must begin with a letter"),
@@ -148,7 +150,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/food/kind", "overlay"),
         says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", is \"overlay\""),
     .init(
-        .draft, .set("/databases/food/kind", true), says: "databases.food.kind must be a text, is true"),
+        .draft, .set("/databases/food/kind", true), says: "databases.food.kind must be a string, is true"),
     .init(
         .draft, .set("/databases/food/member", "data/food.db"),
         says: "databases.food.member \"data/food.db\" has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"),
@@ -178,7 +180,8 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/pantry/replace", "swap"),
         says: "databases.pantry.replace must be one of \"live\", \"exchange\", is \"swap\""),
     .init(
-        .draft, .set("/databases/pantry/marker", "no"), says: "databases.pantry.marker must be true or false, is a text"
+        .draft, .set("/databases/pantry/marker", "no"),
+        says: "databases.pantry.marker must be true or false, is a string"
     ),
 
     // Two of one name
@@ -241,7 +244,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.food.identity.applicationID must fit in 32 bits, is 2147483648"),
     .init(
         .draft, .set("/databases/food/identity/userVersion", "2"),
-        says: "databases.food.identity.userVersion must be a whole number, is a text"),
+        says: "databases.food.identity.userVersion must be a whole number, is a string"),
     .init(
         .draft, .set("/databases/food/identity/schema", .string(Sample.digest)),
         says: "databases.food.identity.schema must be \"sha256:\" and 64 hexadecimal digits in lower case"),
@@ -286,12 +289,12 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.pantry.preserve[0].columns must be an object, is a list"),
     .init(
         .draft, .set("/databases/pantry/preserve/0/columns/desc", .null),
-        says: "databases.pantry.preserve[0].columns.desc must be a text, is null"),
+        says: "databases.pantry.preserve[0].columns.desc must be a string, is null"),
 
     // Migrations
     .init(
         .draft, .set("/databases/user/migrations", "0002.sql"),
-        says: "databases.user.migrations must be a list, is a text"),
+        says: "databases.user.migrations must be a list, is a string"),
     .init(
         .draft, .set("/databases/user/migrations/0", 2),
         says: "databases.user.migrations[0] must be an object, is a whole number"),
@@ -339,14 +342,14 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/databases/food/source", "food.db"),
         says: "databases.food.build and \"source\" cannot both be given"),
-    .init(.draft, .set("/databases/maps/source", 1), says: "databases.maps.source must be a text, is a whole number"),
+    .init(.draft, .set("/databases/maps/source", 1), says: "databases.maps.source must be a string, is a whole number"),
     .init(.draft, .remove("/databases/food/build/script"), says: "databases.food.build.script is missing"),
     .init(
         .draft, .set("/databases/food/build/define", "REVISION=5"),
-        says: "databases.food.build.define must be an object, is a text"),
+        says: "databases.food.build.define must be an object, is a string"),
     .init(
         .draft, .set("/databases/food/build/define/REVISION", 5),
-        says: "databases.food.build.define.REVISION must be a text, is a whole number"),
+        says: "databases.food.build.define.REVISION must be a string, is a whole number"),
     .init(
         .draft, .set("/databases/food/build/analyze", 1),
         says: "databases.food.build.analyze must be true or false, is a whole number"),
@@ -365,7 +368,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/checks/0/expect", "== 5"),
         says: "checks[0].expect \"== 5\" is not an expectation."
             + " Write it as in \">= 7000\" (with a number), \"= 5\", \"!= 0\", or as the text itself."),
-    .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a text, is a whole number"),
+    .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a string, is a whole number"),
     .init(
         .draft, .set("/budget/fod.food", ["shrink": "1%"]),
         says: "budget.fod.food is not a database of this release. Did you mean \"food\"?",
@@ -382,7 +385,7 @@ let wrongDrafts: [WrongManifest] = [
             + " Write it as in \"20%\", \"0.5%\" or \"100\" (rows)."),
     .init(
         .draft, .set("/budget/food.food/grow", .number(0.2)),
-        says: "budget.food.food.grow must be a text, is a decimal number"),
+        says: "budget.food.food.grow must be a string, is a decimal number"),
 
     // Steps
     .init(.draft, .remove("/steps/0/step"), says: "steps[0].step is missing"),
@@ -391,15 +394,15 @@ let wrongDrafts: [WrongManifest] = [
         says: "steps[0].step \"../reindex\" has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"),
     .init(
         .draft, .set("/steps/0/before", "copy"),
-        says: "steps[0] has both \"before\" and \"after\". Name one phase, as in \"after\": \"copy\"."),
+        says: "steps[0] has both \"before\" and \"after\". Choose one phase, as in \"after\": \"copy\"."),
     .init(
         .draft, .remove("/steps/1/before"),
-        says: "steps[1] has neither \"before\" nor \"after\". Name one phase, as in \"after\": \"copy\"."),
+        says: "steps[1] has neither \"before\" nor \"after\". Choose one phase, as in \"after\": \"copy\"."),
     .init(
         .draft, .set("/steps/0/after", "Copy"),
         says: "steps[0].after must be one of \"check\", \"delete\", \"copy\", \"attach\", \"verify\", is \"Copy\"."
             + " Did you mean \"copy\"?"),
-    .init(.draft, .set("/steps/0/with", "food"), says: "steps[0].with must be an object, is a text"),
+    .init(.draft, .set("/steps/0/with", "food"), says: "steps[0].with must be an object, is a string"),
 ]
 
 /// What only a sealed manifest must have.
@@ -435,18 +438,19 @@ let wrongSealed: [WrongManifest] = [
         says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", is \"overlay\""),
     .init(
         .sealed, .set("/manifest", 2),
-        says: "manifest is format 2, and this moult reads format 1. Install a newer moult."),
+        says: "manifest is format 2, and this version of moult reads format 1. Install a newer moult."),
     .init(
         .sealed, .set("/overlays", [:]), .set("/critical", ["overlays"]),
-        says: "overlays is not known to this moult, and the manifest says that it is critical. Install a newer moult.",
+        says:
+            "overlays is not known to this version of moult, and the manifest says that it is critical. Install a newer moult.",
         beyond: .criticalFieldsAreKnown),
     .init(
         .sealed, .set("/databases/food/overlay", 1), .set("/critical", ["patches", "databases.food.overlay"]),
-        says: "databases.food.overlay is not known to this moult, and the manifest says that it is critical."
+        says: "databases.food.overlay is not known to this version of moult, and the manifest says that it is critical."
             + " Install a newer moult.", beyond: .criticalFieldsAreKnown),
     .init(
         .sealed, .set("/requires/glibc", ">=2"), .set("/critical", ["glibc"]),
-        says: "requires.glibc is not known to this moult, and the manifest says that it is critical."
+        says: "requires.glibc is not known to this version of moult, and the manifest says that it is critical."
             + " Install a newer moult.", beyond: .criticalFieldsAreKnown),
     .init(
         .sealed, .set("/databases/thumbs/path", "Food.db"),

@@ -16,7 +16,7 @@ import Testing
     func `both refuse what is wrong`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
-            // What the schema takes all the same must be what no schema can express.
+            // What the schema takes anyway must be what no schema can express.
             #expect(try validator.accepts(wrong.document()) == (wrong.beyond != nil), "\(wrong.testDescription)")
             if let beyond = wrong.beyond { #expect(wrong.says.contains(beyond.rawValue)) }
         }

@@ -4,7 +4,7 @@ import Testing
 
 /// The schemas declare exactly the fields that the parsers ask for.
 @Suite struct SchemaFieldsTests {
-    /// The parser's own list, as it tells whoever writes a field that resembles none.
+    /// The parser's own list, from its error about an unknown field.
     @Test(arguments: [DocumentForm.draft, .settings])
     func `the parser asks for the fields of the schema`(_ form: DocumentForm) throws {
         let schema = try form.schema()
@@ -13,7 +13,7 @@ import Testing
         for path in [""] + sample.paths where sample.at(path)?.members != nil {
             guard let declared = try schema.names(at: path) else { continue }
             let refusal = form.refusal(sample.edited([.set("\(path)/zzzzqqqq", 1)])) ?? ""
-            let known = "zzzzqqqq is not a known field. Known here: \(declared.sorted().joined(separator: ", "))."
+            let known = "zzzzqqqq is not a known field. Known fields: \(declared.sorted().joined(separator: ", "))."
             #expect(refusal.hasSuffix(known), "\(path): \(refusal)")
             places += 1
         }

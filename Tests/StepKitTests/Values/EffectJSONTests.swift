@@ -110,7 +110,7 @@ import Testing
         #expect(effect.json["database"] == nil)
     }
 
-    @Test func `phases come in their order`() {
+    @Test func `phases are in order`() {
         #expect(Phase.allCases.sorted() == [.check, .delete, .copy, .attach, .verify])
     }
 
@@ -132,7 +132,7 @@ import Testing
         (#"{"step":"s","phase":"copy","change":{"do":"replace"}}"#, "change.way is missing"),
         (
             #"{"step":"s","phase":"copy","change":{"do":"prove","methods":["a",1]}}"#,
-            "change.methods[1] must be a text, is a whole number"
+            "change.methods[1] must be a string, is a whole number"
         ),
     ])
     func refuses(_ text: String, _ why: String) throws {

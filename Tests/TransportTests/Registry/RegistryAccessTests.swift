@@ -75,7 +75,7 @@ struct RegistryAccessTests {
             try bench.refusal(
                 "moult publish \(place) rel/test-1.0.0.json -k a.key", status: 1, environment: environment)
                     == """
-                    moult: error: cannot get \(place):feed: the server answers with 401 (not authorized): UNAUTHORIZED
+                    moult: error: cannot get \(place):feed: the server replied with status 401 (not authorized): UNAUTHORIZED
                       Log in first, for example with: skopeo login \(registry.host)
 
                     """)
@@ -279,7 +279,7 @@ struct RegistryAccessTests {
             ended.errors == """
                 moult: error: cannot get a token for \(registry.address("team/food")): the registry names a token service \
                 without TLS: \(service.url)
-                  Tell the operator of the registry.
+                  Report this to the operator of the registry.
 
                 """)
         #expect(try service.requests() == [])

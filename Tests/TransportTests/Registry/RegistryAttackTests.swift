@@ -77,7 +77,7 @@ struct RegistryAttackTests {
 
     @Test func `an expired feed`() throws {
         try signFeed { $0.setting("expires", to: "2026-01-01T00:00:00Z") }
-        try refused("\(place) says nothing any more: it was good until 2026-01-01T00:00:00Z")
+        try refused("\(place) has expired: it was valid until 2026-01-01T00:00:00Z")
     }
 
     @Test func `the feed of another product`() throws {
@@ -88,7 +88,7 @@ struct RegistryAttackTests {
     @Test func `two feeds with one serial`() throws {
         try bench.must("moult apply -q")
         try signFeed { $0.setting("expires", to: "2030-01-01T00:00:00Z") }
-        try refused("\(place) is another feed than the one seen before")
+        try refused("\(place) differs from the feed seen before")
     }
 
     @Test(arguments: [
@@ -149,7 +149,7 @@ struct RegistryAttackTests {
         try proxy.inject(.replace(bench.scratch.path("x")), at: try digest("rel/test-1.0.0.tar.zst"))
         let ended = try bench.run("moult apply")
         #expect(ended.status == 3)
-        #expect(ended.errors.contains("test-1.0.0.tar.zst is not what was sealed"), "\(ended.errors)")
+        #expect(ended.errors.contains("test-1.0.0.tar.zst does not match the release"), "\(ended.errors)")
         #expect(try bench.installed() == "nothing")
     }
 
@@ -175,7 +175,7 @@ struct RegistryAttackTests {
         try proxy.inject(.endless, at: try digest("rel/test-1.0.0.tar.zst"))
         let ended = try bench.run("moult apply")
         #expect(ended.status == 1)
-        #expect(ended.errors.contains("more came than the"), "\(ended.errors)")
+        #expect(ended.errors.contains("the server sent more than the"), "\(ended.errors)")
         #expect(try bench.installed() == "nothing")
     }
 

@@ -47,7 +47,7 @@ struct FailingRegistryTests {
         let begun = ContinuousClock.now
         #expect(
             try message("moult check", status: 75) == """
-                moult: error: cannot get \(place):feed: the server answers with 429 (too many requests)
+                moult: error: cannot get \(place):feed: the server replied with status 429 (too many requests)
                   Try again later.
 
                 """)
@@ -103,7 +103,7 @@ struct FailingRegistryTests {
         #expect(
             try message("moult publish \(place) rel/test-2.0.0.json -k a.key", status: 3) == """
                 moult: error: cannot push to \(place): the registry names a URL with the scheme https for the upload
-                  Tell the operator of the registry. A proxy before it must set X-Forwarded-Proto.
+                  Report this to the operator of the registry. A proxy before it must set X-Forwarded-Proto.
 
                 """)
     }
@@ -155,7 +155,7 @@ struct FailingRegistryTests {
         #expect(
             try message("moult publish \(place) rel/test-2.0.0.json -k a.key", status: 75) == """
                 moult: error: the feed at \(place) has changed: another publisher replaced it during this command
-                  Give the command again.
+                  Run the command again.
 
                 """)
         try proxy.heal()

@@ -58,8 +58,8 @@ struct RegistryFeedTests {
         let requests = try registry.requests { refusal = try bench.refusal("moult check", status: 3) }
         #expect(
             refusal == """
-                moult: error: \(place) says nothing any more: it was good until \(expires)
-                  Someone may be holding back a newer one: ask the publisher, or name another mirror.
+                moult: error: \(place) has expired: it was valid until \(expires)
+                  An attacker may be withholding a newer one: ask the publisher, or use another mirror.
 
                 """)
         #expect(requests.map(\.method) == ["HEAD"])
@@ -80,7 +80,7 @@ struct RegistryFeedTests {
         try bench.follow(place)
         try bench.must("moult apply -q")
         try bench.publish("2.0.0", 2, to: place, "-k a.key --rollout 0")
-        #expect(try bench.run("moult check").output.contains("2.0.0 is not taken: it goes to 0 % of machines"))
+        #expect(try bench.run("moult check").output.contains("2.0.0 is skipped: it goes to 0 % of machines"))
         try bench.must("moult publish \(place) --release 2.0.0 --rollout 100 -k a.key -q && moult apply -q")
         #expect(try bench.installed() == "2.0.0")
     }

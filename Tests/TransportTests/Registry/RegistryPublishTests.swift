@@ -111,7 +111,7 @@ struct RegistryPublishTests {
         #expect(
             try bench.refusal("moult publish \(place) --check", status: 1) == """
                 moult: error: no feed at \(place): it has no tag feed
-                  Name the repository of a feed.
+                  Give the repository of a feed.
 
                 """)
         try bench.follow(place)
@@ -126,7 +126,7 @@ struct RegistryPublishTests {
             try bench.refusal("moult publish \(place) -k b.key", status: 3) == """
                 moult: error: the feed at \(place) is not signed by any of the given keys: the new feed would vouch for \
                 the releases in it
-                  Name the key that signed it, too: --key FILE
+                  Also give the key that signed it: --key FILE
 
                 """)
     }
@@ -140,11 +140,11 @@ struct RegistryPublishTests {
         ("public --mount PLACE -k a.key", "--mount needs a feed in a registry", 64),
         (
             "oci+http://registry.example.org/x -k a.key",
-            "oci+http://registry.example.org/x cannot be asked: plain HTTP is for a registry on this machine only", 3
+            "oci+http://registry.example.org/x cannot be used:  plain HTTP is for a registry on this machine only", 3
         ),
         ("oci://me:secret@example.org/x -k a.key", "cannot be asked: it has a password in it", 3),
-        ("oci://example.org/Upper -k a.key", "oci://example.org/Upper cannot be asked: it is not a repository", 3),
-        ("oci://example.org -k a.key", "oci://example.org cannot be asked: it is not a repository", 3),
+        ("oci://example.org/Upper -k a.key", "oci://example.org/Upper cannot be used: it is not a repository", 3),
+        ("oci://example.org -k a.key", "oci://example.org cannot be used: it is not a repository", 3),
     ])
     func `a wrong address is refused`(arguments: String, message: String, status: Int32) throws {
         let line = "moult publish \(arguments.replacing("PLACE", with: place))"

@@ -47,7 +47,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
     def __init__(self, follower: Follower, name: str) -> None:
         self._follower, self._database, self._threads = follower, name, _Connections()
-        # As a mutable one: datasette caches sizes and counts of the others for ever.
+        # As a mutable one: datasette caches sizes and counts of the others forever.
         super().__init__(follower.datasette, is_mutable=True)
 
     @property

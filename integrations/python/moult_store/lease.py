@@ -37,7 +37,7 @@ class Database(NamedTuple):
 
 
 class Lease:
-    """Keeps the files of the installed release until `close()`, or until the object is no longer referenced."""
+    """Keeps the files of the installed release until `close()`, or until the object is garbage-collected."""
 
     def __init__(self, directory: str) -> None:
         descriptor, self.generation = _take(directory)
@@ -87,7 +87,7 @@ def installed(directory: str) -> str:
         exists = os.path.isdir(directory)
         raise MoultError(
             f"nothing is installed in {directory}",
-            "no release was applied yet" if exists else "there is no such directory",
+            "no release was installed yet" if exists else "no such directory",
             f"Apply one: moult apply {'' if exists else '--create '}--store {shlex.quote(directory)} MANIFEST",
             code="E800",
         ) from None

@@ -204,7 +204,7 @@ class Store:
         """Installs a release: that of the manifest, that of a saved plan, or the newest one of the store's feed.
 
         `wait`, `retry` and `wait_for_readers` are seconds, as for the command. After `timeout` seconds the command is
-        asked to stop. It then undoes its work, or finishes if that is no longer possible.
+        asked to stop. It then undoes its work, or finishes if it cannot undo it.
         """
         words = [
             *option("--create", create),

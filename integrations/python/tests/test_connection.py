@@ -263,7 +263,7 @@ def test_a_missing_database_is_named(store):
 
 def test_a_damaged_database_is_named(store):
     with open(os.path.join(store.path, "notes.db"), "r+b") as file:
-        file.write(b"this is no database")
+        file.write(b"this is not a database")
     with pytest.raises(MoultError) as raised:
         store.connection
     assert raised.value.code == "E403"
@@ -277,5 +277,5 @@ def test_a_store_with_nothing_installed(place, moult):
     assert (raised.value.code, raised.value.exit_status) == ("E800", None)
     assert "--create" in raised.value.now
     subprocess.run([moult, "init", "-q", store.path, "--product", "org.example.shop"], check=True)
-    with pytest.raises(MoultError, match="no release was applied yet"):
+    with pytest.raises(MoultError, match="no release was installed yet"):
         store.generation

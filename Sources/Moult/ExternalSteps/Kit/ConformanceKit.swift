@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// Tries a step out, in a directory of its own: whether it keeps to the protocol, and to its promises.
+/// Tries a step out, in its own directory: whether it keeps to the protocol, and to its promises.
 package struct ConformanceKit {
     /// The input of the trial.
     package struct Options: Sendable {

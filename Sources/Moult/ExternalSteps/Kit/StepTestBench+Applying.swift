@@ -15,10 +15,10 @@ extension StepTestBench {
         }
         var before: [String: String] = [:]
         var after: [String: String] = [:]
-        check(name("undo of what was not begun")) {
+        check(name("undo of a change that was not started")) {
             before = try content()
             try run("undo")
-            try prove(before, "undoing what was not begun")
+            try prove(before, "undoing a change that was not started")
             return nil
         }
         var count = 0
@@ -42,13 +42,13 @@ extension StepTestBench {
                 name("undo"),
                 {
                     try run("undo")
-                    try prove(before, "taking it back")
+                    try prove(before, "undoing it")
                     return nil
                 })
         else { return }
         check(name("undo again")) {
             try run("undo")
-            try prove(before, "taking it back twice")
+            try prove(before, "undoing it twice")
             return nil
         }
         for point in 0...count { interrupted(at: point, of: count, name, intents, before, after, run) }
@@ -64,7 +64,7 @@ extension StepTestBench {
                 where error.code == .stepRefused || error.why?.contains("and without a result") == true
             {}
             try run("undo")
-            try prove(before, "taking back what was cancelled")
+            try prove(before, "undoing a cancelled change")
             try run("apply")
             return nil
         }
@@ -89,13 +89,13 @@ extension StepTestBench {
         for again in ["", " again"] {
             check("undo\(again): \(effect.text)") {
                 try step.undo(effect, context)
-                try prove(before, "taking it back\(again)")
+                try prove(before, "undoing it\(again)")
                 return nil
             }
         }
     }
 
-    /// Killed after an intent was noted and before the step was told so; the last point is when it says that it is done.
+    /// Killed after an intent was noted and before the step was notified; the last point is when it says that it is done.
     private func interrupted(
         at point: Int, of count: Int, _ name: (String) -> String, _ intents: TrialIntents, _ before: [String: String],
         _ after: [String: String], _ run: (String, @escaping (inout StepConversation) -> Void) throws -> Void
@@ -109,18 +109,18 @@ extension StepTestBench {
                     if point == count { conversation.onResult = { throw StepConversation.Killed() } }
                 }
             } catch is StepConversation.Killed { return }
-            throw Finding("it did not come to the point at which it was to be killed")
+            throw Finding("it ended before the point at which it was to be killed")
         }
         check(name("killed at point \(point + 1) of \(count + 1), then undo")) {
             try kill()
             try run("undo") { _ in }
-            try prove(before, "taking back what was broken off")
+            try prove(before, "undoing an interrupted change")
             return nil
         }
         check(name("killed at point \(point + 1) of \(count + 1), then apply")) {
             try kill()
             try run("apply") { _ in }
-            try prove(after, "finishing what was broken off")
+            try prove(after, "finishing an interrupted change")
             try run("undo") { _ in }
             return nil
         }
@@ -129,7 +129,7 @@ extension StepTestBench {
     private func prove(_ expected: [String: String], _ what: String) throws {
         let now = try content()
         let other = Set(now.keys).union(expected.keys).filter { now[$0] != expected[$0] }.sorted()
-        if let path = other.first { throw Finding("after \(what) \(path) is not as it must be") }
+        if let path = other.first { throw Finding("after \(what), \(path) does not have the expected content") }
     }
 }
 

@@ -29,7 +29,7 @@ extension StepTestBench {
         else { return }
         check("unknown fields") {
             let other = try self.describe(program, ["fieldOfALaterVersion": ["a": 1]])
-            if other != description { throw Finding("with a field that it cannot know it describes itself otherwise") }
+            if other != description { throw Finding("its description changes if the request has an unknown field") }
             return nil
         }
         refusals(program, description)
@@ -48,7 +48,9 @@ extension StepTestBench {
                 })
         else { return }
         check("plan twice") {
-            if try self.plan(step, context).effects != planned { throw Finding("asked again it plans something else") }
+            if try self.plan(step, context).effects != planned {
+                throw Finding("the same request leads to a different plan")
+            }
             return counted(planned.count, "effect")
         }
         context.planned = planned
@@ -97,7 +99,7 @@ extension StepTestBench {
                         if error.why?.contains("and without a result") == true { return "ended with a status" }
                         throw error
                     }
-                    throw Finding("it gave a result, although it cannot know what was asked")
+                    throw Finding("it returned a result for an unknown request")
                 }
             }
         }

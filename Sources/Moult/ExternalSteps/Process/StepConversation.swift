@@ -53,7 +53,7 @@ package struct StepConversation {
         (self.scratch, self.seconds) = (scratch, seconds)
     }
 
-    /// Sends a message and gives the result.
+    /// Sends a message and returns the result.
     func ask(_ message: String, _ members: JSON) throws -> Answer {
         let json = JSON.object([.init("message", .string(message)), .init("protocol", 1)] + (members.members ?? []))
         return try send(json.message, as: message)
@@ -71,7 +71,7 @@ package struct StepConversation {
             if !rest.isEmpty { throw Misbehaving(.strayOutput(String(decoding: rest, as: UTF8.self))) }
             return Answer(result: try answer(state, ending), mountsAreReadOnly: process.mountsAreReadOnly)
         } catch let error as Misbehaving {
-            // Its standard error until then may give the reason; if that cannot be read, only the error at hand is reported.
+            // Its standard error until then may give the reason; if that cannot be read, only the error available is reported.
             while case .errors(let bytes)? = try? process.next(until: .now) { state.add(bytes) }
             throw error.what.error(step, message, said: state.complaint)
         } catch let error as StepRefusal {
@@ -112,7 +112,7 @@ package struct StepConversation {
             case .ended: return
             case nil: break
             }
-            // A step that waits for the end of its input after its result shall find it.
+            // A step that waits for the end of its input after its result should find it.
             if state.result != nil || state.refusal != nil { process.closeInput() }
             if ContinuousClock.now >= deadline {
                 let isSilent = countsSilence || state.received == 0

@@ -24,14 +24,16 @@ package final class StepExecutable: Sendable {
         guard let facts = try Files.factsThroughLinks(path) else {
             throw refused("no such file", "Install it there, or correct \"executable\" in moult.json.")
         }
-        guard facts.kind == .file else { throw refused("it is not a regular file", "Name the program itself.") }
+        guard facts.kind == .file else {
+            throw refused("it is not a regular file", "Give the path of the program itself.")
+        }
         let file = try Descriptor(path, .read)
         let opened = try file.facts()
         guard opened.kind == .file, opened.owner == 0 || opened.owner == geteuid() else {
-            throw refused("user \(opened.owner) owns it, who is neither root nor this user", "chown it.")
+            throw refused("user \(opened.owner) owns it, which is neither root nor this user", "chown it.")
         }
         guard opened.mode & 0o022 == 0 else {
-            throw refused("others may write to it (mode \(String(opened.mode, radix: 8)))", "chmod go-w \(path)")
+            throw refused("other users can write to it (mode \(String(opened.mode, radix: 8)))", "chmod go-w \(path)")
         }
         guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", "chmod +x \(path)") }
         guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Make it smaller.") }
@@ -79,7 +81,7 @@ package final class StepExecutable: Sendable {
 }
 
 extension StepExecutable {
-    /// Starts it with the rights of a step, in a directory of its own. All that it starts ends with it, and with this process.
+    /// Starts it with the rights of a step, in its own directory. All that it starts ends with it, and with this process.
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
         // Some interpreters, as Perl, read from that very descriptor, where the last one has left it.
         guard !isScript || lseek(number, 0, SEEK_SET) == 0 else {

@@ -23,7 +23,7 @@ struct Applying {
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
     }
 
-    /// What Landlock opens: what is there, for itself; for a file that is not there, or was not when the update began, its
+    /// What Landlock opens: what is there, for itself; for a file that does not exist, or was not when the update began, its
     /// directory, in which it is made and removed. What else becomes of such a directory is compared.
     private func grants(
         for writes: [String], remembering: Bool

@@ -5,7 +5,7 @@ package import MoultStore
 package import StepKit
 internal import Synchronization
 
-/// A step that is an external executable: each message to it is a process of its own, confined.
+/// A step that is an external executable: each message to it is a separate process, confined.
 package struct ExternalStep: PlacedStep {
     let settings: StepSettings
     /// Where it runs; nil until the pipeline knows.
@@ -34,7 +34,7 @@ package struct ExternalStep: PlacedStep {
             if let known { return known }
             let executable = try StepExecutable(settings.executable ?? "")
             guard let pinned = settings.sha256 else {
-                throw refused("its program \(executable.path) is not marked as trusted")
+                throw refused("its program \(executable.path) is not trusted")
             }
             guard executable.sha256 == pinned else {
                 throw refused(
@@ -49,7 +49,7 @@ package struct ExternalStep: PlacedStep {
     private func refused(_ why: String) -> MoultError {
         MoultError(
             .stepTrust, .refused, what: "the step \(name) is not run", why: why,
-            now: "If that program is right: moult steps trust \(name)")
+            now: "If you trust the program: moult steps trust \(name)")
     }
 
     // MARK: the passes
@@ -67,7 +67,7 @@ package struct ExternalStep: PlacedStep {
                 throw MoultError(
                     .stepRefused, .refused, what: "the step \(name) does not take these parameters",
                     why: visible(fault),
-                    now: "See what it takes: moult steps --json")
+                    now: "To see its parameters: moult steps --json")
             }
             return try Planning(step: self, context: context, with: with).ask(conversation)
         }
@@ -158,7 +158,7 @@ package struct StepDescription: Sendable, Equatable {
     init(_ answer: JSON) throws {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let major = answer["protocol"]?.integer else { throw wrong("\"protocol\" is missing") }
-        guard major == 1 else { throw wrong("it speaks protocol \(major), and this moult speaks 1") }
+        guard major == 1 else { throw wrong("it uses protocol \(major), and this version of moult uses protocol 1") }
         guard let name = answer["name"]?.string, let summary = answer["summary"]?.string else {
             throw wrong("\"name\" and \"summary\" must be texts")
         }

@@ -28,7 +28,7 @@ struct Preparing {
                 last.withLock { $0 = progress }
                 try context.progress(progress)
             }
-            // Telling the same again asks whether it shall stop.
+            // Telling the same again asks whether it should stop.
             conversation.stop = { try context.progress(last.withLock { $0 }) }
             conversation.onLog = { context.warn("\(step.name): \(visible($0))") }
             _ = try conversation.ask("prepare", message(own, staged))
@@ -50,7 +50,7 @@ struct Preparing {
 
     private func path(_ database: Database) -> String { "\(context.stagedGeneration)/\(database.member)" }
 
-    /// The sealed databases that it may change: they are unpacked and not yet proven.
+    /// The sealed databases that it may change: they are unpacked and not yet verified.
     private func staged() throws -> [Database] {
         let isProven = step.use?.phase == .verify && step.use?.when == .after
         let isUnpacked = (step.use?.phase ?? .copy) > .copy || step.use?.phase == .copy && step.use?.when == .after

@@ -75,7 +75,7 @@ struct DifferenceReader {
                 continue
             } else {
                 unequal = try number(.unequal, most: .max)
-                // Else it would go round for ever.
+                // Else it would go round forever.
                 guard unequal > 0 else { throw ArchiveRefusal.difference }
                 isEqualNext = true
                 continue

@@ -29,7 +29,7 @@ final class OldFile: @unchecked Sendable {
     }
 
     /// Whether samples of the content have next to nothing in common with it, so that a search of all of it would find nothing
-    /// that pays. `start` is where the content lies in the new file.
+    /// that pays. `start` is where the content is in the new file.
     func isUnlike(_ content: UnsafeRawBufferPointer, start: Int) -> Bool {
         guard content.count >= 4 * Self.samples * Self.sampleSize else { return false }
         var common = 0

@@ -1,12 +1,12 @@
 #!/usr/bin/python
-"""Brings a release into a moult store."""
+"""Installs a release in a moult store."""
 
 DOCUMENTATION = r"""
 module: moult_release
-short_description: Bring a release into a moult store
+short_description: Install a release in a moult store
 description:
-  - Runs C(moult apply), which brings in all of a release or nothing. If it is installed already, nothing is changed.
-  - In check mode it runs C(moult plan), which changes nothing, not even a time stamp.
+  - Runs C(moult apply), which installs a release completely or not at all. If it is already installed, nothing changes.
+  - In check mode it runs C(moult plan), which does not change the store.
   - In diff mode the lines of the plan are shown.
 options:
   store:
@@ -14,36 +14,36 @@ options:
     type: path
     required: true
   manifest:
-    description: The sealed manifest of the release, on the host, with its bundle beside it. Else the store's feed says.
+    description: The manifest of the release on the host, with its bundle in the same directory. The default is the feed of the store.
     type: path
   product:
-    description: What the store is for. With it the store is made if it is not there.
+    description: The product of the store. If it is set, a missing store is created.
     type: str
   keys:
     description:
       - The public keys that sign the releases, each as the last line of its C(.pub) file. A new store gets them, and
-        the module fails if a store that is there already trusts other keys or none.
+        the module fails if an existing store trusts other keys or none.
       - Required unless O(allow_unsigned=true).
     type: list
     elements: str
     default: []
   allow_unsigned:
-    description: Take releases that no key signed. Whoever can change them on their way then decides what is installed.
+    description: Accept unsigned releases. Anyone who can change them during the transfer can then install other data.
     type: bool
     default: false
   follow:
-    description: What to let in; V(newer), only upward, or V(match), whatever differs. Else as the store says.
+    description: Releases to accept, V(newer) or V(match) for any other version. The default is the setting of the store.
     type: str
     choices: [newer, match]
   app:
     description: The app's version, if the release requires one.
     type: str
   allow_downgrade:
-    description: Let in an older release, too.
+    description: Accept an older release as well.
     type: bool
     default: false
   wait:
-    description: How many seconds to wait if another update is running.
+    description: Seconds to wait for another update to finish.
     type: int
     default: 60
   executable:
@@ -64,14 +64,14 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-version: {description: What is installed now; in check mode, what would be., type: str, returned: success}
+version: {description: The installed version; in check mode, the version that would be installed., type: str, returned: success}
 generation: {description: Its generation., type: str, returned: success}
 plan: {description: The lines of the plan., type: list, elements: str, returned: in check or diff mode}
 outcome:
   description: The name of the exit status, V(failed), V(refused), V(stale), V(undone), V(stuck), V(usage) or V(busy).
   type: str
   returned: failure
-code: {description: Tells one kind of error from another., type: str, returned: failure}
+code: {description: The code of the error., type: str, returned: failure}
 rc: {description: The exit status., type: int, returned: failure}
 """
 
@@ -161,7 +161,7 @@ def main():
             "(allow_unsigned: true)." + (" Both are given." if module.params["keys"] else ""))
     made = moult.make_store()
     if made and module.check_mode:
-        # There is nothing yet for which a plan could be made.
+        # Without a store, a plan cannot be made.
         lines = [f"+ {module.params['store']}: a store for {module.params['product']}, and its first release"]
         module.exit_json(changed=True, plan=lines, diff={"prepared": "\n".join(lines) + "\n"})
     moult.prove_trust()

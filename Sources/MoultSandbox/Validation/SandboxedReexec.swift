@@ -23,7 +23,7 @@ package enum SandboxedReexec {
     /// Where this process may write; nil if it may not, or is not confined at all.
     package static var scratch: String? { place.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
 
-    /// Carries out the command line of this process in another one, and gives the status of its end; nil if this is the
+    /// Carries out the command line of this process in another one, and returns the status of its end; nil if this is the
     /// place to do it: because it is that other one, or because this program cannot start itself.
     ///
     /// `what` is what cannot be done if that process falls: "compare a.db with b.db". `body` gets the directory where it
@@ -65,13 +65,13 @@ package enum SandboxedReexec {
         case .exited(let status): return status
         case .signalled(let signal):
             throw MoultError(
-                .exam, .refused, what: "cannot \(what)",
+                .validation, .refused, what: "cannot \(what)",
                 why: CrashReason(signal: signal).reason(
                     "the process that reads it",
                     muchTime: "more of the processor than honest databases of that size need",
                     muchRoom: "four times the databases' size"),
                 now: "Nothing was changed. Do not use a database that does this.")
-        case .timedOut: throw MoultError(.exam, what: "cannot \(what)", why: "it did not end in time")
+        case .timedOut: throw MoultError(.validation, what: "cannot \(what)", why: "it did not end in time")
         }
     }
 
@@ -84,7 +84,7 @@ package enum SandboxedReexec {
         // Times are shown later, and the file with their zone cannot be read then.
         tzset()
         let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)
-        // SQLite's own files lie beside the database itself, and may come and go.
+        // SQLite's own files are next to the database itself, and may come and go.
         let files = try databases.map(realPath).filter { try Files.factsThroughLinks($0) != nil }
         let directories = Set(databases.map { Files.directory(of: realPath($0)) })
         try Guard(

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The words and actions of verbs for an update that a crash has interrupted.
-@Suite struct SettlingVerbsTests {
+@Suite struct RecoverVerbTests {
     private let world: World
     init() throws { world = try World() }
 
@@ -49,13 +49,13 @@ import Testing
         #expect(plan.out == "2.0.0 is installed\n")
         #expect(
             plan.err
-                == "moult: warning: an update to 2.0.0 is unfinished; the next command that writes settles it first, and this plan may change\n"
+                == "moult: warning: an update to 2.0.0 is unfinished; the next command that writes finishes or undoes it first, and this plan may change\n"
         )
         #expect(try world.run("moult verify --store crashed").status == 1)
         #expect(try Tree(world.scratch.path("crashed")) == tree)
     }
 
-    @Test func `who is at work is named`() throws {
+    @Test func `the running update is named`() throws {
         try crashAfterTheFlip()
         let layout = try StoreLayout(root: world.scratch.path("crashed"))
         let lock = try #require(try FileLock.take(layout.lock, .exclusive))
@@ -69,8 +69,8 @@ import Testing
         try crashAfterTheFlip()
         #expect(
             try world.must("moult recover --store crashed")
-                == "an update to 2.0.0 had been interrupted halfway; it was finished\n")
-        #expect(try world.must("moult recover --store crashed") == "nothing to do: nothing is unfinished\n")
+                == "an update to 2.0.0 was interrupted halfway, and is now finished\n")
+        #expect(try world.must("moult recover --store crashed") == "nothing to do: no update is unfinished\n")
         #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
         #expect(try world.must("moult sql --store crashed 'SELECT count(*) AS n FROM food'") == "n\n3\n")
         #expect(
@@ -90,7 +90,7 @@ import Testing
         try crashAfterTheFlip()
         #expect(
             try world.must("moult apply rel/test-2.0.0.json --store crashed") == """
-                an update to 2.0.0 had been interrupted halfway; it was finished
+                an update to 2.0.0 was interrupted halfway, and is now finished
                 nothing to do: 2.0.0 is installed
 
                 """)
@@ -106,7 +106,7 @@ import Testing
         #expect(events.first?["ending"]?.string == "cleaned")
         #expect(
             events.first?["text"]?.string
-                == "an update to 2.0.0 had been interrupted before it changed anything; what it had staged was removed")
+                == "an update to 2.0.0 was interrupted before it changed anything; its staged files were removed")
         #expect(events.last?["changed"]?.bool == true)
     }
 }

@@ -14,7 +14,7 @@ package enum WorkerService {
     /// The most bytes of a question or an answer.
     static let largest = 16 << 20
 
-    /// Answers a question and ends the process, if that is what the words after its name ask for; else notes that they
+    /// Answers a question and ends the process, if that is what the words after its name ask for; otherwise notes that they
     /// could.
     package static func offer(_ words: [String?]) {
         do {
@@ -41,11 +41,13 @@ package enum WorkerService {
 
     private static func serve<Asked: WorkerRequest>(_: Asked.Type, tellsReady: Bool = true) throws {
         var parent = ParentChannel(longest: largest)
-        guard let json = try parent.next() else { throw MoultError(.exam, what: "the question is missing") }
-        let fields = try Fields(json) { place, why, _ in MoultError(.exam, what: "\(place) of the question \(why)") }
+        guard let json = try parent.next() else { throw MoultError(.validation, what: "the question is missing") }
+        let fields = try Fields(json) { place, why, _ in
+            MoultError(.validation, what: "\(place) of the question \(why)")
+        }
         let question = try Asked(fields)
         let scratch = try fields.string("scratch")
-        guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.exam, what: "no memory") }
+        guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "no memory") }
         try question.protection(scratch: scratch).confineThisProcess()
         // A busy machine gives it a part of a processor only.
         DeadlineClock.countProcessorTime()

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The verbs that only look: status, history, verify, attach, steps.
-@Suite struct LookingVerbsTests {
+@Suite struct ReadOnlyVerbsTests {
     private let world: World
     init() throws { world = try World() }
 
@@ -31,7 +31,7 @@ import Testing
                   store    \(world.store)
                   follows  newer
                   guard    \(Guard.level)
-                bring a release in with: moult apply RELEASE
+                install a release with: moult apply RELEASE
 
                 """)
     }
@@ -58,8 +58,8 @@ import Testing
                 remove the hold with: moult unhold 9.0.0
 
                 Databases:
-                  ok food  reference  8.00 KiB  sealed, as it was proven
-                  ok user  user       8.00 KiB  sound on \(read), and not changed since
+                  ok food  reference  8.00 KiB  read-only, verified
+                  ok user  user       8.00 KiB  sound on \(read), unchanged since
 
                 Generations:
                   \(two)  \(sizes[two] ?? ByteCount(0))  in service
@@ -97,10 +97,10 @@ import Testing
             verify.out == """
                 ok food  path      sound
                 ok food  seal      copied; its SHA-256 matches
-                x  food  sidecars  \(sealed)-wal is beside it and would change what is read
+                x  food  sidecars  \(sealed)-wal is beside it and would change what SQLite reads
                 x  user  path      no file at \(world.store)/user.db
 
-                4 checks: 2 found something wrong
+                4 checks: 2 found a problem
                 repair it with: mv \(sealed)-wal \(sealed)-wal.old
                 repair it with: moult reset user --set-user-data-aside
 
@@ -134,7 +134,7 @@ import Testing
     @Test func `nothing installed is a finding`() throws {
         try world.install()
         let run = try world.run("moult verify")
-        #expect(run == (1, "x store  current  nothing is installed\n\n1 check: 1 found something wrong\n", ""))
+        #expect(run == (1, "x store  current  nothing is installed\n\n1 check: 1 found a problem\n", ""))
     }
 
     @Test func `history is newest first`() throws {
@@ -151,7 +151,7 @@ import Testing
         #expect(json["torn"]?.integer == 0)
     }
 
-    @Test func `torn lines of the history are told`() throws {
+    @Test func `torn lines of the history are reported`() throws {
         try world.install(world.first)
         try world.must("printf '{\"time\":' >> store/.moult/history.jsonl")
         let run = try world.run("moult history")
@@ -164,7 +164,7 @@ import Testing
 
     @Test func `no history yet`() throws {
         try world.install()
-        #expect(try world.must("moult history") == "nothing was done to this store yet\n")
+        #expect(try world.must("moult history") == "this store has no history yet\n")
     }
 
     /// The lines are for the sqlite3 shell, and so it must read them: also where the path has signs that SQL knows.

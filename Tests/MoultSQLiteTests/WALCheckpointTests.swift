@@ -5,14 +5,14 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-@Suite struct SettleTests {
+@Suite struct WALCheckpointTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
     var path: String { scratch.path("a.db") }
 
-    /// What crashes and journal modes leave beside a database.
+    /// What crashes and journal modes leave next to a database.
     @Test(arguments: ["WAL", "PERSIST", "TRUNCATE", "DELETE"], [true, false])
     func `one file remains with all committed rows`(_ mode: String, crashes: Bool) throws {
         let writer = try Writer(path)
@@ -20,7 +20,7 @@ import Testing
         writer.execute("CREATE TABLE t (a)")
         writer.execute("INSERT INTO t VALUES (1), (2)")
         if crashes {
-            // A journal that is hot, too: the change is on the disk, and nobody committed it.
+            // A hot journal as well: the change is on the disk, but not committed.
             writer.execute("PRAGMA cache_size = 1")
             writer.execute("BEGIN")
             writer.execute(
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["SELECT * FROM t", "BEGIN IMMEDIATE"])
-    func `whoever has it open is in the way`(_ sql: String) throws {
+    func `a process that has it open prevents it`(_ sql: String) throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("CREATE TABLE t (a)")

@@ -5,14 +5,14 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-@Suite struct PeekTests {
+@Suite struct NonInvasiveReaderTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
     var path: String { scratch.path("d/a.db") }
 
-    /// The states in which a database with 505 rows can lie on the disk.
+    /// The states in which a database with 505 rows can be on the disk.
     enum State: CaseIterable {
         case rollbackIdle, rollbackWriting, rollbackPersist, walInUse, walWriting, walCrashed, walEmptied,
             walWithoutSharedMemory,
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// 5 rows are in the file itself, 500 in the WAL where there is one.
+    /// 5 rows are in the file itself, 500 in the WAL if it exists.
     private func prepare(_ state: State) throws -> Writer {
         try Files.makeDirectory(scratch.path("d"))
         let writer = try Writer(path)
@@ -153,7 +153,7 @@ import Testing
 
     /// Without a lock that keeps writers out, what was read may be a mix.
     @Test(arguments: [State.walClosed, .walWithoutSharedMemory])
-    func `says that somebody wrote meanwhile`(_ state: State) throws {
+    func `reports a write in the meantime`(_ state: State) throws {
         let writer = try prepare(state)
         let error = #expect(throws: MoultError.self) {
             try LockFreeReader.into(path) { connection, _ in
@@ -164,11 +164,11 @@ import Testing
             }
         }
         #expect(error?.code == .databaseBusy)
-        #expect(error?.what == "\(path) was changed while it was looked at")
+        #expect(error?.what == "\(path) was changed while it was read")
         withExtendedLifetime(writer) {}
     }
 
-    /// The lock by hand: whoever writes the file itself has to wait until the look is over.
+    /// The same lock by hand: writers of the file itself wait until reading ends.
     @Test func `keeps rollback writers out`() throws {
         let writer = try prepare(.walClosed)
         try LockFreeReader.into(path) { connection, way in

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The built command, killed by the kernel at a system call while it works on databases that apps write to.
-@Suite(.serialized) struct LivingKillTests {
+@Suite(.serialized) struct WritableKillTests {
     /// The calls that change something on a disk, and how many of each to try; the last ones are beyond the end.
     static let calls: [(name: String, most: Int)] = [
         ("fsync", 24), ("renameat2", 8), ("rename", 4), ("link", 2), ("linkat", 2), ("unlink", 8), ("unlinkat", 8),
@@ -28,7 +28,7 @@ import Testing
                         "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call.name)",
                         "-e", "inject=\(call.name):signal=SIGKILL:when=\(number)", moult,
                     ] + command + ["--store", store])
-                // Beyond the last call of this name there is nothing to kill.
+                // After the last call of this name nothing can be killed.
                 if ended.status == 0 { break }
                 fired += 1
                 try inspect(store, Comment("killed at \(call.name) number \(number)"))

@@ -4,8 +4,8 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// What a sound database answers, and that it answers the same to a process of its own.
-@Suite struct ExamTests {
+/// What a sound database answers, and that it answers the same to a separate process.
+@Suite struct ValidationTests {
     static let sql = """
         PRAGMA application_id = 7; PRAGMA user_version = 3;
         CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT UNIQUE, CHECK(id > 0));
@@ -16,14 +16,14 @@ import Testing
         var examined = try Examined(Self.sql)
         let old = examined.scratch.path("old.db")
         try Shell.must(["sqlite3", old], input: "CREATE TABLE food(id); INSERT INTO food VALUES(1);")
-        examined.exam.wantsIdentity = true
-        examined.exam.wantsForeignKeys = true
-        examined.exam.queries = [
+        examined.validation.wantsIdentity = true
+        examined.validation.wantsForeignKeys = true
+        examined.validation.queries = [
             "SELECT count(*) FROM food", "SELECT name FROM food WHERE id = 9", "SELECT NULL", "SELECT x'0102'",
             "SELEC 1",
         ]
-        examined.exam.tables = ["food", "gone"]
-        examined.exam.old = old
+        examined.validation.tables = ["food", "gone"]
+        examined.validation.old = old
         let before = try Tree(examined.scratch.path)
         let report = try examined.report()
         #expect(try Tree(examined.scratch.path, skipping: [""]) == Tree(examined.scratch.path, skipping: [""]))
@@ -39,7 +39,8 @@ import Testing
         let files = { (tree: Tree) in tree.lines.dropFirst() }
         #expect(try files(Tree(examined.scratch.path)) == files(before))
 
-        let here = try Validator.here(why: "a test").examine([examined.exam], scratch: examined.scratch.path("aside"))
+        let here = try Validator.here(why: "a test").examine(
+            [examined.validation], scratch: examined.scratch.path("aside"))
         #expect(here == [report])
     }
 
@@ -51,9 +52,9 @@ import Testing
             )
         }
         let exams = all.map { examined in
-            var exam = examined.exam
-            exam.queries = ["SELECT count(*) FROM t"]
-            return exam
+            var validation = examined.validation
+            validation.queries = ["SELECT count(*) FROM t"]
+            return validation
         }
         let scratch = try Scratch()
         let reports = try Validator.process(BuiltMoult.path()).examine(exams, scratch: scratch.path("aside"))
@@ -62,7 +63,7 @@ import Testing
         #expect(try Files.list(scratch.path) == [])
     }
 
-    /// An older moult beside an app is of no use for this.
+    /// An older moult next to an app is of no use for this.
     @Test func `who knows no exams is not needed`() throws {
         let examined = try Examined(Self.sql)
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
@@ -81,7 +82,7 @@ import Testing
         let examined = try Examined(Self.sql)
         let examiner = try Validator.process(examined.impostor("sleep 1000"))
         #expect(throws: Stop.self) {
-            try examiner.examine([examined.exam], scratch: examined.scratch.path("aside")) { _ in throw Stop() }
+            try examiner.examine([examined.validation], scratch: examined.scratch.path("aside")) { _ in throw Stop() }
         }
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Verbs that look into databases of strangers: whatever these do, the command is there to say so, in time, and nothing
 /// else is changed.
-@Suite struct SecludedVerbTests {
+@Suite struct SandboxedVerbTests {
     let scratch: Scratch
 
     /// `bomb.db` has a tree in which every page leads to the next one dozens of times, so that counting its rows has no end.
@@ -74,7 +74,7 @@ import Testing
         #expect(looked.output.contains("t         3  x"), "\(looked)")
     }
 
-    /// A store with release 1.0.0 and, beside it, 2.0.0 whose database was spoilt before it was sealed.
+    /// A store with release 1.0.0 and, next to it, 2.0.0 whose database was spoilt before it was sealed.
     private func release(spoilt: String) throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let sql = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food VALUES(1, 'rye');"
@@ -99,7 +99,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.errors)")
     }
 
-    /// Runs a command that must change nothing, and gives what it said.
+    /// Runs a command that must change nothing, and returns what it said.
     private func harmless(_ line: String) throws -> Shell.Ended {
         try scratch.directory("tmp")
         let aside: Set = ["tmp", "trace"]
@@ -111,13 +111,13 @@ import Testing
     }
 
     @Test(arguments: ["inspect bomb.db", "diff slow.db good.db", "diff good.db slow.db --html page"])
-    func `what has no end is ended`(verb: String) throws {
+    func `an endless check is stopped`(verb: String) throws {
         try makeSlow()
         // The command allows a minute; a shorter time of the user's counts, too.
         let ended = try harmless("ulimit -S -t 1; moult \(verb)")
         #expect(ended.status == 3)
         let names = verb.split(separator: " ").filter { $0.hasSuffix(".db") }
-        let what = names.count == 1 ? "look into \(names[0])" : "compare \(names[0]) with \(names[1])"
+        let what = names.count == 1 ? "inspect \(names[0])" : "compare \(names[0]) with \(names[1])"
         #expect(
             ended.errors == """
                 moult: error: cannot \(what): it took more of the processor than honest databases of that size need
@@ -127,7 +127,7 @@ import Testing
         #expect(ended.output == "")
     }
 
-    @Test func `deep plan has an end too`() throws {
+    @Test func `a deep plan is stopped as well`() throws {
         try makeSlow()
         try release(spoilt: "os.replace('slow.db', work + '/food.db')")
         let ended = try harmless("ulimit -S -t 1; moult plan --deep rel/test-2.0.0.json")
@@ -164,7 +164,7 @@ import Testing
         "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",
         "cp good.db x.db && dd if=/dev/urandom of=x.db bs=1 seek=100 count=4000 conv=notrunc status=none",
     ])
-    func `damage is told`(spoil: String) throws {
+    func `damage is reported`(spoil: String) throws {
         try Shell.must(["sh", "-ec", spoil], in: scratch.path)
         for verb in ["inspect x.db", "diff x.db good.db", "diff good.db x.db"] {
             let ended = try harmless("moult \(verb)")
@@ -202,7 +202,7 @@ import Testing
         let ended = try harmless("python3 -c '\(script)'")
         #expect(ended.output == "1\n")
         #expect(ended.errors == "moult: error: stopped: SIGTERM came\n")
-        // Nobody is left at work.
+        // No process is left.
         #expect(try Shell.run(["pgrep", "-f", "secluded-1 \(scratch.path)"]).status == 1)
     }
 

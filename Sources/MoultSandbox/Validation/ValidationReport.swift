@@ -28,7 +28,7 @@ package struct ValidationReport: Sendable, Equatable {
 
     /// Whether it opened at all.
     package var isOpen = false
-    /// It could be read only with the files beside it, and no further question was asked.
+    /// It could be read only with the files next to it, and no further question was asked.
     package var isWAL = false
     package var identity: Identity?
     /// Its faults, none if it is sound; nil if that is unknown.
@@ -44,7 +44,7 @@ package struct ValidationReport: Sendable, Equatable {
 }
 
 extension ValidationReport {
-    /// The form in which a process of its own answers.
+    /// The form in which a separate process answers.
     var json: JSON {
         .compact([
             "isOpen": .bool(isOpen), "isWAL": .bool(isWAL), "identity": identity?.json,
@@ -102,7 +102,7 @@ extension ValidationReport.Rows {
 extension MoultError {
     /// What ended an examination, whatever it was.
     init(caught error: any Error) {
-        self = error as? MoultError ?? MoultError(.exam, what: "\(error)")
+        self = error as? MoultError ?? MoultError(.validation, what: "\(error)")
     }
 
     var report: JSON {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A look at a database that apps open for one query each.
-@Suite struct BusyLookTests {
+@Suite struct BusyReaderTests {
     /// The last of them to close a WAL has the file for itself for a moment, and takes the sidecars away.
     @Test func `a WAL that comes and goes`() throws {
         let scratch = try TestSupport.Scratch()
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// What is attached to a connection without a file of its own waits for locks, too.
+    /// Databases attached to a connection without its own file wait for locks as well.
     @Test func `an attached database is waited for`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")

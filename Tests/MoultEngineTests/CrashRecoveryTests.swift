@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 /// An update that stops in the middle, at each of its effects, as if the process had died there.
-@Suite struct SettlingTests {
-    /// A step cannot die, but it can stop the thread for ever after it has made a copy of the store: that copy is what
+@Suite struct CrashRecoveryTests {
+    /// A step cannot die, but it can stop the thread forever after it has made a copy of the store: that copy is what
     /// a crash at this moment leaves.
     struct CopyingStep: Step {
         let name = "test.copying"

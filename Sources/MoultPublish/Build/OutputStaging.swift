@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// The directory beside the output where a database is made until it is complete.
-struct Workshop {
+/// The directory next to the output where a database is made until it is complete.
+struct OutputStaging {
     private let work: WorkDirectory
     var directory: String { work.path }
     private let output: String
@@ -28,17 +28,18 @@ struct Workshop {
         func reject(_ why: String, _ now: String) -> MoultError {
             MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
         }
-        if output.isEmpty || output.hasSuffix("/") { throw reject("it is not a file name", "Name a file with -o.") }
+        if output.isEmpty || output.hasSuffix("/") { throw reject("it is not a file name", "Specify a file with -o.") }
         if let facts = try Files.facts(output) {
             guard facts.kind == .file else {
-                throw reject("it is there and no regular file", "Name another file with -o.")
+                throw reject("it exists and is not a regular file", "Choose another file with -o.")
             }
             if facts.size > 0 {
                 let file = try Descriptor(output, .read)
                 var magic = [UInt8](repeating: 0, count: 16)
                 let count = try magic.withUnsafeMutableBytes { try file.read(into: $0) }
                 guard count == 16, magic == Array("SQLite format 3\0".utf8) else {
-                    throw reject("it is there and no SQLite database", "Name another file with -o, or remove it first.")
+                    throw reject(
+                        "it exists and is not a SQLite database", "Choose another file with -o, or remove it first.")
                 }
             }
         }
@@ -54,7 +55,7 @@ struct Workshop {
         if try Files.facts(output) != nil, inputs.contains(try PathRule.real(output)) {
             throw MoultError(
                 .output, .refused, what: "cannot write \(output)", why: "the script reads it",
-                now: "Name another file with -o.")
+                now: "Choose another file with -o.")
         }
         for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(sealed + suffix) != nil {
             throw MoultError(

@@ -18,9 +18,9 @@ package struct MigrationRun: Sendable, Equatable {
     package var name: String
     /// The path at which users know the database.
     package var place: String
-    /// The copy, in a directory of its own.
+    /// The copy, in its own directory.
     package var copy: String
-    /// A database with the schema to which they shall lead.
+    /// A database with the schema to which they should lead.
     package var template: String
     package var scripts: [Script]
     package var depth: Validation.Depth

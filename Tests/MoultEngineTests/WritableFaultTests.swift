@@ -11,7 +11,7 @@ import Testing
 
 #if DEBUG
     /// Updates of databases that apps write to, with the first, second, … system call failing: once, and from then on.
-    @Suite struct LivingFaultTests {
+    @Suite struct WritableFaultTests {
         enum Flow: String, CaseIterable, Sendable {
             case exchange, exchangeInWALMode, live, liveInWALMode
 
@@ -42,7 +42,7 @@ import Testing
                 ])
         }
 
-        /// What apps find: each database's release, what people wrote, and the journal modes that the apps have chosen.
+        /// What apps find: each database's release, what users wrote, and the journal modes that the apps have chosen.
         private static func state(_ store: String) throws -> [String] {
             func rows(_ name: String, _ sql: String) throws -> String {
                 let connection = try Connection(
@@ -108,7 +108,7 @@ import Testing
                 if failure != nil, !isStuck { #expect(!endings.contains(.finished), note) }
                 #expect(settled == old || settled == new, note)
                 #expect(try Files.list("\(store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" }, note)
-                // And the release can come in, with one line of history that says so.
+                // The release can be installed, with one line in the history.
                 _ = try orchestrator.update(UpdateRequest(manifest: second))
                 #expect(try Self.state(store) == new, note)
                 let entries = try History.read(orchestrator.layout).entries
@@ -120,7 +120,7 @@ import Testing
             #expect(number > 40)
         }
 
-        /// What there is before an update and after it, when nothing fails.
+        /// The state before and after an update without failures.
         private func states(_ first: String, _ second: String, _ flow: Flow) throws -> (old: [String], new: [String]) {
             let scratch = try Scratch()
             let store = scratch.path("store")

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Consumers that let go, and such that do not.
-@Suite struct LettingGoTests {
+@Suite struct ConsumerReleaseTests {
     let shop: Shop
 
     init() throws {
@@ -69,7 +69,7 @@ import Testing
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 75)
         #expect(ContinuousClock.now - start < .seconds(5))
-        #expect(ended.errors.contains("the consumer server does not let go of pantry"))
+        #expect(ended.errors.contains("the consumer server does not release pantry"))
         #expect(ended.errors.contains("pid \(server.pid) ("))
         #expect(try tree() == before)
         #expect(try Transactions.none(shop.layout))
@@ -101,7 +101,7 @@ import Testing
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 75)
         #expect(ContinuousClock.now - start < .seconds(6))
-        #expect(ended.errors.contains("the consumer bad does not let go of pantry"))
+        #expect(ended.errors.contains("the consumer bad does not release pantry"))
         #expect(ended.errors.contains(why), "\(ended.errors)")
         #expect(try tree() == before)
         // Consumers that released are asked to return, and others are not.
@@ -141,7 +141,7 @@ import Testing
         try shop.set(consumers: shop.consumer("api", release: "exit 1"))
         let ended = try shop.apply(shop.release(2), "--force-after", "1")
         #expect(ended.status == 0, "\(ended.errors)")
-        #expect(ended.errors.contains("the consumer api does not let go of pantry"))
+        #expect(ended.errors.contains("the consumer api does not release pantry"))
         #expect(ended.errors.contains("pid \(holder.pid) ("))
         #expect(holder.wait() == 128 + SIGTERM)
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
@@ -169,13 +169,13 @@ import Testing
         #expect(holder.line() == "ready")
         let ended = try shop.apply(shop.release(2), "--force-after", "0")
         #expect(ended.status == 0, "\(ended.errors)")
-        #expect(ended.errors.contains("is ended by TERM"))
-        #expect(ended.errors.contains("is ended by KILL"))
+        #expect(ended.errors.contains("is killed by TERM"))
+        #expect(ended.errors.contains("is killed by KILL"))
         #expect(holder.wait() == 128 + SIGKILL)
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    @Test func `force is no reason to end who is in nobodys way`() throws {
+    @Test func `force does not kill processes that block nothing`() throws {
         let reader = try Program.python(Self.stubborn.replacing("pantry", with: "food"), "\(shop.root)/food.db")
         #expect(reader.line() == "ready")
         #expect(try shop.apply(shop.release(2), "--force-after", "0").status == 0)
@@ -184,7 +184,7 @@ import Testing
     }
 
     /// Killed while a consumer was about to release: the next command tells it that it may return.
-    @Test func `after a crash who had let go is told to come back`() throws {
+    @Test func `after a crash released consumers are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
         let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])

@@ -30,7 +30,7 @@ protocol WorkerRequest: Sendable {
     var adviceOnTime: String { get }
 }
 
-/// A question to a process of its own, and what the end of that process means.
+/// A question to a separate process, and what the end of that process means.
 struct WorkerCall<Asked: WorkerRequest> {
     let program: String
     let question: Asked
@@ -94,7 +94,7 @@ struct WorkerCall<Asked: WorkerRequest> {
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try stop()
             throw MoultError(
-                .exam, .busy, what: "\(question.failure): it was interrupted", why: "signal \(signal) ended it",
+                .validation, .busy, what: "\(question.failure): it was interrupted", why: "signal \(signal) ended it",
                 now: "Try again.")
         // The command's reply to an unknown verb. A database that has taken over the process cannot send it.
         case .exited(64) where !isReady: throw NotKnown()
@@ -110,7 +110,7 @@ struct WorkerCall<Asked: WorkerRequest> {
     }
 
     private func refused(_ why: String, now: String? = nil) -> MoultError {
-        MoultError(.exam, .refused, what: question.failure, why: why, now: now ?? question.advice)
+        MoultError(.validation, .refused, what: question.failure, why: why, now: now ?? question.advice)
     }
 }
 
@@ -121,8 +121,8 @@ struct CrashReason {
     func reason(_ work: String, muchTime: String, muchRoom: String) -> String {
         switch signal {
         case SIGXCPU: "it took \(muchTime)"
-        case SIGXFSZ: "it wanted more room on the disk than \(muchRoom)"
-        case SIGKILL: "SIGKILL ended \(work), as where memory runs out"
+        case SIGXFSZ: "it needed more disk space than \(muchRoom)"
+        case SIGKILL: "SIGKILL ended \(work), probably because memory ran out"
         default: "\(Self.names[signal] ?? "signal \(signal)") ended \(work)"
         }
     }

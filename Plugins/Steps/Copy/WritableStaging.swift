@@ -5,7 +5,7 @@ internal import MoultTrust
 internal import StepKit
 
 /// Makes the file that will become a living database: a copy of the pristine one; a shared one gets the release's marker.
-struct LivingStaging {
+struct WritableStaging {
     let context: PrepareContext
 
     func stage(_ name: String?, as path: String) throws {
@@ -20,9 +20,9 @@ struct LivingStaging {
             throw changed(pristine, "it is not a regular file")
         }
         try Files.copy(pristine, to: waiting, mode: 0o644)
-        // A file that was just unpacked was proven on the way; a file in a generation may have been changed.
+        // A file that was just unpacked was verified on the way; a file in a generation may have been changed.
         if !pristine.hasPrefix(context.stagedGeneration), try SHA256.digest(ofFileAt: waiting).hex != database.sha256 {
-            throw changed(pristine, "its SHA-256 is another one")
+            throw changed(pristine, "its SHA-256 does not match")
         }
         if database.kind.isReplaced { try mark(waiting, database) }
         // SQLite has synced what it wrote; the copy before it was not.
@@ -31,8 +31,8 @@ struct LivingStaging {
 
     private func changed(_ pristine: String, _ why: String) -> MoultError {
         MoultError(
-            Template.code, what: "\(pristine) is not what was published", why: why,
-            now: "Bring release \(context.plan.release.version) in again from its bundle: moult apply RELEASE")
+            Template.code, what: "\(pristine) is not the published file", why: why,
+            now: "Install release \(context.plan.release.version) again from its bundle: moult apply RELEASE")
     }
 
     private func mark(_ waiting: String, _ database: Database) throws {

@@ -3,7 +3,7 @@ internal import MoultFiles
 
 extension MoultError.Code {
     /// A database could not be examined completely: it crashed the examiner, or needed too much time or memory.
-    package static let exam = Self(412)
+    package static let validation = Self(412)
 }
 
 /// The questions to a database from elsewhere, which may be hostile.
@@ -41,7 +41,7 @@ package struct Validation: Sendable, Equatable {
 }
 
 extension Validation {
-    /// The form in which a process of its own is asked.
+    /// The form in which a separate process is asked.
     var json: JSON {
         .compact([
             "name": .string(name), "path": .string(path), "depth": .string(depth.rawValue),
@@ -90,10 +90,11 @@ extension Validation: WorkerRequest {
     var failure: String { "\(name) cannot be checked" }
     var work: String { "the check" }
     var muchRoom: String { "twice its size" }
-    var advice: String { "Nothing was changed. Publish the release again from a sound file." }
+    var advice: String { "Nothing was changed. Publish the release again from an undamaged file." }
     var tookTooLong: MoultError {
         MoultError(
-            .exam, .refused, what: failure, why: "it took more than \(processor) s of the processor", now: adviceOnTime)
+            .validation, .refused, what: failure, why: "it took more than \(processor) s of the processor",
+            now: adviceOnTime)
     }
     var adviceOnTime: String {
         "A hostile database can keep SQLite busy for days. If you trust this one, allow it more: --check-timeout SECONDS"

@@ -9,7 +9,7 @@ import Testing
 
 /// An update of a living database that stops in the middle, as if the process had died there, and an app that goes on
 /// writing before anybody settles it.
-@Suite struct LivingSettlingTests {
+@Suite struct WritableRecoveryTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store
@@ -80,7 +80,7 @@ import Testing
     func `a shared database goes forward`(way: String, moment: Moment) throws {
         for mode in ["delete", "wal"] {
             let note = Comment("\(way), \(moment), \(mode)")
-            let round = try LivingSettlingTests()
+            let round = try WritableRecoveryTests()
             try round.store.updateBlocking(to: round.release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
             try Shell.must([
                 "sqlite3", "\(round.store.directory)/pantry.db",
@@ -116,7 +116,7 @@ import Testing
         #expect(try sqlite("pantry", "SELECT id FROM food") == "1\n3\n")
     }
 
-    /// What an earlier attempt had carried over lies in the staged copy, and one that died beside it left a journal: a new
+    /// What an earlier attempt had carried over is in the staged copy, and one that died next to it left a journal: a new
     /// copy must not get that played into it.
     @Test(arguments: ["exchange", "live"])
     func `what a crash left beside the staged copy is not played back`(way: String) throws {
@@ -143,7 +143,7 @@ import Testing
         #expect(try sqlite("pantry", "PRAGMA integrity_check") == "ok\n")
     }
 
-    /// On the operator's word it goes back, as long as nobody has written to the new content.
+    /// The operator can undo it as long as no process has written to the new content.
     @Test(arguments: Moment.allCases)
     func `an exchange goes back if told`(moment: Moment) throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
@@ -166,7 +166,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", set.file ?? "", "SELECT name FROM food WHERE mine = 1"]) == "after\n")
     }
 
-    /// Nobody can be made to let go by a crash: then settling waits for a better moment, and nothing is lost.
+    /// After a crash other processes may hold the file: recovery then waits, and nothing is lost.
     @Test func `settling an exchange waits for who has it open`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))

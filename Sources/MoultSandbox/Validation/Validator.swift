@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Examines databases from elsewhere in a process of its own, where archives are read, too (`ConfinedArchive`).
+/// Examines databases from elsewhere in its own process, where archives are read, too (`ConfinedArchive`).
 ///
 /// SQLite reads them, and a database that crashes SQLite must not crash an update. That process cannot write any file or
 /// reach the network, and its resources are limited. The command re-executes itself for that. An app cannot do that: it uses
@@ -45,7 +45,7 @@ package enum Validator: Sendable, Equatable {
     package var guardWords: String {
         switch self {
         case .process: "\(Guard.level)"
-        case .here(let why): "none, databases are checked and archives are read in this process: \(why)"
+        case .here(let why): "none; databases and archives are read without a sandbox: \(why)"
         }
     }
 
@@ -54,7 +54,7 @@ package enum Validator: Sendable, Equatable {
         if case .process = self { Guard.level.landlock > 0 && Guard.level.hasSeccomp } else { false }
     }
 
-    /// Examines databases, as many at once as there are processors, and gives a report for each.
+    /// Examines databases, as many at once as there are processors, and returns a report for each.
     ///
     /// `scratch` is a directory for temporary files of SQLite. `stop` is called several times in a second, from any thread,
     /// and may end the examination by throwing.
@@ -62,13 +62,14 @@ package enum Validator: Sendable, Equatable {
         _ exams: [Validation], scratch: String, stop: @escaping @Sendable (Validation) throws -> Void = { _ in }
     ) throws -> [ValidationReport] {
         guard exams.count > 1 else {
-            return try exams.map { try examine($0, scratch: scratch) { exam in try stop(exam) } }
+            return try exams.map { try examine($0, scratch: scratch) { validation in try stop(validation) } }
         }
         let queue = ValidationQueue(exams)
         let threads = try (0..<min(exams.count, Threads.cores)).map { _ in
             try Threads.start { [self] in
-                while let (number, exam) = queue.next() {
-                    queue.put(Result { try examine(exam, scratch: "\(scratch)-\(number)", stop: stop) }, at: number)
+                while let (number, validation) = queue.next() {
+                    queue.put(
+                        Result { try examine(validation, scratch: "\(scratch)-\(number)", stop: stop) }, at: number)
                 }
             }
         }
@@ -76,15 +77,16 @@ package enum Validator: Sendable, Equatable {
         return try queue.reports()
     }
 
-    private func examine(_ exam: Validation, scratch: String, stop: (Validation) throws -> Void) throws
+    private func examine(_ validation: Validation, scratch: String, stop: (Validation) throws -> Void) throws
         -> ValidationReport
     {
-        let before = try Files.factsThroughLinks(exam.path)
-        var report = try ask(exam, scratch: scratch) { try stop(exam) }
-        if report.failure?.code == .deadline { report.failure = exam.tookTooLong }
-        guard try Files.factsThroughLinks(exam.path) == before else {
+        let before = try Files.factsThroughLinks(validation.path)
+        var report = try ask(validation, scratch: scratch) { try stop(validation) }
+        if report.failure?.code == .deadline { report.failure = validation.tookTooLong }
+        guard try Files.factsThroughLinks(validation.path) == before else {
             throw MoultError(
-                .exam, .refused, what: exam.failure, why: "it was changed while it was looked at", now: exam.advice)
+                .validation, .refused, what: validation.failure, why: "it was changed while it was read",
+                now: validation.advice)
         }
         return report
     }
