@@ -49,7 +49,7 @@ public struct Fields {
     }
 
     /// A text; nil if it does not exist.
-    public func optionalString(_ name: String) throws -> String? { try value(name, "a text") { $0.string } }
+    public func optionalString(_ name: String) throws -> String? { try value(name, "a string") { $0.string } }
     /// A text that must be there.
     public func string(_ name: String) throws -> String { try required(name, optionalString(name)) }
     /// True or false; nil if it does not exist.

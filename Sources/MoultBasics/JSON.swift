@@ -52,7 +52,7 @@ public enum JSON: Sendable, Equatable {
         case .bool(let value): value ? "true" : "false"
         case .integer: "a whole number"
         case .number: "a decimal number"
-        case .string: "a text"
+        case .string: "a string"
         case .array: "a list"
         case .object: "an object"
         }

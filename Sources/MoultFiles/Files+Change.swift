@@ -68,7 +68,7 @@ extension Files {
         }
     }
 
-    /// Returns a file a second name; false where the file system or the file's owner does not allow that.
+    /// Gives a file a second name; false where the file system or the file's owner does not allow that.
     package static func hardLinkIfPossible(_ old: String, at path: String) throws -> Bool {
         do {
             try Syscall.link(old, path)
@@ -157,7 +157,7 @@ extension Files {
         try file.close()
     }
 
-    /// Returns a file its final mode and makes content, mode and time of change survive a power cut.
+    /// Gives a file its final mode and makes content, mode and time of change survive a power cut.
     package static func seal(_ path: String, mode: UInt32) throws {
         let file = try Descriptor(path, .record)
         try file.setMode(mode)

@@ -184,7 +184,7 @@ import Testing
     }
 
     /// Killed while a consumer was about to release: the next command tells it that it may return.
-    @Test func `after a crash released consumers are told to reload`() throws {
+    @Test func `after a crash released consumers are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
         let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])

@@ -78,7 +78,7 @@ import Testing
         ("food.db-journal", "which SQLite would take for a part of a database beside it"),
     ])
     func `refuses names that are not plain`(name: String, what: String) throws {
-        let shown = name.replacing("\n", with: "?")
+        let shown = name.replacing("\n", with: "\\n")
         #expect(
             try why(TarBytes.file(name, []) + TarBytes.end, .archiveName) == "it contains the name “\(shown)”, \(what)")
     }

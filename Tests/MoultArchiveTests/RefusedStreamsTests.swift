@@ -206,9 +206,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a.tar.zst", "a.tar.gz", "tar archive compressed with gzip", "something compressed with zstd"),
-        ("a.tar.gz", "a.tar.zst", "tar archive compressed with zstd", "something compressed with gzip"),
-        ("a.tar.xz", "a.tar", "tar archive", "something compressed with xz"),
+        ("a.tar.zst", "a.tar.gz", "tar archive compressed with gzip", "data compressed with zstd"),
+        ("a.tar.gz", "a.tar.zst", "tar archive compressed with zstd", "data compressed with gzip"),
+        ("a.tar.xz", "a.tar", "tar archive", "data compressed with xz"),
         ("a.tar", "a.tar.xz", "tar archive compressed with xz", "a tar archive"),
         ("a.tar", "a.zip", "zip archive", "a tar archive"),
         ("a.zip", "a.tar", "tar archive", "a zip archive"),

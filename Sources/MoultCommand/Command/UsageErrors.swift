@@ -44,8 +44,12 @@ package struct UsageErrors {
 
     func unknownOption(_ word: String, among options: [Option]) -> MoultError {
         // One letter is near to any other: only a long name can be misspelt.
-        let candidates = word.count > 2 ? options.map { "--\($0.name)" } : []
-        return error("\(name) has no option \"\(word)\"", why: suggestion(word, among: candidates))
+        let names = word.count > 2 ? options.map { "--\($0.name)" } : []
+        // `--fore` is nearer to the beginning of `--force-after` than to any other name.
+        let beginnings = names.filter { $0.count > word.count }.map { (start: String($0.prefix(word.count)), name: $0) }
+        let best = nearest(to: word, among: names + beginnings.map(\.start))
+        let meant = best.map { best in beginnings.first { $0.start == best }?.name ?? best }
+        return error("\(name) has no option \"\(word)\"", why: meant.map { "did you mean \"\($0)\"?" })
     }
 
     func missingValue(_ option: Option) -> MoultError {

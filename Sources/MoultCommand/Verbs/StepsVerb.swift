@@ -9,7 +9,7 @@ internal import StepKit
 enum StepsVerb {
     static let action = Argument(
         .choice("ACTION", of: ["list", "trust", "test"]), presence: .optional,
-        "list (default), trust or test")
+        "The action: list (default), trust or test")
     static let subject = Argument(
         .file("STEP"), presence: .optional, "For trust: the name of the step. For test: the program")
 

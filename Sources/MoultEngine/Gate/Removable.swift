@@ -73,7 +73,7 @@ package struct Removable {
             guard
                 try isCopy || kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
-                        // It may have got a file of its own since, because `cp -al` had given the other one to two stores.
+                        // It may have got a separate file since, because `cp -al` had given the other one to two stores.
                         try Files.haveSameBytes(file, $0, leased: leased)
                     })
             else { return nil }

@@ -42,7 +42,7 @@ import Testing
         for answer in ["", "n", "no", "maybe", "yn"] {
             let ended = try apply(answering: answer)
             #expect(ended.status == 1 && ended.output.contains("was cancelled"), "\(ended)")
-            let shown = try #require(ended.output.firstRange(of: "from the bundle, sealed"))
+            let shown = try #require(ended.output.firstRange(of: "from the bundle, read-only"))
             let asked = try #require(ended.output.firstRange(of: "Do this now? [y/N]"))
             #expect(shown.upperBound < asked.lowerBound)
             #expect(try Tree(scratch.path("store"), times: false) == before)

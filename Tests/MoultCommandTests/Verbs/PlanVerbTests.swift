@@ -205,7 +205,7 @@ import Testing
                 "                       rollback (generation",
                 "                       \(try world.generation(world.first)))",
                 "+ copy     food        8.00 KiB from the bundle,",
-                "                       sealed",
+                "                       read-only",
                 "= copy     user        exists: never replaced",
                 #"  attach   user + food as "food" (read-only)"#,
                 "  verify   food: digest, identity, quick_check",

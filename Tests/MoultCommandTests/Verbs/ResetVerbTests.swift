@@ -112,7 +112,7 @@ import Testing
         #expect(again.err.contains("cannot salvage user again"), "\(again.err)")
         try must("rm small/ballast && mount -o remount,size=64m small")
         let out = try must("moult reset user --salvage-again --store small/store")
-        #expect(out.contains("  2002 rows could be read"))
+        #expect(out.contains("  2002 rows salvaged to "))
     }
 
     /// The required words of a reset, and its other output.

@@ -247,7 +247,7 @@ import Testing
         let before = try Tree(directory)
         let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
         #expect(error?.outcome == .refused, "\(error?.description ?? "")")
-        #expect(error?.what == "the database food is not sound")
+        #expect(error?.what == "the database food is damaged")
         #expect(try Files.list(scratch.path("out")).isEmpty)
         #expect(try Tree(directory) == before)
     }

@@ -73,7 +73,7 @@ import Testing
         (#"echo '{"member":"food.db"}'; echo '{"bytes":0}'"#, "0 bytes of no member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":262145}'"#, "262145 bytes of no member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":-1}'"#, "bytes must not be negative, is -1"),
-        (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, is a text"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, is a string"),
         (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "it has no known field"),
         (
             #"truncate -s 0 /proc/self/fd/3; echo '{"member":"food.db"}'; echo '{"bytes":5}'"#,

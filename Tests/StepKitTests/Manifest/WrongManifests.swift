@@ -9,7 +9,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/manifest", 2),
         says: "manifest is format 2, and this version of moult reads format 1. Install a newer moult."),
     .init(.draft, .set("/manifest", 0), says: "manifest is format 0, and this version of moult reads format 1"),
-    .init(.draft, .set("/manifest", "1"), says: "manifest must be a whole number, is a text"),
+    .init(.draft, .set("/manifest", "1"), says: "manifest must be a whole number, is a string"),
     .init(
         .draft, .set("/manifest", .number(1)), says: "manifest must be a whole number, is a decimal number",
         beyond: .wholeNumbersHaveNoPoint),
@@ -25,7 +25,9 @@ let wrongDrafts: [WrongManifest] = [
         says: "product \"org/example.x\" must be a reverse-DNS name such as org.example.app"),
     .init(
         .draft, .set("/product", .string("a." + String(repeating: "b", count: 254))),
-        says: "product \"a.\(String(repeating: "b", count: 254))\" is longer than 255 characters"),
+        says:
+            "product \"a.\(String(repeating: "b", count: 147))…\(String(repeating: "b", count: 24))\" is longer than 255 characters"
+    ),
     .init(.draft, .remove("/version"), says: "version is missing"),
     .init(
         .draft, .set("/version", "2.1"),
@@ -47,7 +49,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/expires", "2026-11-20T10:00:00Z"), says: "expires must be later than created",
         beyond: .expiresAfterCreated),
-    .init(.draft, .set("/critical", "budget"), says: "critical must be a list of strings, is a text"),
+    .init(.draft, .set("/critical", "budget"), says: "critical must be a list of strings, is a string"),
     .init(.draft, .set("/critical", ["budget", 1]), says: "critical[1] must be a string, is a whole number"),
     .init(.draft, .set("", []), says: "the document must be an object, is a list"),
 
@@ -101,7 +103,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "bundle.frames.content[0] must be from 1 to 1099511627776, is 0"),
     .init(
         .draft, .set("/bundle/frames/content/0", "1"),
-        says: "bundle.frames.content[0] must be a whole number, is a text"),
+        says: "bundle.frames.content[0] must be a whole number, is a string"),
     .init(
         .draft, .set("/bundle/frames/sha256", "abc"),
         says: "bundle.frames.sha256 must be digests of 64 hexadecimal digits in lower case, one after the other"),
@@ -130,7 +132,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .remove("/databases"), says: "databases must name at least one database"),
     .init(.draft, .set("/databases", [:]), says: "databases must name at least one database"),
     .init(.draft, .set("/databases", []), says: "databases must be an object, is a list"),
-    .init(.draft, .set("/databases/food", "food.db"), says: "databases.food must be an object, is a text"),
+    .init(.draft, .set("/databases/food", "food.db"), says: "databases.food must be an object, is a string"),
     .init(
         .draft, .set("/databases/2nd", ["kind": "cache"]),
         says: "databases.2nd is not the name of a database: it must begin with a letter"),
@@ -178,7 +180,8 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/pantry/replace", "swap"),
         says: "databases.pantry.replace must be one of \"live\", \"exchange\", is \"swap\""),
     .init(
-        .draft, .set("/databases/pantry/marker", "no"), says: "databases.pantry.marker must be true or false, is a text"
+        .draft, .set("/databases/pantry/marker", "no"),
+        says: "databases.pantry.marker must be true or false, is a string"
     ),
 
     // Two of one name
@@ -241,7 +244,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.food.identity.applicationID must fit in 32 bits, is 2147483648"),
     .init(
         .draft, .set("/databases/food/identity/userVersion", "2"),
-        says: "databases.food.identity.userVersion must be a whole number, is a text"),
+        says: "databases.food.identity.userVersion must be a whole number, is a string"),
     .init(
         .draft, .set("/databases/food/identity/schema", .string(Sample.digest)),
         says: "databases.food.identity.schema must be \"sha256:\" and 64 hexadecimal digits in lower case"),
@@ -291,7 +294,7 @@ let wrongDrafts: [WrongManifest] = [
     // Migrations
     .init(
         .draft, .set("/databases/user/migrations", "0002.sql"),
-        says: "databases.user.migrations must be a list, is a text"),
+        says: "databases.user.migrations must be a list, is a string"),
     .init(
         .draft, .set("/databases/user/migrations/0", 2),
         says: "databases.user.migrations[0] must be an object, is a whole number"),
@@ -343,7 +346,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .remove("/databases/food/build/script"), says: "databases.food.build.script is missing"),
     .init(
         .draft, .set("/databases/food/build/define", "REVISION=5"),
-        says: "databases.food.build.define must be an object, is a text"),
+        says: "databases.food.build.define must be an object, is a string"),
     .init(
         .draft, .set("/databases/food/build/define/REVISION", 5),
         says: "databases.food.build.define.REVISION must be a string, is a whole number"),
@@ -399,7 +402,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/steps/0/after", "Copy"),
         says: "steps[0].after must be one of \"check\", \"delete\", \"copy\", \"attach\", \"verify\", is \"Copy\"."
             + " Did you mean \"copy\"?"),
-    .init(.draft, .set("/steps/0/with", "food"), says: "steps[0].with must be an object, is a text"),
+    .init(.draft, .set("/steps/0/with", "food"), says: "steps[0].with must be an object, is a string"),
 ]
 
 /// What only a sealed manifest must have.
