@@ -23,7 +23,19 @@ package struct FileReplacement {
         path =
             "\(try Files.factsThroughLinks(directory) == nil ? directory : Files.resolved(directory))/\(Files.name(of: absolute))"
         layout = try StoreLayout(ofFile: path)
+        try proveStoreIsOwn()
         try proveReplaceable()
+    }
+
+    /// In a directory where every user may make files, another user can have made the store before this one.
+    private func proveStoreIsOwn() throws {
+        guard let fault = try Custody(layout).directoryFault() else { return }
+        let move = Files.moveAway(fault.path)
+        throw MoultError(
+            .notReplaceable, .refused, what: "\(name) cannot be replaced: \(fault.path) \(fault.why)",
+            why: "who can write to that directory decides what --undo brings back",
+            now: fault.remedy.map { "Change that: \(shellLine($0))" }
+                ?? "As user \(Files.userName(fault.owner ?? 0)) or as root: \(move)")
     }
 
     /// The directory of the file's store.

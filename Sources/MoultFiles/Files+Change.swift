@@ -165,9 +165,13 @@ extension Files {
         try file.close()
     }
 
+    /// The name of a file's new content before it takes the file's place. A file with this name is removed, so it is one
+    /// that no user chooses.
+    package static func staged(_ path: String) -> String { "\(directory(of: path))/.\(name(of: path)).moult-new" }
+
     /// Replaces a file's content so that after a crash it is either the old or the new content, complete.
     package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
-        let temporary = "\(path).new"
+        let temporary = staged(path)
         try remove(temporary)
         do {
             try writeNew(bytes, to: temporary, mode: mode)
@@ -184,7 +188,7 @@ extension Files {
     /// name must not reach the others.
     package static func detach(_ path: String) throws {
         guard let found = try facts(path), found.kind == .file, found.links > 1 else { return }
-        let temporary = "\(path).new"
+        let temporary = staged(path)
         try remove(temporary)
         try copy(path, to: temporary, mode: found.mode)
         try syncFile(temporary)

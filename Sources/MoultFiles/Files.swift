@@ -76,7 +76,9 @@ package enum Files {
 
     /// The advice for something that lies where a file of ours belongs.
     package static func moveAway(_ path: String) -> String {
-        "Move it away: \(shellLine(["mv", path, "\(path).old"]))"
+        // What an earlier `mv` of the same kind put there must stay.
+        let free = (try? firstFree("\(path).old")) ?? "\(path).old"
+        return "Move it away: \(shellLine(["mv", path, free]))"
     }
 
     /// A path beside this one at which nothing is: the path itself, or with a number.

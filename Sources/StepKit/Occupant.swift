@@ -41,6 +41,12 @@ extension PlanContext {
         case .file:
             if policy.alwaysAdopts { return .foreign }
             guard let before, !before.kind.isSealed else {
+                // As a cache, data that an earlier release had for the user could be removed without the operator's word.
+                if before == nil, database.kind.isDisposable, let earlier = try store.earlierDatabase(at: path),
+                    earlier.holdsAppData
+                {
+                    return .claimed(earlier)
+                }
                 // The file of an earlier release is moult's own, also when the installed one does not list it.
                 return try database.kind.isReplaced && store.marker(path) == database.sha256 ? .own : .foreign
             }
@@ -89,13 +95,15 @@ extension PlanContext {
     }
 
     /// The refusal of what is in the way of a database.
-    public func obstacle(at path: String, _ database: Database) -> MoultError {
-        MoultError(
+    public func obstacle(at path: String, _ database: Database) throws -> MoultError {
+        var (old, number) = ("\(store.path(path)).old", 2)
+        while try store.look(old) != .nothing { (old, number) = ("\(store.path(path)).old.\(number)", number + 1) }
+        return MoultError(
             .occupied, .refused, what: "\(store.path(path)) is in the way",
             why:
                 "it is not a regular file, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
             now: "Nothing was changed. Move it away, then apply again: "
-                + shellLine(["mv", store.path(path), "\(store.path(path)).old"]))
+                + shellLine(["mv", store.path(path), old]))
     }
 
     /// The refusal of a link that moult did not make.

@@ -277,6 +277,8 @@ public protocol StoreView: Sendable {
     func isLinked(_ path: String, to member: String) throws -> Bool
     /// Where a sealed file of a generation lies.
     func path(ofMember member: String, in generation: String) -> String
+    /// The database that the newest kept release with any database at a path has there.
+    func earlierDatabase(at path: String) throws -> Database?
     /// Whether a kept generation's files are the very ones that were sealed; throws what is wrong with them.
     func proveSeal(of generation: String) throws
 }
@@ -300,6 +302,8 @@ public enum Found: Sendable, Equatable {
 extension StoreView {
     /// No mark: for views that look at names only.
     public func marker(_ path: String) throws -> String? { nil }
+    /// None: for views of a store without earlier releases.
+    public func earlierDatabase(at path: String) throws -> Database? { nil }
 
     /// For views that look at names only.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }

@@ -363,4 +363,43 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM note") == "MINE\n")
         #expect(try Shop.read("\(shop.onlyKept("app").directory)/app.db", ".schema").contains("own"))
     }
+
+    @Test func `a migration that drops an index or a trigger of the app keeps the database before it`() throws {
+        let made = "CREATE INDEX shipped ON d(a);"
+        try shop.pack("1.0.0", [.user(Self.one + made)])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db", "CREATE TRIGGER mine AFTER DELETE ON d BEGIN SELECT 1; END; INSERT INTO d VALUES(1, 'A', 7)")
+        // The usual way to change a table drops what belongs to it.
+        let rebuild = """
+            CREATE TABLE n(id INTEGER PRIMARY KEY, a, b); INSERT INTO n SELECT * FROM d; DROP TABLE d;
+            ALTER TABLE n RENAME TO d; PRAGMA user_version = 2;
+            """
+        try shop.pack("2.0.0", [.user(Self.one + "PRAGMA user_version = 2;", ["m/2.sql": rebuild])])
+        try shop.install("2.0.0")
+        #expect(
+            try shop.onlyKept("diary").sql("diary.db", "SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+                == "mine\n")
+    }
+
+    @Test func `an index that only a release made needs no copy`() throws {
+        try shop.pack("1.0.0", [.user(Self.one + "CREATE INDEX shipped ON d(a);")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO d VALUES(1, 'A', 7)")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    Self.one + "PRAGMA user_version = 2;",
+                    ["m/2.sql": "DROP INDEX shipped; PRAGMA user_version = 2;"])
+            ])
+        try shop.install("2.0.0")
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `a row that loses two values is counted once`() throws {
+        try begin(("", "UPDATE d SET a = b, b = a;", Self.one, "d", 2))
+        try shop.install("2.0.0")
+        #expect(try shop.onlyKept("diary").rows("d") == 2)
+    }
 }

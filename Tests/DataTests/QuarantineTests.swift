@@ -464,4 +464,26 @@ import Testing
         #expect(try !shop.databases(with: "DIARY").isEmpty)
         #expect(try shop.databases(with: "APP").contains { $0.hasPrefix(".moult/quarantine/") })
     }
+
+    @Test(arguments: [true, false])
+    func `users' data that a cache takes over is not removed like a cache`(isDroppedBetween: Bool) throws {
+        let sql = "CREATE TABLE note(t);"
+        try shop.pack("1.0.0", [.user(sql), .cache("CREATE TABLE c(x);")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO note VALUES('MINE')")
+        if isDroppedBetween {
+            try shop.pack("2.0.0", [.cache("CREATE TABLE c(x);")])
+            try shop.install("2.0.0")
+        }
+        // Another name, the same path, and a schema that fits.
+        let cache = Shipped(name: "thumbs", kind: "cache", sql: sql, more: [.init("path", "diary.db")])
+        try shop.pack("3.0.0", [cache])
+        let refused = try shop.apply("3.0.0")
+        #expect(refused.status == 3 && refused.errors.contains("--take-over thumbs"), "\(refused.errors)")
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "MINE\n")
+        try shop.install("3.0.0", "--take-over", "thumbs")
+        #expect(try shop.moult("quarantine", "--remove", "--older-than", "0").status == 0)
+        let kept = try shop.onlyKept("thumbs")
+        #expect(try kept.sql("diary.db", "SELECT t FROM note") == "MINE\n")
+    }
 }

@@ -163,4 +163,21 @@ import Testing
         #expect(Counts.inResult(result, "app") == ["item": Counts(carried: 2, rejected: 1, kept: 1)])
         #expect(try shop.kept("app").first?.rows("item") == 1)
     }
+
+    @Test(arguments: ["a column", "a trigger"]) func `what an app adds to the table is kept`(addition: String) throws {
+        try reject("(10, 'bad', 'MINE')")
+        try shop.sql(
+            "app.db",
+            addition == "a column"
+                ? "ALTER TABLE moult_rejected ADD COLUMN seen; UPDATE moult_rejected SET seen = 'YES'"
+                : "CREATE TRIGGER mine AFTER DELETE ON moult_rejected BEGIN SELECT 1; END")
+        try shop.pack("3.0.0", [.shared(Self.strict + "INSERT INTO item VALUES(1, 's', 0, 0);", [Self.own()])])
+        try shop.install("3.0.0")
+        #expect(try shop.rejected("app.db").contains("MINE"))
+        let kept = try shop.onlyKept("app")
+        #expect(
+            try addition == "a column"
+                ? kept.sql("app.db", "SELECT seen FROM moult_rejected") == "YES\n"
+                : kept.sql("app.db", "SELECT name FROM sqlite_schema WHERE type = 'trigger'") == "mine\n")
+    }
 }

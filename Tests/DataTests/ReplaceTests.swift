@@ -432,4 +432,49 @@ import Testing
         try scratch.must("moult replace --undo app.db")
         #expect(try content() == "old\n")
     }
+
+    @Test(.enabled(if: geteuid() == 0, "needs a second user"), arguments: ["a store", "an empty directory", "a link"])
+    func `another user's store beside the file is not used`(planted: String) throws {
+        try scratch.must("chmod 1777 . && chown 4711 app.db && mkdir own && chmod 777 own")
+        let other = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        switch planted {
+        case "a store":
+            try scratch.must(
+                "cd own && cp ../new3.db app.db && chown 65534:65534 app.db && \(other) $(which moult) replace -q app.db ../new1.db"
+            )
+            try scratch.must("mv own/.app.db.moult . && chmod -R a+rwX .app.db.moult")
+        case "a link": try scratch.must("\(other) ln -s own .app.db.moult")
+        default: try scratch.must("\(other) mkdir -m 777 .app.db.moult")
+        }
+        for line in ["replace app.db new2.db", "replace --undo app.db"] {
+            let text = try refusal("setpriv --reuid=4711 --regid=4711 --clear-groups $(which moult) \(line)")
+            #expect(
+                text.contains(".app.db.moult \(planted == "a link" ? "is a symbolic link" : "belongs to user ")"),
+                "\(text)")
+        }
+    }
+
+    @Test func `files with similar names beside it stay`() throws {
+        let names = ["app.db.new", "app.db.own", "app.db.old", "app.patch.new", "page.html.new", "moult.json.new"]
+        for name in names { try scratch.must("echo '\(name)' > \(name)") }
+        try scratch.must("ln app.db other.db && moult replace app.db new1.db && moult replace --undo app.db")
+        try scratch.must(
+            "moult delta new1.db new2.db -o app.patch && moult diff new1.db new2.db --html page.html || true")
+        try scratch.must("moult init -q . --product local.names")
+        for name in names { #expect(try scratch.must("cat \(name)") == "\(name)\n") }
+    }
+
+    @Test func `the commands for a file with several names work, whatever the directory is called`() throws {
+        try scratch.must("mkdir \"it's\" && mv app.db new1.db \"it's\" && ln \"it's/app.db\" other.db")
+        let program = try Program.python(
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t').fetchall(); print('ready'); sys.stdin.read()",
+            scratch.path("it's/app.db"))
+        try #require(program.line() == "ready")
+        let text = try scratch.run("moult replace \"it's/app.db\" \"it's/new1.db\"").errors
+        program.closeInput()
+        program.wait()
+        try scratch.must(String(#require(text.split(separator: "of its own: ").last)))
+        #expect(try scratch.must("stat -c %h other.db \"it's/app.db\"") == "1\n1\n")
+        #expect(try scratch.must("sqlite3 \"it's/app.db\" 'SELECT x FROM t'") == "old\n")
+    }
 }

@@ -60,7 +60,7 @@ import Testing
                 killed += 1
                 try store.must("recover")
                 let listed = try Shell.must([
-                    "find", path, "-empty", "-type", "d", "-o", "-name", "*.new", "-o", "-name", ".removed*",
+                    "find", path, "-empty", "-type", "d", "-o", "-name", "*.moult-new", "-o", "-name", ".removed*",
                 ])
                 let left = listed.split(separator: "\n").map { $0.dropFirst(path.count) }.filter {
                     !["/.moult/transactions", "/.moult/quarantine", "/.moult/downloads"].contains($0)
@@ -81,11 +81,11 @@ import Testing
         try Shell.must(["sh", "-c", "printf '{\"time\":\"2026' >> '\(history)'"])
         try Shell.must([
             "sh", "-c",
-            "touch '\(path)/moult.json.new' && mkdir -p '\(path)/.moult/quarantine/20261122000000-0a0a0a0a-diary'",
+            "touch '\(path)/.moult.json.moult-new' && mkdir -p '\(path)/.moult/quarantine/20261122000000-0a0a0a0a-diary'",
         ])
         try store.must("recover")
         #expect(try Files.read(history, limit: 1 << 20) == whole)
-        #expect(try Files.facts("\(path)/moult.json.new") == nil)
+        #expect(try Files.facts("\(path)/.moult.json.moult-new") == nil)
         #expect(try Files.list("\(path)/.moult/quarantine") == [])
     }
 

@@ -72,7 +72,7 @@ public struct CopyStep: Step {
         let path = context.path(of: database)
         switch try context.store.look(path) {
         case .nothing: throw context.missing(database, at: path)
-        case .directory, .other: throw context.obstacle(at: path, database)
+        case .directory, .other: throw try context.obstacle(at: path, database)
         case .link, .sealedLink: try ReplacementWay.proveLink(database, context)
         case .file: break
         }

@@ -15,7 +15,7 @@ struct SharedContent {
         switch try context.occupant(of: database) {
         case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
         case .missing(let before): throw context.missing(before, at: database.path)
-        case .obstacle: throw context.obstacle(at: database.path, database)
+        case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own: return try replace(at: database.path, reason: usual, isOwn: true)
         case .claimed: return try replace(at: database.path, reason: .takenOver, isOwn: false)
         case .foreign: return try replace(at: database.path, reason: usual, isOwn: false)

@@ -14,7 +14,7 @@ enum Template {
         switch try context.occupant(of: database) {
         case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
         case .missing(let before): throw context.missing(before, at: database.path)
-        case .obstacle: throw context.obstacle(at: database.path, database)
+        case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own, .foreign, .claimed, .link:
             try ReplacementWay.proveLink(database, context)
             if context.bringsBackAdopted { return try broughtBack(database, context) }
@@ -40,7 +40,7 @@ enum Template {
                 code, .refused, what: "\(place) cannot be replaced by the file that was there before moult",
                 why: "that file, \(adopted), is not a sound database: \(why)",
                 now: "Nothing was changed. To get that file beside the database: "
-                    + shellLine(["cp", adopted, "\(place).adopted"]))
+                    + shellLine(["cp", adopted, try Files.firstFree("\(place).adopted")]))
         }
         let way = try ReplacementWay(path: place, forced: nil).choose()
         let forecast = RowForecast(database: database, context: context, isOwn: true)

@@ -77,7 +77,7 @@ public struct DeleteStep: Step {
         if context.hasInstalledCache(at: path) { return }
         switch occupant {
         case .link(let target): throw context.foreignLink(target, at: path, database)
-        case .obstacle: throw context.obstacle(at: path, database)
+        case .obstacle: throw try context.obstacle(at: path, database)
         default: return
         }
     }
@@ -170,7 +170,7 @@ public struct DeleteStep: Step {
                 what: "\(context.store.path(from)) cannot move to \(database.path)",
                 why: "it is a symbolic link to \(target), and a link is not moved",
                 now: "Nothing was changed. Put the file itself there, then apply again.")
-        case .directory, .other: throw context.obstacle(at: from, database)
+        case .directory, .other: throw try context.obstacle(at: from, database)
         }
     }
 
@@ -185,7 +185,7 @@ public struct DeleteStep: Step {
             case (.foreign, .cache):
                 guard try CacheFitness(database: database, context: context).fault() != nil else { return nil }
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
-            case (.obstacle, .reference): throw context.obstacle(at: path, database)
+            case (.obstacle, .reference): throw try context.obstacle(at: path, database)
             case (.link(let target), .reference):
                 // A changed link of moult's own is made again.
                 if context.installed?.databases.contains(where: { $0.path == path && $0.kind.isSealed }) == true {
@@ -217,7 +217,7 @@ public struct DeleteStep: Step {
             throw MoultError(
                 .straySidecar, .refused, what: "\(sidecar) lies beside the read-only database \(path)",
                 why: "it belongs to another file, and some versions of SQLite would read it with this one",
-                now: "Nothing was changed. Move it away: mv \(sidecar) \(sidecar).old")
+                now: "Nothing was changed. \(Files.moveAway(sidecar))")
         }
     }
 

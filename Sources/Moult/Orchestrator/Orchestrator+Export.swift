@@ -61,7 +61,7 @@ extension Orchestrator {
         let feed = try files(layout.feed) { $0 == Feed.fileName }.first
         return ExportedFiles(
             release: try follower.signatures(of: release, current) + [(release.manifest.name, incoming.bytes)],
-            lists: try files(layout.keys) { !$0.hasSuffix(".new") },
+            lists: try files(layout.keys) { !$0.hasPrefix(".") },
             signatures: try files(layout.feed) { $0.hasPrefix(Feed.fileName) && $0.hasSuffix(".minisig") },
             feed: feed?.bytes ?? [])
     }

@@ -40,7 +40,7 @@ enum DeltaVerb {
         let after = try call.subject(call.required(new))
         let (base, result) = try pair(before, after, call)
         let bar = call.progressBar()
-        let temporary = "\(path).new"
+        let temporary = Files.staged(path)
         try Files.remove(temporary)
         let threads = Threads.cores
         let made: Manifest.Content

@@ -207,7 +207,7 @@ private struct PackedReport: Report {
         }
         page.wrapped(packed.trials.text(page.terminal))
         packed.changes?.write(to: &page, bundleSize: packed.bundleSize)
-        page.line("apply it with: moult apply \(packed.manifest)")
+        page.line("apply it with: \(shellLine(["moult", "apply", packed.manifest]))")
     }
 
     var json: JSON {

@@ -69,7 +69,9 @@ enum QuarantineVerb {
                 RestoredRows(set: set, fate: try orchestrator.restore(set, table: table, wait: call.wait)))
         } else if call.has(restore) {
             Interruption.watch()
-            call.output.print(RestoredReport(set: set, result: try orchestrator.restore(set, wait: call.wait)))
+            call.output.print(
+                RestoredReport(
+                    set: set, result: try orchestrator.restore(set, wait: call.wait), storeWords: call.storeWords))
         } else {
             call.output.print(SetReport(set: set))
         }
@@ -186,6 +188,7 @@ private struct RestoredRows: Report {
 private struct RestoredReport: Report {
     let set: QuarantineShelf.Set
     let result: Orchestrator.Result
+    let storeWords: [String]
 
     func write(to page: inout Page) {
         page.line("\(set.record?.database ?? set.id) was put back from \(set.id)")
@@ -193,7 +196,8 @@ private struct RestoredReport: Report {
         if let release = set.record?.release, !release.isEmpty, release != installed {
             page.wrapped(
                 "its content is of release \(release), and \(installed) is installed: an app of \(installed) may not "
-                    + "be able to read it. To go back as a whole: moult rollback --to \(release)")
+                    + "be able to read it. To go back as a whole: "
+                    + "\(shellLine(["moult", "rollback", "--to", release] + storeWords))")
         }
         for kept in result.kept { page.line("  the database it replaced is in \(kept.directory)") }
     }

@@ -85,6 +85,8 @@ struct ContentTransfer {
             for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
                 fates.add(table) { $0.kept += rows }
             }
+            let more = try RejectTable(name: ReleaseMarker.rejects, label: "").recordsWithMore(in: live)
+            if more > 0 { fates.add(ReleaseMarker.rejects) { ($0.kept, $0.incomplete) = ($0.kept + more, more) } }
             let isLeft = !content.isEmpty || fates.keepsAny
             displacement?.prove(
                 fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)

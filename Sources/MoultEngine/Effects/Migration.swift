@@ -18,13 +18,16 @@ final class Migration: WritableEffect {
     /// Whether a `-wal` lay beside it, which a connection that only rolls back must leave.
     private var hadWAL = false
 
+    /// The file from which the database was made: its indexes, triggers and views are not the app's.
+    private let template: String?
     /// How many seconds to wait for another process to end its transaction.
     private let patience: Int
 
     init(
-        _ effect: Effect, place: String, migrations: Migrations, target: Int, copy: String, patience: Int,
-        displacement: Displacement
+        _ effect: Effect, place: String, migrations: Migrations, target: Int, template: String?, copy: String,
+        patience: Int, displacement: Displacement
     ) {
+        self.template = template
         (self.effect, self.place, self.migrations) = (effect, place, migrations)
         (self.target, self.copy, self.patience, self.displacement) = (target, copy, patience, displacement)
     }
@@ -70,10 +73,20 @@ final class Migration: WritableEffect {
 
     private func keepWhatChanges(_ connection: Connection) throws {
         let before = try Connection(path: copy, access: .readOnly)
-        let fates = try MigratedContent.fates(from: before, to: connection)
+        let loss = try MigrationLoss(from: before, to: connection)
         try before.close()
-        displacement?.prove(fates, isShipped: false, hasContentLeft: fates.contains { $0.kept > 0 })
+        let fates = loss.tables.map { RowFate(table: $0.name, kept: $0.rows) }
+        displacement?.prove(fates, isShipped: false, hasContentLeft: try !fates.isEmpty || hasAppItems(loss.items))
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
+    }
+
+    /// Whether the app made any of these: the template does not have it.
+    private func hasAppItems(_ items: [AppContent.Item]) throws -> Bool {
+        guard let template, !items.isEmpty else { return !items.isEmpty }
+        let pristine = try Connection(path: template, access: .immutable)
+        let shipped = try AppContent.items(of: pristine)
+        try pristine.close()
+        return items.contains { !shipped.contains($0) }
     }
 
     func commit() throws -> Bool {
@@ -94,14 +107,5 @@ final class Migration: WritableEffect {
         if hadWAL { try connection?.set(.noCheckpointOnClose, true) }
         try connection?.close()
         connection = nil
-    }
-}
-
-/// The effect of migrations on existing values: the rows with a value that only the copy has.
-enum MigratedContent {
-    static func fates(from before: Connection, to after: Connection) throws -> [RowFate] {
-        try MigrationLoss(from: before, to: after).tables.map {
-            RowFate(table: $0.name, kept: $0.rows)
-        }
     }
 }

@@ -435,7 +435,8 @@ package final class SetAside: WritableEffect {
         for suffix in [""] + Self.suffixes {
             if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
         }
-        let ours = [QuarantineRecord.fileName, "\(QuarantineRecord.fileName).new", Self.salvagedName, Self.reportName]
+        let record = QuarantineRecord.fileName
+        let ours = [record, Files.name(of: Files.staged(record)), Self.salvagedName, Self.reportName]
         if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
     }
 

@@ -344,8 +344,14 @@ final class WritableEffects {
                 try .init(name: $0.member, number: $0.number, file: "\(transaction.unpacked)/\($0.member)")
             })
         migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
+        var templates = ["\(transaction.generation)/\(database.member)"]
+        // A file from before moult is compared with the new template.
+        if let from = plan.from, let before = installed?.database(database.name) {
+            templates.insert("\(transaction.layout.generation(from.generation))/\(before.member)", at: 0)
+        }
         return Migration(
             effect, place: place(path), migrations: migrations, target: target,
+            template: try templates.first { try Files.facts($0) != nil },
             copy: "\(transaction.directory)/held/\(path)", patience: transaction.patience,
             displacement: try displacement(effect, place(path)))
     }
@@ -407,9 +413,14 @@ final class WritableEffects {
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
-        let before = installed?.databases.first { $0.name == database.name }
+        // Names can move from one file to another by a release, so the path says whose file it was.
+        let databases = installed?.databases ?? []
+        let before = databases.first { place($0.path) == held } ?? databases.first { $0.name == database.name }
+        var kind = before?.kind ?? database.kind
+        // The database of an earlier release, which the installed one does not list.
+        if reason == .takenOver, kind.isDisposable { kind = .user }
         return QuarantineRecord(
-            database: database.name, kind: before?.kind ?? database.kind, path: held, why: why, reason: reason,
+            database: database.name, kind: kind, path: held, why: why, reason: reason,
             release: before == nil ? "" : plan.from?.version.description ?? "")
     }
 

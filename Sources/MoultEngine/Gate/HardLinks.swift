@@ -20,7 +20,7 @@ struct HardLinks {
         guard sidecars.isEmpty, let lease = try WriteLease.take(place, patience: .seconds(2)) else {
             throw inUse(sidecars)
         }
-        let copy = "\(place).own"
+        let copy = Files.staged(place)
         try Files.remove(copy)
         try lease.reading { try Files.copy($0, to: copy, mode: 0o600) }
         try Files.copyAttributes(from: place, to: copy)
@@ -46,7 +46,11 @@ struct HardLinks {
     }
 
     private func inUse(_ sidecars: [String]) -> MoultError {
-        let commands = ([place] + sidecars).map { "cp -p '\($0)' '\($0).own' && mv '\($0).own' '\($0)'" }
+        let commands = ([place] + sidecars).map { file in
+            // The copy's name must be free: `mv` would replace a file of the user.
+            let copy = Files.staged(file)
+            return "\(shellLine(["cp", "-p", file, copy])) && \(shellLine(["mv", copy, file]))"
+        }
         return MoultError(
             .hardLinked, .busy, what: "\(place) is in use, and is the same file as one elsewhere",
             why: "it has several names (hard links, as cp -al makes them), and the update would change all of them",

@@ -46,7 +46,7 @@ package struct Removable {
             }
             guard try Files.facts(set)?.kind == .directory, !unfinished.contains(where: { name.hasPrefix("\($0)-") })
             else { continue }
-            try Files.remove("\(set)/\(QuarantineRecord.fileName).new")
+            try Files.remove(Files.staged("\(set)/\(QuarantineRecord.fileName)"))
             if try Files.list(set).isEmpty { try Files.removeTree(set) }
         }
     }
@@ -57,7 +57,8 @@ package struct Removable {
     init?(pending directory: String, live: [String], leased: WriteLease? = nil) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record it is a directory that was made just before a crash.
-            let unwritten = try Files.list(directory).allSatisfy { $0.hasPrefix(QuarantineRecord.fileName) }
+            let names = [QuarantineRecord.fileName, Files.name(of: Files.staged(QuarantineRecord.fileName))]
+            let unwritten = try Files.list(directory).allSatisfy(names.contains)
             guard unwritten, try Files.facts(directory) != nil,
                 try Files.facts("\(directory)/\(QuarantineRecord.fileName)") == nil
             else { return nil }

@@ -78,7 +78,7 @@ package struct CrashRecovery {
         let settings = try Settings.read(layout)
         try QuarantineShelf(layout: layout, settings: settings).sweep(except: Transaction.unfinished(layout).map(\.id))
         for file in [layout.settings, layout.links, layout.checks, layout.holds, ReplayGuard.path(layout)] {
-            try Files.remove("\(file).new")
+            try Files.remove(Files.staged(file))
         }
         try History.dropTornLine(layout)
     }

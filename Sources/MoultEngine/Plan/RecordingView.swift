@@ -47,6 +47,19 @@ final class RecordingView: StoreView, @unchecked Sendable {
         } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
     }
 
+    func earlierDatabase(at path: String) throws -> Database? {
+        let place = layout.file(path)
+        var newest: (sequence: Int, database: Database)?
+        for name in try Generation.names(layout) where Generation.adoptedNumber(of: name) == nil {
+            // A generation whose manifest is damaged tells nothing.
+            guard let manifest = try? store.generation(name).manifest, manifest.sequence > newest?.sequence ?? -1,
+                let database = try manifest.databases.first(where: { try store.place(of: $0) == place })
+            else { continue }
+            newest = (manifest.sequence, database)
+        }
+        return newest?.database
+    }
+
     func leads(_ path: String) throws -> Bool { try Files.factsThroughLinks(layout.file(path)) != nil }
 
     func look(forGeneration generation: String) throws -> Found { try look(layout.generation(generation)) }

@@ -22,7 +22,10 @@ enum Space {
             throw MoultError(
                 .space, .refused, what: "not enough space in \(layout.root)",
                 why: "the update needs \(ByteCount(plan.needs + overhead)), and \(ByteCount(free)) is free",
-                now: "Free some space, or remove kept generations with: moult clean --keep 1")
+                // The generation that a rollback goes to may be the one that is removed.
+                now: plan.purpose == .rollback
+                    ? "Free some space on that file system, then try again."
+                    : "Free some space, or remove kept generations with: moult clean --keep 1")
         }
     }
 

@@ -99,7 +99,7 @@ extension Subject {
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
                 .subject, what: "\(path) is a draft", why: "it says nothing yet of what the files hold",
-                now: "moult pack \(path) -o releases/")
+                now: shellLine(["moult", "pack", path, "-o", "releases/"]))
         }
         let directory = Files.directory(of: path)
         var unpacked: UnpackedBundle?

@@ -65,7 +65,8 @@ package struct AppContent: Equatable, Sendable {
                 rows[name] = count
             }
         }
-        items = try Self.items(of: live, now).subtracting(Self.items(of: pristine, was)).map(\.key).sorted()
+        let shipped = try Self.definitions(of: pristine, was)
+        items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key)).sorted()
     }
 
     private mutating func compare(
@@ -89,17 +90,25 @@ package struct AppContent: Equatable, Sendable {
         let sql: String
     }
 
-    /// Indexes of a constraint have no text; they and the items of new tables come with the table.
-    private static func items(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
+    static func items(of connection: Connection, _ kinds: TableKinds) throws -> Set<Item> {
+        Set(try definitions(of: connection, kinds).map(\.key))
+    }
+
+    /// The indexes, triggers and views of a database.
+    package static func items(of connection: Connection) throws -> Set<Item> {
+        try items(of: connection, TableKinds(of: connection, ignoring: []))
+    }
+
+    /// Indexes of a constraint have no text; they and the items of new tables come with the table. Those of ignored tables
+    /// are an app's.
+    private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
             WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL
             """
         return Set(
             try connection.query(sql).compactMap { row in
-                guard let type = kinds.all[asciiLowercased(row[2].textOrEmpty)]?.type, type != "shadow" else {
-                    return nil
-                }
+                guard kinds.all[asciiLowercased(row[2].textOrEmpty)]?.type != "shadow" else { return nil }
                 return Definition(
                     key: Item(kind: row[0].textOrEmpty, name: row[1].textOrEmpty), sql: row[3].textOrEmpty)
             })

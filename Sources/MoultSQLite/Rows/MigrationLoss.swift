@@ -4,32 +4,30 @@ import MoultBasics
 package struct MigrationLoss: Equatable, Sendable {
     package struct Table: Equatable, Sendable {
         package let name: String
-        /// Values that are different in the same row and column.
-        package var valuesChanged = 0
-        /// Values other than NULL in columns that are gone.
-        package var valuesDropped = 0
+        /// Rows with another value in a column, and none in a column that is gone.
+        package var rowsChanged = 0
+        /// Rows with a value other than NULL in a column that is gone.
+        package var rowsCut = 0
         /// Rows whose rowid or primary key is gone.
         package var rowsDropped = 0
         /// The table is gone; all its rows are counted as dropped.
         package var isDropped = false
 
         package init(
-            name: String, valuesChanged: Int = 0, valuesDropped: Int = 0, rowsDropped: Int = 0, isDropped: Bool = false
+            name: String, rowsChanged: Int = 0, rowsCut: Int = 0, rowsDropped: Int = 0, isDropped: Bool = false
         ) {
-            (self.name, self.valuesChanged, self.valuesDropped) = (name, valuesChanged, valuesDropped)
+            (self.name, self.rowsChanged, self.rowsCut) = (name, rowsChanged, rowsCut)
             (self.rowsDropped, self.isDropped) = (rowsDropped, isDropped)
         }
 
-        /// Rows of which something is lost, as far as counts of values can tell.
-        package var rows: Int { max(valuesChanged, valuesDropped) + rowsDropped }
-
-        fileprivate var isLossless: Bool { valuesChanged + valuesDropped + rowsDropped == 0 }
+        /// Rows of which something is lost.
+        package var rows: Int { rowsChanged + rowsCut + rowsDropped }
     }
 
     /// The tables that have lost something, by name.
     package private(set) var tables: [Table] = []
-
-    package var isEmpty: Bool { tables.isEmpty }
+    /// Indexes, triggers and views that are gone.
+    package private(set) var items: [AppContent.Item] = []
 
     package init(from before: Connection, to after: Connection, ignoring: Set<String> = []) throws {
         try before.reading {
@@ -42,6 +40,7 @@ package struct MigrationLoss: Equatable, Sendable {
         let (was, now) = (
             try TableKinds(of: before, ignoring: ignoring), try TableKinds(of: after, ignoring: ignoring)
         )
+        items = try AppContent.items(of: before, was).subtracting(AppContent.items(of: after, now)).sorted()
         var new = now.ordinary.filter { was.all[$0]?.type != "table" }
         for table in was.ordinary {
             guard let layout = try TableLayout.of(table, in: before) else { continue }
@@ -61,11 +60,11 @@ package struct MigrationLoss: Equatable, Sendable {
             let isThere = now.all[table]?.type == "virtual"
             note(
                 isThere
-                    ? Table(name: name, valuesChanged: count) : Table(name: name, rowsDropped: count, isDropped: true))
+                    ? Table(name: name, rowsChanged: count) : Table(name: name, rowsDropped: count, isDropped: true))
         }
     }
 
-    private mutating func note(_ table: Table) { if !table.isLossless { tables.append(table) } }
+    private mutating func note(_ table: Table) { if table.rows > 0 { tables.append(table) } }
 
     private static func count(_ side: RowSearch.Side) throws -> Int {
         Int(try side.connection.int("SELECT count(*) FROM \(side.layout.sql)"))
@@ -85,23 +84,32 @@ package struct MigrationLoss: Equatable, Sendable {
         let renamed = renamedColumns(side.layout, other.layout, named)
         let renamedPlaces = Set(renamed.map(\.row))
         let search = try RowSearch(side, in: other, pairs: named + renamed)
+        let kept = Set(search.pairs.map(\.row))
+        let gone = side.layout.columns.indices.filter { !kept.contains($0) }
+        // Rows that are gone themselves are not counted a second time for their columns.
+        var goneAndCut = 0
         try search.forEachUnmatched { row, there, isThere in
+            var (isCut, isChanged) = (false, false)
+            for place in gone where !row.isNull(Int32(place + 1)) { isCut = true }
             guard isThere else {
                 loss.rowsDropped += 1
+                if isCut { goneAndCut += 1 }
                 return
             }
+            if isCut { return }
             for pair in search.pairs where try !search.isSame(pair, row, there) {
                 if !renamedPlaces.contains(pair.row) {
-                    loss.valuesChanged += 1
+                    isChanged = true
                 } else if !row.isNull(Int32(pair.row + 1)) {
-                    loss.valuesDropped += 1
+                    isCut = true
                 }
             }
+            if isCut { loss.rowsCut += 1 } else if isChanged { loss.rowsChanged += 1 }
         }
-        let kept = Set(search.pairs.map(\.row))
-        for place in side.layout.columns.indices where !kept.contains(place) {
-            let column = quoteIdentifier(side.layout.columns[place].name)
-            loss.valuesDropped += Int(try side.connection.int("SELECT count(\(column)) FROM \(side.layout.sql)"))
+        if !gone.isEmpty {
+            let values = gone.map { "\(quoteIdentifier(side.layout.columns[$0].name)) IS NOT NULL" }
+            let sql = "SELECT count(*) FROM \(side.layout.sql) WHERE \(values.joined(separator: " OR "))"
+            loss.rowsCut += Int(try side.connection.int(sql)) - goneAndCut
         }
         return loss
     }

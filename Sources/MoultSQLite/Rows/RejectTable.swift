@@ -19,6 +19,15 @@ package struct RejectTable: Sendable {
     }
     var insertSQL: String { "INSERT INTO main.\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
     var selectSQL: String { "SELECT \(columnsSQL) FROM main.\(quoteIdentifier(name))" }
+    /// The records with a value in a column that an app has added. Only the other columns are carried along.
+    package func recordsWithMore(in connection: Connection) throws -> Int {
+        guard let layout = try TableLayout.of(name, in: connection) else { return 0 }
+        let more = layout.columns.map(\.name).filter { !Self.columns.contains(asciiLowercased($0)) }
+        if more.isEmpty { return 0 }
+        let values = more.map { "\(quoteIdentifier($0)) IS NOT NULL" }.joined(separator: " OR ")
+        return Int(try connection.int("SELECT count(*) FROM \(layout.sql) WHERE \(values)"))
+    }
+
     private var columnsSQL: String { Self.columns.map(quoteIdentifier).joined(separator: ", ") }
 }
 

@@ -93,7 +93,7 @@ package struct Verifier {
         var sidecars = Check(
             subject: database.name, method: "sidecars",
             finding: stray.map { "\($0) is beside it and would change what is read" })
-        sidecars.remedy = stray.map { ["mv", $0, "\($0).old"] }
+        sidecars.remedy = try stray.map { ["mv", $0, try Files.firstFree("\($0).old")] }
         checks.insert(sidecars, at: 2)
         return checks
     }

@@ -91,7 +91,8 @@ package struct KeyChain {
         throw MoultError(
             .expiredKey, .refused, what: "the keys of \(product) have expired",
             why: "\(KeyList.fileName(serial)), the newest key list that this store has, expired at \(expires)",
-            now: "Ask the publisher for a newer key list, then run: moult check --store \(layout.root)")
+            now: "Ask the publisher for a newer key list, then run: "
+                + shellLine(["moult", "check", "--store", layout.root]))
     }
 
     /// Proves a file by keys of a role, and says which signed it.

@@ -69,7 +69,7 @@ package struct ReplayGuard: Equatable {
         try Files.ensureDirectory(layout.feed)
         let bytes = Array((json.line + "\n").utf8)
         if durable { return try Files.replace(Self.path(layout), with: bytes) }
-        let temporary = "\(Self.path(layout)).new"
+        let temporary = Files.staged(Self.path(layout))
         try Files.remove(temporary)
         let file = try Descriptor(temporary, .create, mode: 0o644)
         try file.write(bytes)

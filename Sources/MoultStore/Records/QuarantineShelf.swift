@@ -24,7 +24,7 @@ package struct QuarantineShelf {
         package var id: String { Files.name(of: directory) }
 
         /// Whether it can be made again; anything else is data of the user or the app.
-        package var isCache: Bool { record?.kind.isDisposable ?? false }
+        package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
 
         /// The main file, where it is.
         package var file: String? { record.map { "\(directory)/\(Files.name(of: $0.path))" } }

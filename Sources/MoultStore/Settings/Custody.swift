@@ -14,7 +14,7 @@ package struct Custody {
         /// The command that ends it; nil if only a decision does.
         package let remedy: [String]?
         /// Who else could run the command; nil if the file is root's.
-        let owner: UInt32?
+        package let owner: UInt32?
     }
 
     private let layout: StoreLayout
@@ -40,6 +40,16 @@ package struct Custody {
             why: "it names programs that moult runs, or keys that it trusts",
             now: fault.remedy.map { "Change that: \(shellLine($0))" }
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
+    }
+
+    /// The store's directory, if another user made it or can write to it: such a user decides which content an undo brings
+    /// back. Nil if root listed the store as trusted. For commands of root, `prove` looks at more.
+    package func directoryFault() throws -> Fault? {
+        guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }
+        if facts.kind == .link {
+            return Fault(path: layout.root, why: "is a symbolic link", remedy: ["rm", layout.root], owner: nil)
+        }
+        return try isTrusted() ? nil : Self.fault(ofFile: layout.root)
     }
 
     /// The parts that a user other than root can change, from the root directory on down.

@@ -117,7 +117,7 @@ package struct Settings: Sendable, Equatable {
             throw MoultError(
                 .store, what: "\(layout.root) is not a store", why: "it has no \(StoreLayout.settingsName)",
                 now:
-                    "Make one with: moult init \(layout.root) --product NAME, or with the first release: moult apply --create RELEASE"
+                    "Make one with: \(shellLine(["moult", "init", layout.root])) --product NAME, or with the first release: moult apply --create RELEASE"
             )
         }
         do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {

@@ -27,7 +27,7 @@ extension KeyList {
             .unsigned, .refused, what: "\(name) is not signed by the root keys that it names",
             why:
                 "it needs \(roles.root.threshold) of \(roles.root.entries.map(\.key.id.description).joined(separator: ", "))",
-            now: "Sign it with a root key: moult sign \(name) --key ROOT.key")
+            now: "Sign it with a root key: \(shellLine(["moult", "sign", name])) --key ROOT.key")
     }
 }
 

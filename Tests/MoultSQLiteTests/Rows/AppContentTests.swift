@@ -115,15 +115,15 @@ import Testing
     @Test func `changed and dropped values are counted`() throws {
         #expect(
             try loss("UPDATE meal SET what = NULL; ALTER TABLE meal DROP COLUMN note; DELETE FROM meal WHERE id = 1")
-                == [.init(name: "meal", valuesChanged: 1, valuesDropped: 1, rowsDropped: 1)])
+                == [.init(name: "meal", rowsCut: 1, rowsDropped: 1)])
         #expect(
             try loss("UPDATE tag SET n = CAST(n AS TEXT); UPDATE tag SET name = 'c' WHERE n = 2; DROP TABLE plain") == [
                 .init(name: "plain", rowsDropped: 2, isDropped: true), .init(name: "tag", rowsDropped: 1),
             ])
         #expect(
             try loss("ALTER TABLE meal DROP COLUMN note; ALTER TABLE meal ADD COLUMN mark INT")
-                == [.init(name: "meal", valuesDropped: 1)])
-        #expect(try loss("UPDATE plain SET x = CAST(x AS TEXT)") == [.init(name: "plain", valuesChanged: 2)])
+                == [.init(name: "meal", rowsCut: 1)])
+        #expect(try loss("UPDATE plain SET x = CAST(x AS TEXT)") == [.init(name: "plain", rowsChanged: 2)])
     }
 
     @Test func `a table that was renamed and changed counts as dropped`() throws {
@@ -136,6 +136,6 @@ import Testing
         let test = try TransferCase(old: Self.schema, new: Self.schema)
         try test.new.execute("BEGIN IMMEDIATE; UPDATE plain SET x = 5 WHERE x = 1")
         let loss = try MigrationLoss(from: test.old, to: test.new)
-        #expect(loss.tables == [.init(name: "plain", valuesChanged: 1)])
+        #expect(loss.tables == [.init(name: "plain", rowsChanged: 1)])
     }
 }

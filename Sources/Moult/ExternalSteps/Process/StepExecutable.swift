@@ -31,9 +31,10 @@ package final class StepExecutable: Sendable {
             throw refused("user \(opened.owner) owns it, who is neither root nor this user", "chown it.")
         }
         guard opened.mode & 0o022 == 0 else {
-            throw refused("others may write to it (mode \(String(opened.mode, radix: 8)))", "chmod go-w \(path)")
+            throw refused(
+                "others may write to it (mode \(String(opened.mode, radix: 8)))", shellLine(["chmod", "go-w", path]))
         }
-        guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", "chmod +x \(path)") }
+        guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", shellLine(["chmod", "+x", path])) }
         guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Make it smaller.") }
         number = moult_memfd_sealable()
         guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
