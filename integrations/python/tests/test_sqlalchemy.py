@@ -1,12 +1,15 @@
 """The recipe for SQLAlchemy."""
 
 import threading
+import time
 
 import pytest
 import sqlalchemy
-from conftest import FOODS
-from sqlalchemy import text
+from conftest import FOODS, MIGRATED
+from sqlalchemy import pool, text
+from test_load import update
 
+from moult_store import Store
 from moult_store.sqlalchemy import create_engine
 
 RELEASE = text("SELECT DISTINCT release FROM food.food")
@@ -82,6 +85,57 @@ def test_threads_under_flips(engine, store, releases):
         thread.join()
     assert errors == []
     assert min(counts) > 10
+
+
+@pytest.mark.parametrize("kept", [pool.QueuePool, pool.NullPool])
+def test_writers_lose_no_row_during_replacements_exchanges_and_migrations(store, releases, kept, capsys):
+    """A pool keeps the files open, so shared content is replaced live; without one, files are also found closed and exchanged."""
+    engine = create_engine(Store(store.path, timeout=30), poolclass=kept)
+    ended, errors, written = threading.Event(), [], [0] * 3
+
+    def write(index):
+        try:
+            while not ended.is_set():
+                number = written[index] + 1
+                with engine.begin() as connection:
+                    row = {"writer": str(index), "number": number}
+                    connection.execute(text("INSERT INTO note (writer, number) VALUES (:writer, :number)"), row)
+                    shipped = text("SELECT count(*), count(DISTINCT cents) FROM prices.price WHERE own = 0")
+                    assert tuple(connection.execute(shipped).one()) == (FOODS, 1)
+                with engine.begin() as connection:
+                    connection.execute(text("INSERT INTO prices.price VALUES (:item, :number, 1)"), {"item": f"{index} {number}", **row})
+                written[index] = number
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=[index]) for index in range(len(written))]
+    for thread in threads:
+        thread.start()
+    ways = {}
+    for number in [2, 1] * 5 + [2, MIGRATED, 4]:
+        before = list(written)
+        words = ["apply", "--json", "--store", store.path, "--follow", "match", releases[number]]
+        done = [event["effect"]["change"] for event in update(lambda: store._command.run(words)) if "effect" in event]
+        way = next(change["way"] for change in done if change["do"] == "replace")
+        ways[way] = ways.get(way, 0) + 1
+        # Each writer goes on with the new release.
+        while not errors and any(now == then for now, then in zip(written, before)):
+            time.sleep(0.01)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    with engine.connect() as connection:
+        notes = connection.execute(text("SELECT writer, count(*), count(DISTINCT number) FROM note GROUP BY writer ORDER BY 1"))
+        assert [tuple(row) for row in notes] == [(str(index), count, count) for index, count in enumerate(written)]
+        prices = connection.execute(text("SELECT count(*) FROM prices.price WHERE own = 1")).scalar_one()
+        assert prices == sum(written)
+        assert connection.execute(text("PRAGMA main.user_version")).scalar_one() == 1
+        assert release(connection) == 4
+    engine.dispose()
+    assert store.verify(deep=True).sound
+    with capsys.disabled():
+        print(f"\nSQLAlchemy, {kept.__name__}: 13 installs {ways}, {written} transactions, no error")
 
 
 def test_tables_are_reflected(engine):
