@@ -37,7 +37,7 @@ def server(store, place):
     log = place / "log"
     with open(log, "w") as output:
         command = [sys.executable, "-m", "datasette", "serve", "-m", str(metadata), "--port", "0"]
-        # A busy machine is no error of the store.
+        # The usual second is too short on a busy machine.
         command += ["--setting", "sql_time_limit_ms", "30000", "--setting", "facet_time_limit_ms", "30000"]
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
