@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` demonstrates it, `make test` tests it; each installs missing packages.
-.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -235,6 +235,15 @@ reader-test: release
 python-test: release
 	$(call install_missing,python3 python3-venv)
 	integrations/python/tests/run $(MOULT)
+
+# The library without what only Linux has (docs/porting.md): built beside the usual build, with the tests of the library. Tests of
+# features that this build refuses are skipped; PortableBuildTests has what it does instead.
+PORTABLE := MoultBasicsTests,MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
+portable-test: export MOULT_PORTABLE := 1
+portable-test: export MOULT_TESTS := $(PORTABLE)
+portable-test: test-deps
+	swift build --build-tests --scratch-path .build/portable $(SWIFT_FLAGS)
+	scripts/test --skip "$$(grep -v '^#' scripts/portable-skip | paste -sd '|')" .build/portable/debug/moultPackageTests.xctest
 
 # A Swift package in .build/moult-plugins with the plugins and the command, so that its users do not compile the command.
 artifactbundle: release

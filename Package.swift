@@ -13,6 +13,9 @@ func system(_ name: String, pkgConfig: String? = nil, apt: [String]) -> Target {
 /// (`pkgConfig:` on the system library would bring the shared one back.)
 func staticLibraries(_ names: String...) -> [LinkerSetting] { names.map { .linkedLibrary(":lib\($0).a") } }
 
+/// Without what only Linux has, for `make portable-test`; docs/porting.md says what that means.
+let isPortable = Context.environment["MOULT_PORTABLE"] == "1"
+
 let package = Package(
     name: "moult",
     products: [
@@ -27,7 +30,7 @@ let package = Package(
     targets: [
         // C libraries
         // System calls and child processes, which C can do and Swift cannot
-        .target(name: "CLinux"),
+        .target(name: "CLinux", exclude: isPortable ? ["system.c", "spawn.c", "confine.c"] : ["portable.c"]),
         // The C library of the system; every Swift target of this package may import it (see the end of this file)
         .target(name: "MoultLibc"),
         system("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
@@ -47,8 +50,9 @@ let package = Package(
         // Adapters: each wraps one outside thing and has not heard of updates
         // Files, locks, processes, and the limits of processes that handle untrusted input
         .target(
-            name: "MoultFiles", dependencies: ["MoultBasics", "CLinux", "CSeccomp"],
-            linkerSettings: staticLibraries("seccomp")),
+            name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"] + (isPortable ? [] : ["CSeccomp"]),
+            exclude: [isPortable ? "Linux" : "Portable"],
+            linkerSettings: isPortable ? [] : staticLibraries("seccomp")),
         .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
         .target(
             name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd", "CZlib", "CLzma"],
@@ -265,5 +269,6 @@ let settings: [SwiftSetting] = [
 ]
 for target in package.targets where ![.system, .binary, .plugin].contains(target.type) {
     target.swiftSettings = (target.swiftSettings ?? []) + settings
+    if isPortable, target.name != "CLinux" { target.swiftSettings?.append(.define("MOULT_PORTABLE")) }
     if !["CLinux", "MoultLibc"].contains(target.name) { target.dependencies.append("MoultLibc") }
 }

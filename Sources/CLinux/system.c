@@ -1,3 +1,4 @@
+// Calls that only Linux has. Each of them has its fallback in portable.c, which the portable build has instead of this file.
 #include "CLinux.h"
 #include <pthread.h>
 #include <sched.h>
@@ -5,28 +6,11 @@
 
 long moult_syscall(long number, long a, long b, long c, long d) { return syscall(number, a, b, c, d); }
 
-int moult_errno(void) { return errno; }
-void moult_set_errno(int value) { errno = value; }
-
-int moult_openat(int dir, const char *path, int flags, mode_t mode) { return openat(dir, path, flags, mode); }
-
 int moult_renameat2(int from, const char *old, int to, const char *new_, unsigned flags) {
     return (int)syscall(SYS_renameat2, from, old, to, new_, flags);
 }
 
-int moult_fcntl_int(int fd, int command, int argument) { return fcntl(fd, command, argument); }
-
 int moult_clone(int to, int from) { return ioctl(to, _IOW(0x94, 9, int), from); }
-
-int moult_exited(int status) { return WIFEXITED(status); }
-int moult_exit_status(int status) { return WEXITSTATUS(status); }
-int moult_signaled(int status) { return WIFSIGNALED(status); }
-int moult_term_signal(int status) { return WTERMSIG(status); }
-
-int moult_terminal_columns(int fd) {
-    struct winsize size;
-    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 int moult_start_writeback(int fd, off64_t offset, off64_t length) {
     return (int)syscall(SYS_sync_file_range, fd, offset, length, 2 /* SYNC_FILE_RANGE_WRITE */);
@@ -34,9 +18,6 @@ int moult_start_writeback(int fd, off64_t offset, off64_t length) {
 
 // The C library would ask by a path, which a confined process may not.
 int moult_fstat_call(int fd, moult_stat *out) { return (int)syscall(SYS_fstat, fd, out); }
-int moult_lstat_call(const char *path, moult_stat *out) { return lstat(path, out); }
-int moult_stat_call(const char *path, moult_stat *out) { return stat(path, out); }
-int moult_statvfs_call(const char *path, moult_statvfs *out) { return statvfs(path, out); }
 int moult_lock_for_reading(int fd) {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_OFD_SETLK, &lock);
@@ -53,7 +34,6 @@ int moult_is_locked(int fd) {
     return fcntl(fd, F_OFD_GETLK, &lock) ? -1 : lock.l_type != F_UNLCK;
 }
 
-int moult_flock_call(int fd, int operation) { return flock(fd, operation); }
 int moult_fallocate(int fd, off64_t size) { return (int)syscall(SYS_fallocate, fd, 0, 0L, size); }
 
 int moult_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

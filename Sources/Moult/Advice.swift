@@ -13,7 +13,8 @@ enum Advice {
     /// The name of the command here. The modules that write errors know neither command nor app, so a command is recognized
     /// by the way advice is written: after a colon, up to a comma, a full stop or the end.
     private static let functions = [
-        "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)", "rollback": "Store.rollback(to:reason:)",
+        "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)",
+        "rollback": "Store.rollback(to:reason:)",
         "recover": "Store.recover(undo:)", "reset": "Store.reset(NAME)", "hold": "Store.hold(_:reason:)",
         "unhold": "Store.unhold(NAME)", "status": "Store.status()", "verify": "Store.verify(deep:)",
         "history": "Store.history(_:)", "clean": "Store.clean(keep:)", "quarantine": "Store.quarantine()",
@@ -21,6 +22,13 @@ enum Advice {
     ]
 
     static func translated(_ advice: String) -> String {
+        var advice = advice
+        // In an app, the first release makes the store.
+        if let command = advice.firstRange(of: "moult init "),
+            let end = advice.firstRange(of: "or with the first release: ")
+        {
+            advice.removeSubrange(command.lowerBound..<end.upperBound)
+        }
         let parts = advice.split(separator: ": moult ", omittingEmptySubsequences: false)
         let calls = parts.dropFirst().map { part -> String in
             let verb = String(part.prefix { $0 != " " && $0 != "." && $0 != "," })

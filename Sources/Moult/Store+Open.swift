@@ -119,10 +119,11 @@ extension Store {
     /// or cannot be judged is removed with all files next to it, and an empty database takes its place in one step. Several
     /// processes may call this at once: one of them does it. Call it before you open the database.
     public static func cache(at path: String, schema: String) throws -> CacheState {
-        let expected = try StandaloneCache.Expected(sql: schema)
-        switch try StandaloneCache(path, .replaceOpen).prepare(expected) {
-        case .ready: return .ready
-        case .recreated(let why): return .fresh(why)
+        try Advice.forApps {
+            switch try StandaloneCache(path, .replaceOpen).prepare(StandaloneCache.Expected(sql: schema)) {
+            case .ready: .ready
+            case .recreated(let why): .fresh(why)
+            }
         }
     }
 }

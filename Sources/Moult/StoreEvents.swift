@@ -42,11 +42,11 @@ public struct StoreEvents: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncThrowingStream<StoreEvent, any Error>.Iterator {
         AsyncThrowingStream<StoreEvent, any Error> { continuation in
             do {
-                let follower = try Follower(StoreLayout(root: directory), since: since)
+                let follower = try Advice.forApps { try Follower(StoreLayout(root: directory), since: since) }
                 continuation.onTermination = { _ in follower.cancel() }
                 try Threads.detach {
                     do {
-                        while let change = try follower.next() { continuation.yield(StoreEvent(change)) }
+                        while let change = try Advice.forApps(follower.next) { continuation.yield(StoreEvent(change)) }
                         continuation.finish()
                     } catch { continuation.finish(throwing: error) }
                 }

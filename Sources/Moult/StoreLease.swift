@@ -23,7 +23,10 @@ public final class StoreLease: Sendable {
     }
 
     /// The file of a database in this very generation; for a living one its fixed path.
-    public func path(of name: String) throws -> String {
+    public func path(of name: String) throws -> String { try Advice.forApps { try file(of: name) } }
+
+    /// The same, with advice for operators.
+    private func file(of name: String) throws -> String {
         let database = try installed.database(name)
         return database.kind.isSealed ? installed.path(database.member) : try StoreSnapshot(layout).place(of: database)
     }
@@ -52,12 +55,14 @@ public final class StoreLease: Sendable {
     ///     }
     public var attachments: [Attachment] {
         get throws {
-            try databases().map { database, schema, path in
-                let access: Access = database.kind.isSealed ? .immutable : .readWrite
-                return Attachment(
-                    schema: schema, uri: try access.uri(for: path), path: path, isReadOnly: database.kind.isSealed)
+            try Advice.forApps {
+                try databases().map { database, schema, path in
+                    let access: Access = database.kind.isSealed ? .immutable : .readWrite
+                    return Attachment(
+                        schema: schema, uri: try access.uri(for: path), path: path, isReadOnly: database.kind.isSealed)
+                }
+                .sorted { $0.schema == "main" && $1.schema != "main" }
             }
-            .sorted { $0.schema == "main" && $1.schema != "main" }
         }
     }
 
@@ -65,10 +70,12 @@ public final class StoreLease: Sendable {
     package func databases() throws -> [(database: Database, schema: String, path: String)] {
         let main = installed.manifest.databases.first { $0.kind.isMain }
         return try installed.manifest.databases.map { database in
-            (database, database == main ? "main" : database.attach.alias, try path(of: database.name))
+            (database, database == main ? "main" : database.attach.alias, try file(of: database.name))
         }
     }
 
     /// Whether another generation is current by now.
-    public func isOutdated() throws -> Bool { try Generation.currentName(layout) != generation }
+    public func isOutdated() throws -> Bool {
+        try Advice.forApps { try Generation.currentName(layout) != generation }
+    }
 }

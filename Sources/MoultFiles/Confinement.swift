@@ -38,7 +38,7 @@ package final class Confinement: Sendable {
             limits.withUnsafeBufferPointer { limits in
                 body(
                     moult_confinement(
-                        ruleset: ruleset ?? -1, filter: filter.assumingMemoryBound(to: sock_filter.self).baseAddress,
+                        ruleset: ruleset ?? -1, filter: filter.baseAddress,
                         filter_count: Int32(self.filter.count), limits: limits.baseAddress,
                         limit_count: Int32(limits.count), capabilities: capabilities))
             }

@@ -1,6 +1,22 @@
 internal import CLinux
 internal import MoultBasics
 
+/// A file in memory that a program is executed from: a copy that no process can change any more.
+package enum MemoryFile {
+    package static func make() throws -> Int32 {
+        guard SystemFeatures.startsPrograms else {
+            throw SystemFeatures.unavailable("cannot run a program", because: "starts no other programs")
+        }
+        let number = moult_memfd_sealable()
+        guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        return number
+    }
+
+    package static func seal(_ number: Int32, of path: String) throws {
+        guard moult_seal_memfd(number) == 0 else { throw Errno(moult_errno()).error("cannot seal a copy of \(path)") }
+    }
+}
+
 /// Open files that a process shares with one that it starts: `Subprocess.Command.files`.
 extension Descriptor {
     /// A file in memory of this size, full of zeros.

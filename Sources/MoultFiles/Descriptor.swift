@@ -51,7 +51,7 @@ package struct Descriptor: ~Copyable {
             case .append: O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW
             case .directory: O_RDONLY | O_DIRECTORY
             case .lock: O_RDWR | O_CREAT | O_NOFOLLOW
-            case .name: MOULT_O_PATH | O_NOFOLLOW
+            case .name: SystemFeatures.pathOnly | O_NOFOLLOW
             }
         let verb = access == .create ? "create" : "open"
         let need: Permission =

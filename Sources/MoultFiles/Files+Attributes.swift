@@ -68,6 +68,7 @@ extension Descriptor {
         for (facts, path) in [(wanted, other.path), (present, path)] where facts.kind != .file {
             throw MoultError(.system, what: "cannot copy the attributes of \(path)", why: "it is not a regular file")
         }
+        guard SystemFeatures.hasAttributes else { return try copyOwnerAndMode(wanted, present) }
         let (file, path) = (try link, self.path)
         // The owner first: a change of owner takes away set-id bits and capabilities.
         if wanted.owner != present.owner || wanted.group != present.group {
@@ -84,6 +85,17 @@ extension Descriptor {
         throw MoultError(
             .system, what: "cannot give \(path) the owner and mode of \(other.path)",
             why: "the file system accepted them but did not store them")
+    }
+
+    /// All attributes that a file has without those of Linux.
+    private borrowing func copyOwnerAndMode(_ wanted: FileFacts, _ present: FileFacts) throws {
+        let (file, path) = (number, self.path)
+        if wanted.owner != present.owner || wanted.group != present.group {
+            try wrapped("cannot give \(path) to user \(wanted.owner) and group \(wanted.group)") { () throws(Errno) in
+                try Syscall.fchown(file, wanted.owner, wanted.group)
+            }
+        }
+        try setMode(wanted.mode)
     }
 
     private borrowing func copyExtendedAttributes(from other: borrowing Descriptor) throws {
@@ -105,6 +117,7 @@ extension Descriptor {
 
     /// All extended attributes but the signatures of the integrity subsystem.
     package borrowing func extendedAttributes() throws -> [String: [UInt8]] {
+        guard SystemFeatures.hasAttributes else { return [:] }
         let (file, path) = (try link, self.path)
         // The kernel allows no more than this, neither for the names nor for one value.
         return try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
@@ -128,7 +141,7 @@ extension Descriptor {
     /// A path of the open file itself, whatever has its name by now.
     private var link: String {
         get throws {
-            let link = "/proc/self/fd/\(number)"
+            let link = "\(SystemFeatures.proc)/self/fd/\(number)"
             if try Files.facts(link) != nil { return link }
             throw MoultError(
                 .system, what: "cannot read the attributes of \(path)", why: "/proc is not mounted",

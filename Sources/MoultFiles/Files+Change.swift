@@ -45,6 +45,7 @@ extension Files {
 
     /// Exchanges two names in one step: at no moment is either of them missing.
     package static func exchange(_ one: String, _ other: String) throws {
+        try SystemFeatures.proveExchange(one, other)
         do { try Syscall.rename(one, other, MOULT_RENAME_EXCHANGE) } catch {
             throw error.error("cannot exchange \(one) and \(other)", .name(one), .name(other))
         }
@@ -127,9 +128,9 @@ extension Files {
     private static func openForReading(_ open: (Int32) throws(Errno) -> Int32) throws(Errno) -> Int32 {
         let flags = O_DIRECTORY | O_NOFOLLOW
         do { return try open(flags | O_RDONLY) } catch { guard error == .denied else { throw error } }
-        let closed = try open(flags | MOULT_O_PATH)
+        let closed = try open(flags | SystemFeatures.pathOnly)
         defer { _ = MoultLibc.close(closed) }
-        try Syscall.chmod("/proc/self/fd/\(closed)", 0o700)
+        try Syscall.chmod("\(SystemFeatures.proc)/self/fd/\(closed)", 0o700)
         return try Syscall.open(".", in: closed, flags | O_RDONLY)
     }
 

@@ -45,7 +45,7 @@ package enum Files {
 
     /// The program that this process runs; nil where neither the kernel's link nor its first path leads there.
     package static func ownProgram() throws -> String? {
-        if let path = try target(ofLink: "/proc/self/exe") { return path }
+        if let path = try target(ofLink: "\(SystemFeatures.proc)/self/exe") { return path }
         // Without /proc, this is the path that started it. A relative path is useless after a change of directory.
         let path = String(cString: moult_program_path())
         return try path.hasPrefix("/") && factsThroughLinks(path)?.kind == .file ? path : nil

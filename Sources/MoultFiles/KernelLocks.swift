@@ -32,7 +32,9 @@ package struct KernelLocks: Sendable {
     package static let none = KernelLocks(table: "")
 
     package static func read() throws -> KernelLocks {
-        try KernelLocks { String(decoding: try Files.read("/proc/locks", limit: 1 << 24) ?? [], as: UTF8.self) }
+        try KernelLocks {
+            String(decoding: try Files.read("\(SystemFeatures.proc)/locks", limit: 1 << 24) ?? [], as: UTF8.self)
+        }
     }
 
     /// The kernel hands out a page at a time, and less where less is asked for, and finds the next one by counting: if a lock is released between two pages,

@@ -15,7 +15,8 @@ package struct MountedFileSystem: Sendable, Equatable {
     package static func of(_ path: String) throws -> MountedFileSystem? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
-        let table = String(decoding: try Files.read("/proc/self/mountinfo", limit: 1 << 24) ?? [], as: UTF8.self)
+        let table = String(
+            decoding: try Files.read("\(SystemFeatures.proc)/self/mountinfo", limit: 1 << 24) ?? [], as: UTF8.self)
         return find(String(cString: resolved), in: table)
     }
 

@@ -18,8 +18,8 @@ package struct OpenFileTable: Sendable {
         let own = getpid()
         var entries: [Entry] = []
         var unseen = 0
-        for pid in try Files.list("/proc").compactMap({ Int32($0) }).sorted() where pid != own {
-            let directory = "/proc/\(pid)/fd"
+        for pid in try Files.list(SystemFeatures.proc).compactMap({ Int32($0) }).sorted() where pid != own {
+            let directory = "\(SystemFeatures.proc)/\(pid)/fd"
             let names: [String]
             do { names = try Files.list(directory) } catch {
                 // One that has ended meanwhile holds nothing.

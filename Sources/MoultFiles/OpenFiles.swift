@@ -7,7 +7,7 @@ package enum OpenFiles {
     package static func holders(of paths: [String]) throws -> [ProcessFacts] {
         let files = try inodes(paths)
         let own = getpid()
-        return try Files.list("/proc").compactMap { Int32($0) }.sorted().filter { pid in
+        return try Files.list(SystemFeatures.proc).compactMap { Int32($0) }.sorted().filter { pid in
             pid != own && opens("\(pid)", files)
         }.map { ProcessFacts(pid: $0) }
     }
@@ -16,7 +16,7 @@ package enum OpenFiles {
     /// any descriptor of a file drops all POSIX locks of the process on it.
     package static func isOpenHere(_ path: String) throws -> Bool {
         let files = try inodes([path])
-        if try Files.facts("/proc/self/fd") != nil { return opens("self", files) }
+        if try Files.facts("\(SystemFeatures.proc)/self/fd") != nil { return opens("self", files) }
         // Without /proc each number is tried.
         return (0..<Int32(clamping: min(sysconf(Int32(_SC_OPEN_MAX)), 65_536))).contains { number in
             (try? Syscall.fstat(number)).map { files.contains(FileNumber(FileFacts($0))) } ?? false
@@ -36,7 +36,9 @@ package enum OpenFiles {
     /// ended, and its child has the file.
     static func mayBeOpen(_ facts: FileFacts, in pid: Int32) -> Bool {
         // A directory that cannot be read belongs to another user's process.
-        guard pid > 0, let names = try? Files.list("/proc/\(pid)/fd"), !names.isEmpty else { return true }
+        guard pid > 0, let names = try? Files.list("\(SystemFeatures.proc)/\(pid)/fd"), !names.isEmpty else {
+            return true
+        }
         return opens("\(pid)", [FileNumber(facts)])
     }
 
@@ -45,7 +47,7 @@ package enum OpenFiles {
     }
 
     private static func opens(_ process: String, _ files: Set<FileNumber>) -> Bool {
-        let directory = "/proc/\(process)/fd"
+        let directory = "\(SystemFeatures.proc)/\(process)/fd"
         // A process that ends meanwhile, or belongs to another user, cannot be inspected.
         let names = (try? Files.list(directory)) ?? []
         return names.contains { name in

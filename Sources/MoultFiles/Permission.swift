@@ -53,7 +53,7 @@ package enum Permission {
     /// The first part of the path that denies it.
     private var obstacle: (path: String, isDirectory: Bool)? {
         // If root is denied, the mode is not the reason; and in /proc it is not the reason either.
-        if geteuid() == 0 || path.hasPrefix("/proc/") { return nil }
+        if geteuid() == 0 || path.hasPrefix("\(SystemFeatures.proc)/") { return nil }
         var directories: [String] = []
         var above = path
         while above != "/", above != "." {
@@ -94,7 +94,8 @@ extension Files {
             let directory = try factsThroughLinks(directory(of: path)), directory.mode & 0o1000 != 0,
             directory.owner != file.owner, directory.mode & 0o022 != 0
         else { return nil }
-        let level = String(decoding: try read("/proc/sys/fs/protected_regular", limit: 64) ?? [], as: UTF8.self)
+        let level = String(
+            decoding: try read("\(SystemFeatures.proc)/sys/fs/protected_regular", limit: 64) ?? [], as: UTF8.self)
         return (Int(level.trimmed) ?? 0) >= (directory.mode & 0o002 != 0 ? 1 : 2) ? file.owner : nil
     }
 }

@@ -12,10 +12,10 @@ package struct ProcessFacts: Sendable, Equatable {
     package init(pid: Int32) {
         self.pid = pid
         // A process may end meanwhile; then only its number is known.
-        let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
+        let line = (try? Files.read("\(SystemFeatures.proc)/\(pid)/cmdline", limit: 1 << 16)) ?? []
         let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         if words.isEmpty {
-            let name = (try? Files.read("/proc/\(pid)/comm", limit: 1 << 10)) ?? []
+            let name = (try? Files.read("\(SystemFeatures.proc)/\(pid)/comm", limit: 1 << 10)) ?? []
             command = String(decoding: name, as: UTF8.self).trimmingSuffix { $0 == "\n" }
         } else {
             command = words.joined(separator: " ")
@@ -35,7 +35,7 @@ package struct ProcessFacts: Sendable, Equatable {
     /// The 22nd field of `/proc/PID/stat`, in clock ticks since the boot, whose time is in `/proc/stat`.
     private static func start(of pid: Int32) -> Timestamp? {
         // It may have ended; then it has no start any more.
-        guard let bytes = try? Files.read("/proc/\(pid)/stat", limit: 1 << 12) else { return nil }
+        guard let bytes = try? Files.read("\(SystemFeatures.proc)/\(pid)/stat", limit: 1 << 12) else { return nil }
         // The second field is the name in parentheses, which may have spaces and parentheses in it.
         let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
         let ticks = sysconf(Int32(_SC_CLK_TCK))
@@ -46,7 +46,7 @@ package struct ProcessFacts: Sendable, Equatable {
     /// Read once: the kernel generates this file for each reader, with a line for each processor and interrupt.
     private static let boot: Int? = {
         // Without it no process has a known start.
-        guard let system = try? Files.read("/proc/stat", limit: 1 << 22) else { return nil }
+        guard let system = try? Files.read("\(SystemFeatures.proc)/stat", limit: 1 << 22) else { return nil }
         return String(decoding: system, as: UTF8.self).split(separator: "\n")
             .first { $0.hasPrefix("btime ") }.flatMap { Int($0.dropFirst(6)) }
     }()

@@ -59,7 +59,7 @@ struct StorePath {
             }
             return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
         }
-        let parent = try place.parent().open(from: root, O_DIRECTORY | MOULT_O_PATH, 0)
+        let parent = try place.parent().open(from: root, O_DIRECTORY | SystemFeatures.pathOnly, 0)
         defer { _ = MoultLibc.close(parent) }
         return try named(String(last)) { p throws(Errno) in try body(parent, p) }
     }
@@ -94,7 +94,7 @@ struct StorePath {
             // A directory above may be a link, or the kernel may not know the call.
             guard [.loop, .unknownCall, .notPermitted].contains(error) else { throw error }
         }
-        let root = try Self.plain(AT_FDCWD, String(directory), O_DIRECTORY | MOULT_O_PATH, 0)
+        let root = try Self.plain(AT_FDCWD, String(directory), O_DIRECTORY | SystemFeatures.pathOnly, 0)
         defer { _ = MoultLibc.close(root) }
         return try Self.beneath(root, below, flags, mode)
     }
@@ -165,7 +165,7 @@ struct StorePath {
         defer { _ = MoultLibc.close(here) }
         let names = path.split(separator: "/").map { String($0) }
         for name in names.dropLast() {
-            let next = try unlinked(here, name, O_DIRECTORY | MOULT_O_PATH, 0)
+            let next = try unlinked(here, name, O_DIRECTORY | SystemFeatures.pathOnly, 0)
             _ = MoultLibc.close(here)
             here = next
         }
@@ -214,7 +214,7 @@ package final class PinnedDirectory: Sendable {
     /// Throws if the directory does not exist.
     package init(_ path: String) throws {
         number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in
-            try Syscall.open(path, MOULT_O_PATH | O_DIRECTORY)
+            try Syscall.open(path, SystemFeatures.pathOnly | O_DIRECTORY)
         }
         self.path = path
         Self.all.withLock { $0[path] = Weak(directory: self) }

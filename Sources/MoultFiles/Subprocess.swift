@@ -78,6 +78,9 @@ package final class Subprocess {
     var complaint: [UInt8] = []
 
     package init(_ command: Command, input: Input = .nothing, output: Output = .pipe) throws {
+        guard SystemFeatures.startsPrograms else {
+            throw SystemFeatures.unavailable("cannot run \(command.name)", because: "starts no other programs")
+        }
         let started = try Self.start(command, input, output)
         (pid, group, mountsAreReadOnly) = (started.pid, started.group, started.isReadOnly)
         (name, isGroup) = (command.name, command.isGroup)

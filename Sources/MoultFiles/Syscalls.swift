@@ -95,10 +95,12 @@ package enum Syscall {
     static func chmod(_ path: String, _ mode: mode_t) throws(Errno) {
         guard try StorePath(path) != nil else { _ = try call("chmod") { MoultLibc.chmod(path, mode) }; return }
         // The call would follow a link.
-        let file = try StorePath.open(path, MOULT_O_PATH | O_NOFOLLOW, 0, followsLast: false)
+        let file = try StorePath.open(path, SystemFeatures.pathOnly | O_NOFOLLOW, 0, followsLast: false)
         defer { _ = MoultLibc.close(file) }
         if FileFacts(try fstat(file)).kind == .link { throw .loop }
-        do throws(Errno) { _ = try call("chmod") { MoultLibc.chmod("/proc/self/fd/\(file)", mode) } } catch {
+        do throws(Errno) {
+            _ = try call("chmod") { MoultLibc.chmod("\(SystemFeatures.proc)/self/fd/\(file)", mode) }
+        } catch {
             guard error == .noEntry else { throw error }
             // Without /proc: by the file itself, which needs the right to read it.
             let file = try StorePath.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, followsLast: false)
@@ -111,6 +113,9 @@ package enum Syscall {
     }
     static func chown(_ path: String, _ owner: uid_t, _ group: gid_t) throws(Errno) {
         _ = try call("chown") { MoultLibc.chown(path, owner, group) }
+    }
+    static func fchown(_ fd: Int32, _ owner: uid_t, _ group: gid_t) throws(Errno) {
+        _ = try call("fchown") { MoultLibc.fchown(fd, owner, group) }
     }
     static func listAttributes(_ path: String, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
         try call("listxattr") { moult_listxattr(path, buffer.baseAddress, buffer.count) }

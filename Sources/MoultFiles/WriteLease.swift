@@ -18,6 +18,10 @@ package final class WriteLease {
     /// A program that starts another one has its files open twice for a moment: in the child, too, until that becomes the
     /// other program. So one attempt alone proves little.
     package static func take(_ path: String, patience: Duration = .milliseconds(200)) throws -> WriteLease? {
+        guard SystemFeatures.hasFileLeases else {
+            throw SystemFeatures.unavailable(
+                "cannot replace \(path)", because: "cannot tell whether another process has a file open")
+        }
         let deadline = ContinuousClock.now + patience
         while true {
             if let lease = try takeNow(path) { return lease }

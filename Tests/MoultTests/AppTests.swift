@@ -219,4 +219,21 @@ import Testing
         try await store.recover()
         #expect(try store.status().version == "1.0.0")
     }
+
+    @Test func `errors of a lease and of its events name functions of the library`() async throws {
+        try await store.update(to: first)
+        let lease = try store.lease()
+        try scratch.must("ln -sfn /etc store/.moult/current")
+        let advice = "Put it back with: Store.recover(undo:)"
+        #expect(#expect(throws: MoultError.self) { try lease.isOutdated() }?.now == advice)
+        var events = store.events.makeAsyncIterator()
+        let failed = await #expect(throws: MoultError.self) { try await events.next() }
+        #expect(failed?.now == advice)
+        try scratch.must("rm store/moult.json; mkdir store/moult.json")
+        let error = #expect(throws: MoultError.self) { try lease.attachments }
+        #expect(error?.now?.contains("moult ") == false, "\(error?.now ?? "")")
+        var others = Store(at: scratch.path("nothing")).events.makeAsyncIterator()
+        let missing = await #expect(throws: MoultError.self) { try await others.next() }
+        #expect(missing?.now == "Make one with: Store.update(to:follow:)")
+    }
 }

@@ -11,6 +11,14 @@ struct ReplacementWay {
     var isMoved = false
 
     func choose() throws -> (way: Database.Replacement, why: String) {
+        if !SystemFeatures.exchangesNames {
+            guard forced != .exchange, !isMoved else {
+                throw SystemFeatures.unavailable(
+                    "cannot \(isMoved ? "move" : "replace") \(path)\(isMoved ? "" : " by exchange")",
+                    because: "cannot tell whether another process has a file open")
+            }
+            return (.live, "this build cannot exchange files")
+        }
         if isMoved { return (.exchange, "moved from its old path") }
         if let why = try reasonToKeepTheFile() { return (.live, why) }
         if let forced { return (forced, forced == .live ? "as the release says" : "no process may have it open") }

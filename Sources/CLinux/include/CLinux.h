@@ -1,4 +1,4 @@
-// System calls of Linux that Swift's Glibc module does not bring, and child processes that are confined from their first
+// System calls that Swift's Glibc module does not bring, and child processes that are confined from their first
 // instruction on. Debian's headers are older than many kernels, so constants they lack are written out here.
 #pragma once
 #ifndef _GNU_SOURCE
@@ -6,20 +6,22 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#endif
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,8 +127,8 @@ typedef struct {
 
 typedef struct {
     int ruleset;  // -1 for none
-    const struct sock_filter *filter;
-    int filter_count;  // 0 for none
+    const void *filter;  // `struct sock_filter`s
+    int filter_count;    // 0 for none
     const moult_limit *limits;
     int limit_count;
     uint64_t capabilities;  // those that are kept, a bit each

@@ -188,10 +188,10 @@ extension Doctor {
 
     /// Kernel leases and locks work without it; the names of processes do not.
     func processes() throws -> [Finding] {
-        if try Files.facts("/proc/self") != nil { return [] }
+        if try Files.facts("\(SystemFeatures.proc)/self") != nil { return [] }
         return [
             Finding(
-                kind: "proc", path: "/proc", what: "/proc is not mounted",
+                kind: "proc", path: SystemFeatures.proc, what: "/proc is not mounted",
                 why: "open files of other processes, and the type of the file system, cannot be seen",
                 fix: "mount -t proc proc /proc", isAdvice: true)
         ]

@@ -26,6 +26,7 @@ package enum Validator: Sendable, Equatable {
 
     /// The protection that this process can use.
     package static func present() throws -> Validator {
+        guard SystemFeatures.startsPrograms else { return .here(why: "this build starts no other programs") }
         guard let own = try Files.ownProgram() else { return .here(why: "/proc is not mounted") }
         #if SANITIZED
             // The running program may be valgrind, which can only name the program that it runs.
@@ -33,7 +34,9 @@ package enum Validator: Sendable, Equatable {
         #endif
         // The link leads to this very program, even if another one has its name by now.
         if WorkerService.isOffered {
-            return .process(try Files.target(ofLink: "/proc/self/exe") == nil ? own : "/proc/self/exe")
+            return .process(
+                try Files.target(ofLink: "\(SystemFeatures.proc)/self/exe") == nil
+                    ? own : "\(SystemFeatures.proc)/self/exe")
         }
         let prefix = Files.directory(of: Files.directory(of: own))
         let places = [prefix, "/usr/local", "/usr"].map { "\($0)/libexec/moult/moult" }

@@ -38,8 +38,8 @@ package final class StoreLock: Sendable {
     /// runs its program. Its number may belong to another process by now; then the lock is not waited for.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
         // Without /proc nothing says that it has ended.
-        guard try Files.facts("/proc/locks") != nil else { return false }
-        return try LockHolders.of(layout.lock).allSatisfy { try Files.facts("/proc/\($0.pid)") == nil }
+        guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }
+        return try LockHolders.of(layout.lock).allSatisfy { try Files.facts("\(SystemFeatures.proc)/\($0.pid)") == nil }
     }
 
     /// Takes the store's lock if it is free.

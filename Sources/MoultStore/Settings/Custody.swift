@@ -150,7 +150,7 @@ package struct Custody {
     private static var isRoot: Bool {
         guard geteuid() == 0 else { return false }
         // A file that cannot be read says nothing, and then this is root.
-        guard let bytes = try? Files.read("/proc/self/uid_map", limit: 4096) else { return true }
+        guard let bytes = try? Files.read("\(SystemFeatures.proc)/self/uid_map", limit: 4096) else { return true }
         let first = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first ?? "0 0"
         return first.split(separator: " ").prefix(2) == ["0", "0"]
     }

@@ -39,8 +39,7 @@ package final class StepExecutable: Sendable {
         }
         guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", shellLine(["chmod", "+x", path])) }
         guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Make it smaller.") }
-        number = moult_memfd_sealable()
-        guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        number = try MemoryFile.make()
         self.path = path
         let copy = number
         var hash = try SHA256()
@@ -57,9 +56,7 @@ package final class StepExecutable: Sendable {
                     try StepExecutable.write(part, to: copy)
                 }
             }
-            guard moult_seal_memfd(number) == 0 else {
-                throw Errno(moult_errno()).error("cannot seal a copy of \(path)")
-            }
+            try MemoryFile.seal(number, of: path)
         } catch {
             MoultLibc.close(number)
             throw error

@@ -1,0 +1,25 @@
+// Calls of POSIX in a form that Swift can use; every build has them.
+#include "CLinux.h"
+#include <sys/ioctl.h>
+
+int moult_errno(void) { return errno; }
+void moult_set_errno(int value) { errno = value; }
+
+int moult_openat(int dir, const char *path, int flags, mode_t mode) { return openat(dir, path, flags, mode); }
+
+int moult_fcntl_int(int fd, int command, int argument) { return fcntl(fd, command, argument); }
+
+int moult_exited(int status) { return WIFEXITED(status); }
+int moult_exit_status(int status) { return WEXITSTATUS(status); }
+int moult_signaled(int status) { return WIFSIGNALED(status); }
+int moult_term_signal(int status) { return WTERMSIG(status); }
+
+int moult_terminal_columns(int fd) {
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int moult_lstat_call(const char *path, moult_stat *out) { return lstat(path, out); }
+int moult_stat_call(const char *path, moult_stat *out) { return stat(path, out); }
+int moult_statvfs_call(const char *path, moult_statvfs *out) { return statvfs(path, out); }
+int moult_flock_call(int fd, int operation) { return flock(fd, operation); }

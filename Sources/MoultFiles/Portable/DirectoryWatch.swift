@@ -1,0 +1,59 @@
+internal import CLinux
+internal import MoultBasics
+internal import MoultLibc
+internal import Synchronization
+
+/// Waits for new, moved and removed names in one directory by listing them five times a second.
+package final class DirectoryWatch: Sendable {
+    private static let interval: Int32 = 200
+
+    private let directory: String
+    private let stopOut: Int32
+    private let stopIn: Int32
+    private let seen: Mutex<[String: FileNumber]>
+
+    package init(_ directory: String) throws {
+        self.directory = directory
+        _ = try Files.list(directory)
+        var ends: [Int32] = [-1, -1]
+        guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot watch \(directory)") }
+        (stopOut, stopIn) = (ends[0], ends[1])
+        seen = Mutex(Self.names(in: directory))
+    }
+
+    // Nothing was written through these, so close has nothing to report.
+    deinit { for descriptor in [stopOut, stopIn] { MoultLibc.close(descriptor) } }
+
+    /// Blocks until names have changed since the last call; false once it was cancelled.
+    package func wait() throws -> Bool {
+        while true {
+            let names = Self.names(in: directory)
+            let isNew = seen.withLock { seen in
+                defer { seen = names }
+                return seen != names
+            }
+            var polls = [pollfd(fd: stopOut, events: Int16(POLLIN), revents: 0)]
+            if poll(&polls, 1, isNew ? 0 : Self.interval) < 0, moult_errno() != EINTR {
+                throw Errno(moult_errno()).error("cannot watch \(directory)")
+            }
+            if polls[0].revents != 0 { return false }
+            if isNew { return true }
+        }
+    }
+
+    /// Ends `wait`, now or the next time; from any thread.
+    package func cancel() {
+        var byte: UInt8 = 0
+        // A pipe that is full has been told before.
+        _ = MoultLibc.write(stopIn, &byte, 1)
+    }
+
+    /// The names and the files that have them; none if the directory is gone, which is a change like any other.
+    private static func names(in directory: String) -> [String: FileNumber] {
+        var found: [String: FileNumber] = [:]
+        for name in (try? Files.list(directory)) ?? [] {
+            found[name] = (try? Files.facts("\(directory)/\(name)")).flatMap { $0.map { FileNumber($0) } }
+        }
+        return found
+    }
+}

@@ -1,0 +1,20 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// A build without the features of Linux refused an operation that is not safe without them.
+    package static let portableBuild = Self(102)
+}
+
+extension SystemFeatures {
+    /// The error for an operation that is not atomic, or not safe, without a feature that this build does not use.
+    package static func unavailable(_ what: String, because why: String) -> MoultError {
+        MoultError(
+            .portableBuild, .refused, what: what, why: "this build of moult \(why)",
+            now: "Use a build for Linux.")
+    }
+
+    static func proveExchange(_ one: String, _ other: String) throws {
+        if exchangesNames { return }
+        throw unavailable("cannot exchange \(one) and \(other)", because: "cannot exchange two files in one step")
+    }
+}

@@ -1,0 +1,94 @@
+#if MOULT_PORTABLE
+    import Moult
+    import MoultBasics
+    import MoultFiles
+    import TestSupport
+    import Testing
+
+    /// What a build without the features of Linux does in their place, and what it refuses.
+    @Suite struct PortableBuildTests {
+        let scratch: Scratch
+        let maker: ReleaseMaker
+        let store: Store
+
+        init() throws {
+            scratch = try Scratch()
+            maker = try ReleaseMaker(in: scratch.path("releases"))
+            store = Store(at: scratch.path("store"))
+        }
+
+        private func make(_ number: Int) throws -> String {
+            try maker.make(
+                "\(number).0.0", sequence: number,
+                [
+                    .reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(\(number))"),
+                    .user("notes", "CREATE TABLE note(value)"),
+                    .shared("price", "CREATE TABLE price(release); INSERT INTO price VALUES(\(number))", more: []),
+                ])
+        }
+
+        @Test func `an update installs all kinds of databases, and a rollback goes back`() async throws {
+            let (first, second) = (try make(1), try make(2))
+            try await store.update(to: first)
+            let before = try store.connect()
+            try before.execute("INSERT INTO note VALUES ('mine')")
+            var events = store.events.makeAsyncIterator()
+            try await store.update(to: second)
+            #expect(try await events.next()?.version == "2.0.0")
+            // A reader keeps its release; shared content is replaced in place.
+            #expect(try before.rows("SELECT release FROM food.food") == [[1]])
+            #expect(try before.rows("SELECT release FROM price.price") == [[2]])
+            let after = try store.connect()
+            #expect(try after.rows("SELECT release, value FROM food.food, note") == [[2, "mine"]])
+            try await store.rollback(reason: "a test")
+            #expect(
+                try store.connect().rows("SELECT food.release, price.release FROM food.food, price.price") == [[1, 1]])
+            #expect(try await store.verify(deep: true).isEmpty)
+        }
+
+        @Test func `a generation with a lease stays, and goes without one`() async throws {
+            try await store.update(to: make(1))
+            try scratch.must("sed -i 's/\"keep\": 2/\"keep\": 1, \"minimumAge\": 0/' store/moult.json")
+            var lease: StoreLease? = try store.lease()
+            let generation = try #require(lease?.generation)
+            try await store.update(to: make(2))
+            try await store.clean()
+            #expect(try Files.facts(scratch.path("store/.moult/generations/\(generation)")) != nil)
+            lease = nil
+            try await store.clean()
+            #expect(try Files.facts(scratch.path("store/.moult/generations/\(generation)")) == nil)
+        }
+
+        @Test func `a program is not run`() throws {
+            let error = #expect(throws: MoultError.self) { try Subprocess.run(["true"]) }
+            #expect(
+                error?.description
+                    == "cannot run true: this build of moult starts no other programs. Use a build for Linux."
+            )
+            #expect(error?.outcome == .refused)
+        }
+
+        @Test func `a database that apps write to is not reset, and stays`() async throws {
+            try await store.update(to: make(1))
+            let connection = try store.connect()
+            try connection.execute("INSERT INTO note VALUES ('mine')")
+            try connection.close()
+            let error = #expect(throws: MoultError.self) { try store.reset("notes", settingUserDataAside: true) }
+            #expect(
+                error?.why == "this build of moult cannot tell whether another process has a file open",
+                "\(error, default: "")")
+            #expect(try store.connect().rows("SELECT value FROM note") == [["mine"]])
+        }
+
+        @Test func `two names are not exchanged, and a name in use is not replaced`() throws {
+            try scratch.must("echo 1 > one; echo 2 > two")
+            let error = #expect(throws: MoultError.self) {
+                try Files.exchange(scratch.path("one"), scratch.path("two"))
+            }
+            #expect(error?.why == "this build of moult cannot exchange two files in one step")
+            #expect(try !Files.renameIfFree(scratch.path("one"), to: scratch.path("two")))
+            #expect(try Files.renameIfFree(scratch.path("one"), to: scratch.path("three")))
+            try scratch.must("test $(cat two) = 2 && test $(cat three) = 1 && test ! -e one")
+        }
+    }
+#endif
