@@ -164,7 +164,7 @@ struct Fleet {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
         for word in [next(), next()] {
-            for shift in stride(from: 60, through: 0, by: -4) { text.append(digits[Int(word >> UInt64(shift)) & 15]) }
+            for shift in stride(from: 60, through: 0, by: -4) { text.append(digits[Int((word >> UInt64(shift)) & 15)]) }
         }
         return String(decoding: text, as: UTF8.self)
     }

@@ -99,8 +99,8 @@ def releases(result):
 def leaving(staged, at_once):
     """The machines that still have the withdrawn release, for three days."""
     chart = Chart("Machines on the withdrawn release, by hours since it was withdrawn",
-                  "With a rollout in stages the last machine leaves after three days, with one at once within an hour.", 72,
-                  staged["withdrawn"], [], [(hour, f"{hour} h") for hour in range(0, 73, 12)])
+                  "The fix is published 17 hours after the withdrawal, in stages or to all machines at once.", 72,
+                  staged["withdrawn"], [], [(hour, f"{hour} h") for hour in range(0, 72, 12)])
     for color, (name, result) in enumerate([("fix in stages", staged), ("fix to all", at_once)]):
         there, points = result["withdrawn"], [(0, result["withdrawn"])]
         for minute, count in enumerate(result["left"][:72 * 60]):
