@@ -1,5 +1,5 @@
 // What a system without the calls of Linux can do in their place: this file instead of system.c, spawn.c and confine.c, for a
-// build with MOULT_PORTABLE=1. ENOSYS means that there is no replacement; MoultFiles refuses what would need one.
+// build with MOULT_PORTABLE=1. ENOSYS means that a call has no replacement; MoultFiles refuses what would need one.
 #include "CLinux.h"
 #include <string.h>
 
@@ -14,7 +14,7 @@ long moult_syscall(long number, long a, long b, long c, long d) {
 }
 
 // Without a flag it is renameat. A name that must be free: a file gets it as a second name first, so that an occupied one is
-// never replaced; of a directory, at worst an empty one is. There is no exchange.
+// never replaced; of a directory, at worst an empty one is. It cannot exchange files.
 int moult_renameat2(int from, const char *old, int to, const char *new_, unsigned flags) {
     struct stat facts;
     if (flags == 0) return renameat(from, old, to, new_);
@@ -73,7 +73,7 @@ int moult_pipe(int ends[2]) {
     return fcntl(ends[0], F_SETFD, FD_CLOEXEC) != 0 || fcntl(ends[1], F_SETFD, FD_CLOEXEC) != 0 ? -1 : 0;
 }
 
-// A directory on another device than the one above it is the root of a mount; a file is none, as far as can be told.
+// A directory on another device than the one above it is the root of a mount; a file is not.
 int moult_is_mount_root(const char *path) {
     struct stat facts, above;
     char parent[4096];

@@ -69,7 +69,7 @@ extension Files {
         }
     }
 
-    /// Gives a file a second name; false where the file system or the file's owner does not allow that.
+    /// Returns a file a second name; false where the file system or the file's owner does not allow that.
     package static func hardLinkIfPossible(_ old: String, at path: String) throws -> Bool {
         do {
             try Syscall.link(old, path)
@@ -158,7 +158,7 @@ extension Files {
         try file.close()
     }
 
-    /// Gives a file its final mode and makes content, mode and time of change survive a power cut.
+    /// Returns a file its final mode and makes content, mode and time of change survive a power cut.
     package static func seal(_ path: String, mode: UInt32) throws {
         let file = try Descriptor(path, .record)
         try file.setMode(mode)

@@ -63,7 +63,8 @@ import Testing
         try bench.release("1.0.0", sequence: 1, rows: 3)
         let ended = try bench.run("moult publish public rel/test-1.0.0.json -k a.key")
         #expect(ended.status == 3)
-        #expect(ended.errors.contains("public/test-1.0.0.json is there already, with other content"), "\(ended.errors)")
+        #expect(
+            ended.errors.contains("public/test-1.0.0.json already exists with different content"), "\(ended.errors)")
     }
 
     @Test func `a release that would be dropped at once is refused`() throws {

@@ -32,7 +32,7 @@ import Testing
         return text.split(separator: "\n").map { String($0.prefix { $0 != "|" }) }
     }
 
-    /// Of the present feed.
+    /// Of the current feed.
     private func early() throws -> String {
         "feed.json.\(try bench.must("sha256sum public/feed.json").prefix(16)).minisig"
     }
@@ -166,7 +166,7 @@ import Testing
         #expect(
             try bench.refusal("moult publish away --list-uploads", status: 1) == """
                 moult: error: no feed at away/feed.json: no such file
-                  Name the directory of a feed.
+                  Give the directory of a feed.
 
                 """)
     }

@@ -6,7 +6,7 @@ internal import MoultLibc
 enum Spread {
     static let option = Option(
         "spread", value: .number("SECONDS", in: 0...86_400),
-        "For timers of many machines: wait up to so many seconds first, each store for a time of its own (default 0)")
+        "Delay for timers of many machines (default 0)")
 
     /// A person at a terminal does not wait, nor does a first installation.
     static func wait(_ call: Call) throws {

@@ -300,7 +300,7 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// Gives a sidecar its name in quarantine; nil if it does not exist.
+    /// Returns a sidecar its name in quarantine; nil if it does not exist.
     private func name(_ suffix: String) throws -> String? {
         let sidecar = place + suffix
         guard let facts = try Files.facts(sidecar) else { return nil }

@@ -56,7 +56,7 @@ final class Displacement {
 
     // MARK: keeping
 
-    /// Gives the complete file, which has no sidecars, a second name in quarantine. `leased` is the lease on it, if this
+    /// Returns the complete file, which has no sidecars, a second name in quarantine. `leased` is the lease on it, if this
     /// process has one.
     func keepFile(_ leased: WriteLease? = nil) throws {
         try begin(FileFacts.of(place), leased)

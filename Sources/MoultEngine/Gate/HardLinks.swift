@@ -11,7 +11,7 @@ struct HardLinks {
 
     init(_ place: String, own: [String]) { (self.place, self.own) = (place, own) }
 
-    /// Gives the database a separate file if its file has other names. The old file stays under those, as it is.
+    /// Returns the database a separate file if its file has other names. The old file stays under those, as it is.
     ///
     /// That is possible only while no process has the file open, and without sidecars, which are shared in the same way.
     func separate() throws {
