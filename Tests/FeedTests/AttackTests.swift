@@ -131,7 +131,7 @@ import Testing
         try bench.follow(["1.0.0"])
         try bench.must("cat public/test-1.0.0.json > m; head -c 3000000 /dev/zero >> public/test-1.0.0.json")
         #expect(try bench.run("moult apply").errors.contains("it is larger than"))
-        try bench.must("mv m public/test-1.0.0.json; head -c 17000000 /dev/zero > public/feed.json")
+        try bench.must("mv m public/test-1.0.0.json; head -c 34000000 /dev/zero > public/feed.json")
         #expect(try bench.run("moult apply").errors.contains("it is larger than 32.0 MiB"))
         #expect(try Files.list(bench.path("store")) == [".moult", "moult.json"])
     }
