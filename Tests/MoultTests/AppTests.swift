@@ -229,9 +229,6 @@ import Testing
         var events = store.events.makeAsyncIterator()
         let failed = await #expect(throws: MoultError.self) { try await events.next() }
         #expect(failed?.now == advice)
-        try scratch.must("rm store/moult.json; mkdir store/moult.json")
-        let error = #expect(throws: MoultError.self) { try lease.attachments }
-        #expect(error?.now?.contains("moult ") == false, "\(error?.now ?? "")")
         var others = Store(at: scratch.path("nothing")).events.makeAsyncIterator()
         let missing = await #expect(throws: MoultError.self) { try await others.next() }
         #expect(missing?.now == "Make one with: Store.update(to:follow:)")
