@@ -140,7 +140,7 @@ import Testing
         let before = try bench.must("cat a.key a.pub")
         #expect(
             try bench.refusal("moult keygen a --no-password", status: 3)
-                == "moult: error: a.key is there already: overwriting it would destroy a key\n"
+                == "moult: error: a.key already exists: overwriting it would destroy a key\n"
                 + "  Choose another name, or move that file away.\n")
         #expect(try bench.must("cat a.key a.pub") == before)
         #expect(try bench.must("stat -c %a a.key a.pub") == "600\n644\n")

@@ -302,7 +302,7 @@ package struct Orchestrator: Sendable {
         guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
-                why: "it is not new: \(transaction.directory) is there already",
+                why: "it is not new: \(transaction.directory) already exists",
                 now: "Make another plan with: moult plan --output FILE RELEASE")
         }
         let calls = ConsumerCalls(

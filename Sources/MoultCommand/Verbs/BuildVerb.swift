@@ -71,8 +71,8 @@ enum BuildVerb {
             return
         }
         throw MoultError(
-            .output, .refused, what: "cannot build \(output)", why: "it is there already, in a store",
-            now: "Build it elsewhere: a release brings it into the store.")
+            .output, .refused, what: "cannot build \(output)", why: "it already exists, in a store",
+            now: "Build it elsewhere, and install it in the store with a release.")
     }
 }
 

@@ -41,7 +41,7 @@ enum KeygenVerb {
         defer { work.remove() }
         for path in [secret, open] where try Files.facts(path) != nil {
             throw MoultError(
-                .minisignForm, .refused, what: "\(path) is there already", why: "overwriting it would destroy a key",
+                .minisignForm, .refused, what: "\(path) already exists", why: "overwriting it would destroy a key",
                 now: "Choose another name, or move that file away.")
         }
         let password = call.has(noPassword) ? nil : try Password.choose()

@@ -178,7 +178,7 @@ private struct RestoredRows: Report {
         page.line("\(counted(fate.carried, "row")) of \(fate.table) put back")
         if fate.rejected > 0 {
             page.wrapped(
-                "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows have their keys now")
+                "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows now have their keys")
         }
         if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) have no place in the database now") }
     }

@@ -15,8 +15,8 @@ import Testing
         #expect((refused.status, refused.out) == (0, "3\n"))
         #expect(
             refused.err == """
-                moult: error: cannot build store/notes.db: it is there already, in a store
-                  Build it elsewhere: a release brings it into the store.
+                moult: error: cannot build store/notes.db: it already exists, in a store
+                  Build it elsewhere, and install it in the store with a release.
 
                 """)
     }

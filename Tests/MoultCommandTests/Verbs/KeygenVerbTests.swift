@@ -25,7 +25,7 @@ import Testing
         #expect(refused.status == 3)
         #expect(
             refused.err
-                == "moult: error: \(name) is there already: overwriting it would destroy a key\n  Choose another name, or move that file away.\n"
+                == "moult: error: \(name) already exists: overwriting it would destroy a key\n  Choose another name, or move that file away.\n"
         )
         #expect(try scratch.moult("cat keys/*") == (0, "mine\n", ""))
     }
