@@ -41,19 +41,15 @@ final class Adoption: WritableEffect {
 
     func hold() throws {
         if isLive { return }
-        if try isDone { return try recordAgain() }
+        if try isDone && Files.facts(place)?.inode != Files.facts(kept)?.inode { return }
         if !isHeldByExchange { try drain() }
-        try record(Files.facts(place), heldDigest)
-    }
-
-    private func heldDigest() throws -> String { try old.lease?.reading { try SHA256.digest(of: $0).hex } ?? "" }
-
-    /// Until a crash is recovered, programs can write to the file, also when the generation has its second name already.
-    private func recordAgain() throws {
-        guard try Files.facts(place)?.inode == Files.facts(kept)?.inode else { return }
-        if !isHeldByExchange { try drain() }
-        try Files.setMode(directory, 0o700)
-        try record(Files.facts(kept), in: directory, heldDigest)
+        // Until a crash is recovered, programs can write to the file, also when the generation is there and has its second
+        // name. Then the record is made again.
+        let isThere = try Files.facts(directory) != nil
+        if isThere { try Files.setMode(directory, 0o700) }
+        try record(Files.facts(place), in: isThere ? directory : nil) {
+            try old.lease?.reading { try SHA256.digest(of: $0).hex } ?? ""
+        }
     }
 
     private func drain() throws {
