@@ -98,7 +98,7 @@ enum PublishVerb {
                 "moult publish oci://registry.example.org/team/food new.json -k release.key"),
             .init(
                 "Copy the feed to an object store:",
-                #"moult publish public new.json -k release.key --upload-with 'rclone copyto -I "$MOULT_FILE" cdn:"$MOULT_NAME"'"#
+                "moult publish public new.json -k release.key --upload-with ./upload"
             ),
             .init("Check a feed:", "moult publish public --check --trust release.pub"),
             .init(
