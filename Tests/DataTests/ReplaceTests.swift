@@ -436,7 +436,7 @@ import Testing
             "! strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=4 moult replace app.db new1.db")
         let text = try scratch.must("moult status -s .app.db.moult; moult recover -s .app.db.moult")
         #expect(text.contains("a replacement of app.db is unfinished\n"), "\(text)")
-        #expect(text.contains("a replacement of app.db had been interrupted "), "\(text)")
+        #expect(text.contains("a replacement of app.db was interrupted "), "\(text)")
     }
 
     @Test func `tables with reserved names are refused`() throws {

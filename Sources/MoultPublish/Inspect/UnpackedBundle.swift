@@ -93,12 +93,14 @@ final class ScratchDirectory: Sendable {
     init() throws {
         // Not /tmp first: it may be memory, and databases may be large.
         let parents = [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self)
+        var made: String?
         // The next place may have room.
-        guard let path = parents.lazy.compactMap({ try? Files.makeScratchDirectory(in: $0) }).first else {
+        for parent in parents where made == nil { made = try? Files.makeScratchDirectory(in: parent) }
+        guard let path = made else {
             throw MoultError(
                 .system, what: "no directory for temporary files",
-                why: "none can be made in \(parents.joined(separator: ", "))",
-                now: "Name another place: TMPDIR=DIRECTORY")
+                why: "none can be created in \(parents.joined(separator: ", "))",
+                now: "Choose another place: TMPDIR=DIRECTORY")
         }
         self.path = path
     }
