@@ -35,7 +35,7 @@ import Testing
                 let said = try bench.run(
                     "moult check --store \(store)", environment: ["MOULT_MACHINE_ID": "machine-\(number)"]
                 ).output
-                let line = try #require(said.split(separator: "\n").first { $0.contains("\(version) is not taken") })
+                let line = try #require(said.split(separator: "\n").first { $0.contains("\(version) is skipped") })
                 return String(try #require(line.split(separator: " ").suffix(2).first))
             }
         }

@@ -107,7 +107,7 @@ final class UnpackedFile: Sendable {
             .digest, what: "the manifest of \(bundle) contradicts itself",
             why:
                 "the frames of \(name) make a file with SHA-256 \(whole.prefix(8))…, and the manifest says \(sha256.prefix(8))…",
-            now: "Tell the publisher: the release must be packed again.")
+            now: "Report this to the publisher: the release must be packed again.")
     }
 
     private func differs(at offset: Int, _ bundle: String) -> MoultError {
@@ -119,7 +119,7 @@ extension MoultError {
     /// A bundle that is not the one of the manifest.
     init(unsealed bundle: String, _ why: String) {
         self.init(
-            .digest, what: "the bundle \(bundle) is not the one that was sealed", why: why,
-            now: "Get manifest and bundle of the same release.")
+            .digest, what: "the bundle \(bundle) does not match its manifest", why: why,
+            now: "Use the manifest and the bundle of the same release.")
     }
 }
