@@ -66,7 +66,7 @@ test: test-deps lint
 
 # The rest: what builds other packages, power cuts, and the command as it is installed, struck at its system calls and
 # told random stories. `make test` is expected to have passed.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|FailingRegistry|KilledRegistry|Mirror)
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(PatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
