@@ -27,7 +27,7 @@ enum UpdateOptions {
         "Allow a database to change its kind")
     static let acceptUnpreserved = Option(
         "accept-unpreserved",
-        "Drop rows that it no longer preserves")
+        "Move rows no longer preserved to quarantine")
 
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
