@@ -183,7 +183,7 @@ import Testing
         try Broken.noDatabase.make("user.db", in: root)
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
-        #expect(error?.why == "it has 27 bytes")
+        #expect(error?.why == "it has 30 bytes")
         #expect(
             error?.now
                 == #"To set it aside and start with an empty one: Store.reset("user", settingUserDataAside: true)"#)

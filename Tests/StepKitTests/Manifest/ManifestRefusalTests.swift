@@ -78,8 +78,9 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         #expect(
             refusal(comma, as: .sealed)
                 == "m.json is not valid JSON: line 1, column 16: a comma before '}' is not plain JSON")
-        #expect(refusal(comment, as: .draft) == "m.json: manifest is missing")
-        #expect(refusal(comma, as: .draft) == "m.json: product is missing")
+        let next = "Correct the draft. To see its fields: moult help draft"
+        #expect(refusal(comment, as: .draft) == "m.json: manifest is missing. \(next)")
+        #expect(refusal(comma, as: .draft) == "m.json: product is missing. \(next)")
     }
 
     @Test func `bytes that are not UTF-8`() {
@@ -99,7 +100,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         #expect(refusal(bytes + spaces, as: .sealed) == nil)
         #expect(
             refusal(bytes + spaces + [0x20], as: .sealed)
-                == "the manifest m.json is too large: it has 1048577 bytes, and at most 1048576 are read")
+                == "the manifest m.json is too large: it has 1048577 bytes, and the limit is 1048576")
     }
 
     /// Sums over sizes are made without looking for overflow: no manifest can bring one about.
