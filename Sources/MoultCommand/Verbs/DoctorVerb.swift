@@ -30,8 +30,9 @@ enum DoctorVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try StoreLayout(root: call.namedStore())
         let findings = try Doctor.custody(of: layout) ?? Doctor(StoreSnapshot(layout)).examine()
-        call.output.print(DoctorReport(root: layout.root, findings: findings))
-        return findings.allSatisfy(\.isAdvice) ? .done : .failure(.failed)
+        let isSound = findings.allSatisfy(\.isAdvice)
+        call.output.print(DoctorReport(root: layout.root, findings: findings), evenIfQuiet: !isSound)
+        return isSound ? .done : .failure(.failed)
     }
 }
 

@@ -45,7 +45,8 @@ enum InspectVerb {
             bar.show(Progress("count \(table) of \(database)", done: tables, unit: .items))
         }
         bar.end()
-        call.output.print(InspectReport(inspection: inspection, showsSchema: call.output.isVerbose))
+        call.output.print(
+            InspectReport(inspection: inspection, showsSchema: call.output.isVerbose), evenIfQuiet: !inspection.isSound)
         return inspection.isSound ? .done : .failure(.failed)
     }
 }

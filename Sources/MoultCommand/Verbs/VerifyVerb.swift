@@ -41,7 +41,7 @@ enum VerifyVerb {
             checks: try Verifier(store, checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
                 call.values(names), deep: call.has(deep)),
             storeWords: call.storeWords, hasFeed: settings.feed != nil)
-        call.output.print(report)
+        call.output.print(report, evenIfQuiet: !report.isSound)
         if report.isSound { return .done }
         return .failure(report.findings == 0 && report.unread.allSatisfy(\.isLocked) ? .busy : .failed)
     }

@@ -53,4 +53,17 @@ import Testing
         let inspected: Shell.Ended = try scratch.run("moult inspect b.db")
         #expect(inspected.status == 1 && inspected.output.contains("✗ Page 2: "), "\(inspected)")
     }
+
+    @Test(arguments: ["verify -q -s store", "doctor -q -s store", "inspect -q store/app.db"])
+    func `quiet checks print what they find, and nothing else`(check: String) throws {
+        try Shell.must(["sqlite3", scratch.path("app.db")], input: Self.sql)
+        try scratch.must("moult pack -q app.db --kind app=user --product local.quiet -o .")
+        try scratch.must("moult apply -q --create -s store quiet-1.0.0.json")
+        let sound: Shell.Ended = try scratch.run("moult \(check)")
+        #expect(sound.status == 0 && sound.output.isEmpty && sound.errors.isEmpty, "\(sound)")
+        let bytes = try #require(try Files.read(scratch.path("store/app.db"), limit: 1 << 24))
+        try scratch.write("store/app.db", [UInt8](repeating: 0, count: 100) + bytes.dropFirst(100))
+        let damaged: Shell.Ended = try scratch.run("moult \(check)")
+        #expect(damaged.status == 1 && (damaged.output + damaged.errors).contains("app.db"), "\(damaged)")
+    }
 }
