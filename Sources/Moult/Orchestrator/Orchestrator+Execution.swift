@@ -1,0 +1,256 @@
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
+internal import MoultStore
+internal import StepKit
+
+extension Orchestrator {
+    /// Does an update, and again without what turns out unfit: in the end by the bundle alone.
+    func avoidingUnfitPatches(
+        _ store: StoreSnapshot, _ body: (Planner) throws -> Result
+    ) throws -> Result {
+        var planner = try planner(store)
+        while true {
+            do { return try body(planner) } catch let fault as PatchFault {
+                if fault.unfit.isSubset(of: planner.avoided) { throw fault.error }
+                planner.avoided.formUnion(fault.unfit)
+                let why = fault.error.why.map { ": \($0)" } ?? ""
+                watcher.tell(.warning("\(fault.error.what)\(why); the update continues without this patch"))
+            }
+        }
+    }
+
+    /// Plans and does it; a program that has a database locked is waited for, and programs that open one for a moment at a
+    /// time are, too.
+    func execute(
+        in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
+        _ announce: (Plan) throws -> Void, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan
+    ) throws -> Result {
+        let deadline = ContinuousClock.now + .seconds(try store.settings.waitForApps)
+        var (store, isAnnounced) = (store, false)
+        while true {
+            do {
+                return try attempt(in: store, settled: settled, stopwatch: stopwatch, until: deadline, prepare) {
+                    plan in
+                    if !isAnnounced { try announce(plan) }
+                    isAnnounced = true
+                }
+            } catch is StoreChanged {
+                try watcher.stopIfAsked()
+                store = snapshot()
+            }
+        }
+    }
+
+    /// A program used a database at the wrong moment, nothing has changed, and another attempt is still possible.
+    private struct StoreChanged: Error {}
+
+    private func attempt(
+        in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch,
+        until deadline: ContinuousClock.Instant, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
+        _ announce: (Plan) throws -> Void
+    ) throws -> Result {
+        let made = try waitingForApps(store) { try prepare(store) }
+        let plan = made.plan
+        guard plan.changesStore else {
+            return Result(settled: settled, generation: plan.to.generation, pending: plan.pending)
+        }
+        try announce(plan)
+        for warning in plan.warnings { watcher.tell(.warning(warning)) }
+        var transaction = Transaction(layout: layout, id: plan.id)
+        transaction.patience = try made.store.settings.waitForApps
+        // Files that existed before are not this update's to remove.
+        guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
+            throw MoultError(
+                .stale, .stale, what: "the plan \(plan.id) cannot be executed",
+                why: "it is not new: \(transaction.directory) already exists",
+                now: "Make another plan with: moult plan --output FILE RELEASE")
+        }
+        let calls = ConsumerCalls(
+            transaction, plan, among: try allConsumers(made.store), forceAfter: consumers.forceAfter, watcher: watcher)
+        var rows: [RowFate] = []
+        do {
+            rows = try Pipeline(
+                transaction: transaction, steps: try steps(made.store), watcher: watcher, made: made, consumers: calls,
+                stopwatch: stopwatch
+            )
+            .run()
+        } catch {
+            let reason = (error as? Pipeline.JournalModeNotRestored)?.reason ?? error
+            if (reason as? MoultError)?.outcome != .stuck {
+                tidy(Self.wasUndone(reason) ? .undone : .failed, made, transaction)
+            }
+            let told = leave(transaction, calls, error, because: reason)
+            // Consumers are not called over and over.
+            if plan.calls.isEmpty, Self.isInUse(told), ContinuousClock.now < deadline,
+                try Files.facts(transaction.directory) == nil
+            {
+                throw StoreChanged()
+            }
+            // A patch that does not fit is not a failure: start again without it.
+            if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
+            throw told
+        }
+        var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
+        (result.rows, result.pending) = (rows, plan.pending)
+        var isRecorded = false
+        warning {
+            try ReplayGuard.note(plan, transaction)
+            try transaction.journal.end("committed")
+            result.kept = try QuarantineShelf(layout: layout, settings: made.store.settings).sets(of: plan.id)
+            try record(plan, stopwatch, failure: nil, result)
+            isRecorded = true
+        }
+        // It only saves work later.
+        warning { try remember(plan) }
+        tidy(.done, made, transaction)
+        let failures = calls.reload(.installed, all: true)
+        // What could not be recorded now, the next command makes good: it needs the journal for that.
+        if isRecorded { warning { try transaction.remove() } }
+        if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
+        warning {
+            let settings = try made.store.settings
+            result.laggards = try Laggard.wait(
+                layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
+            if plan.from != nil {
+                result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
+            }
+            // Recovery of an update that could not be recorded reads the generation that it came from.
+            if isRecorded { result.collected = try Collector(layout: layout, settings: settings).collect() }
+            result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
+            result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
+        }
+        return result
+    }
+
+    /// Plans again while a program has a database locked against readers, as long as the settings say.
+    func waitingForApps(
+        _ store: StoreSnapshot, _ plan: () throws -> Planner.PreparedPlan
+    ) throws -> Planner.PreparedPlan {
+        var backoff = Backoff(.seconds(try store.settings.waitForApps))
+        while true {
+            do { return try plan() } catch let error as MoultError {
+                guard error.code == .databaseBusy, backoff.pause() else { throw error }
+                try watcher.stopIfAsked()
+            }
+        }
+    }
+
+    /// Files made from the release, and files that got its content, were read and checked on the way.
+    private func remember(_ plan: Plan) throws {
+        let store = snapshot()
+        guard let generation = try store.installed else { return }
+        let checked = plan.effects.filter { effect in
+            switch effect.change {
+            case .create, .replace: true
+            default: false
+            }
+        }
+        try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
+    }
+
+    /// Lets steps that are not built in tidy up.
+    private func tidy(_ ending: Ending, _ made: Planner.PreparedPlan, _ transaction: Transaction) {
+        warning {
+            let performer = Performer(
+                transaction: transaction, plan: made.plan, inodes: [:], installed: made.context.installed,
+                release: made.context.release)
+            let applier = Applier(
+                transaction: transaction, plan: made.plan, steps: try steps(made.store), context: made.context,
+                performer: performer, tell: watcher.tell)
+            for text in applier.clean(ending) { watcher.tell(.warning(text)) }
+        }
+    }
+
+    /// Tells consumers of a failure and removes what was staged, unless that is still needed; gives the error to tell.
+    private func leave(
+        _ transaction: Transaction, _ calls: ConsumerCalls, _ error: any Error, because reason: any Error
+    ) -> any Error {
+        if (reason as? MoultError)?.outcome == .stuck { return reason }
+        _ = calls.reload(.undone, all: Self.wasUndone(reason))
+        do {
+            if let unrested = error as? Pipeline.JournalModeNotRestored { throw unrested.second }
+            try transaction.remove()
+        } catch let second {
+            // The next command cleans up. But the decision's record may be there although its sync failed, and then the
+            // next command would not clean up but go on.
+            let isDecided = (try? transaction.journal.read().decided) != .some(nil)
+            if !Self.wasUndone(reason), isDecided { return Self.undecided(reason, second) }
+            watcher.tell(.warning("\(second)"))
+        }
+        return reason
+    }
+
+    /// Whether the update had begun to change what is in service: then its outcome alone does not tell.
+    private static func wasUndone(_ reason: any Error) -> Bool {
+        guard let reason = reason as? MoultError else { return false }
+        return reason.code == .undone || reason.outcome == .undone
+    }
+
+    private static func isInUse(_ error: any Error) -> Bool {
+        guard let error = error as? MoultError, error.outcome == .busy else { return false }
+        return error.code == .inUse || error.cause.map(isInUse) ?? false
+    }
+
+    private static func undecided(_ reason: any Error, _ second: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the update failed, but the next command may finish it",
+            why: "\(reason); and then: \(second)",
+            now: "Nothing has changed yet. Fix that, then finish it: moult recover, or drop it: moult recover --undo",
+            cause: reason)
+    }
+
+    /// Takes a release out of service again that a consumer cannot do without reloading; gives the error to tell.
+    private func withdraw(_ plan: Plan, because failure: ConsumerCalls.Failure) -> MoultError {
+        let consumer = "the consumer \(failure.consumer.name)"
+        guard plan.purpose == .update, let from = plan.from else {
+            return MoultError(
+                .consumer, .stuck, what: "\(plan.to.version) is installed, but \(consumer) did not reload",
+                why: failure.reason,
+                now: plan.from == nil
+                    ? "No earlier release is kept to roll back to. Fix that program and start it."
+                    : "Fix that program and start it, or go on: moult apply RELEASE")
+        }
+        do {
+            let reason = "\(consumer) did not reload: \(failure.reason)"
+            let store = snapshot()
+            // The release that was installed a moment ago returns, even if the operator has put it on hold.
+            _ = try execute(in: store, settled: [], { _ in }) {
+                try planner($0).rollback(to: from.generation, reason: reason, force: true)
+            }
+        } catch {
+            return MoultError(
+                .consumer, .stuck, what: "\(consumer) could reload neither \(plan.to.version) nor the previous release",
+                why: "\(failure.reason); \(error)", now: "To see the installed release: moult status", cause: error)
+        }
+        return MoultError(
+            .consumer, .undone, what: "the update to \(plan.to.version) was rolled back: \(consumer) did not reload",
+            why: failure.reason, now: "Fix that program, then remove the hold: moult unhold \(plan.to.version)")
+    }
+
+    private func record(_ plan: Plan, _ stopwatch: Stopwatch, failure: (any Error)?, _ result: Result? = nil) throws {
+        let outcome: History.Entry.Outcome =
+            switch (failure as? MoultError)?.outcome {
+            case nil where failure == nil: .done
+            case _ where failure.map(Self.wasUndone) ?? false: .undone
+            case .stuck: .stuck
+            default: .failed
+            }
+        try History.append(
+            History.Entry(
+                transaction: plan.id, action: plan.action, from: plan.from?.generation,
+                to: plan.to.generation,
+                outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why ?? plan.rollbackReason,
+                remedy: (failure as? MoultError)?.now, milliseconds: stopwatch.elapsed.microseconds / 1000,
+                parts: stopwatch.parts, rows: result?.rows ?? [],
+                kept: result?.kept.map { Files.name(of: $0.directory) } ?? [],
+                holds: plan.hold == nil || failure != nil ? nil : try Holds.recorded(layout)),
+            to: layout)
+    }
+
+    /// What happened and why.
+    private static func reason(_ failure: any Error) -> String {
+        guard let error = failure as? MoultError else { return "\(failure)" }
+        return error.what + (error.why.map { ": \($0)" } ?? "")
+    }
+}

@@ -1,0 +1,84 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+
+extension SetAside {
+    /// Whether SQLite can open the file, finds no damage in it, and takes the files next to it for a part of it; determined
+    /// without changing anything.
+    ///
+    /// Files that SQLite would discard may hold the only copy of rows, and a damaged file is kept exactly as it is, for
+    /// salvage.
+    static func isReadable(_ place: String) throws -> Bool {
+        guard Files.isReadable(place) else { return false }
+        let sidecars = try Sidecars.of(place)
+        guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
+        do {
+            guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
+            let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in
+                let tables = try tableNames(connection)
+                // Else draining changes no byte, whatever is in the pages.
+                let header = try connection.header()
+                guard header.isWAL || !sidecars.isEmpty else { return tables }
+                // A file that was truncated may pass SQLite's checks. Beside a WAL its size says nothing.
+                if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
+                // The files next to it may belong to another file, and only the indexes show that.
+                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
+            }
+            guard let tables else { return false }
+            return try sidecars.isEmpty || ownTables(place).isSubset(of: tables)
+        } catch let error as MoultError {
+            // These pass, and say nothing about the file.
+            let passing: [ResultCode] = [.full, .noMemory, .cannotOpen]
+            let passes = error.sqlite.map { passing.contains($0.resultCode.primary) } ?? false
+            if error.outcome == .busy || passes { throw error }
+            return false
+        }
+    }
+
+    private static func tableNames(_ connection: Connection) throws -> Set<String> {
+        Set(
+            try connection.query("SELECT name FROM main.sqlite_schema WHERE type = 'table'").compactMap {
+                if case .text(let name) = $0[0] { name } else { nil }
+            })
+    }
+
+    /// The tables that the file has without the files next to it. If one of them is missing with them, they belong to another
+    /// file: SQLite cannot know, and would write them over this one.
+    private static func ownTables(_ place: String) throws -> Set<String> {
+        do {
+            let alone = try Connection(path: place, access: .immutable)
+            let names = try tableNames(alone)
+            try alone.close()
+            return names
+        } catch let error as MoultError where error.code == .databaseCorrupt {
+            // Alone it is not a database, so it needs the files next to it.
+            return []
+        }
+    }
+
+    /// Drains the file and holds it; false if that cannot be done to it, so that the whole set must be set aside.
+    static func drain(_ file: DrainedFile) throws -> Bool {
+        let place = file.path
+        do {
+            try file.hold(read: { _ in })
+            return true
+        } catch let error as MoultError {
+            if error.outcome == .busy {
+                // Sidecars that SQLite neither reads nor removes look like another process.
+                let files = try [place] + Sidecars.of(place).paths
+                guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else {
+                    throw InUse.error(place, advice: Self.advice)
+                }
+                return false
+            }
+            // SQLite calls a database read-only, too, if the disk has no room for its `-shm`.
+            let isDenied = !Files.isWritable(place) || !Files.isWritable(Files.directory(of: place))
+            let closed: [ResultCode] = [.corrupt, .notADatabase] + (isDenied ? [.readOnly, .cannotOpen] : [])
+            guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }
+            return false
+        }
+    }
+
+    static let advice = "Stop that program, and try again: what it writes meanwhile would be set aside, too."
+}

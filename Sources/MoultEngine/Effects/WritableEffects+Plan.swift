@@ -1,0 +1,201 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultLibc
+internal import MoultSQLite
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+extension WritableEffects {
+    /// In the order in which they are held: what only waits for transactions of other processes to end comes first, and
+    /// leases last, because they are for moments.
+    func effects() throws -> [any WritableEffect] {
+        if let built { return built }
+        var exchanges: [String: Exchange] = [:]
+        var live: [LiveReplacement] = []
+        var adoptions: [String: Adoption] = [:]
+        let isLive = Set(
+            plan.effects.compactMap { effect -> String? in
+                guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { return nil }
+                return path
+            })
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, .exchange, _, _, _) = effect.change else { continue }
+            exchanges[path] = try exchange(effect, path)
+        }
+        for effect in plan.effects {
+            guard case .adopt(let path, let generation) = effect.change else { continue }
+            adoptions[path] = Adoption(
+                effect, path: path, generation: generation, transaction: transaction, product: plan.product,
+                exchange: exchanges[path], isLive: isLive.contains(path))
+        }
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { continue }
+            let adoption = adoptions[path]
+            live.append(
+                LiveReplacement(
+                    effect, place: place(path), waiting: transaction.waiting(path),
+                    transfer: try transfer(effect, path), displacement: try displacement(effect, place(path)),
+                    patience: transaction.patience, adopt: { try adoption?.copy($0) },
+                    isDone: { [unowned self] in try isReplaced(effect, path) }))
+        }
+        var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
+        all += plan.effects.compactMap { rowRestore($0) }
+        all += live
+        all += try plan.effects.compactMap { try setAside($0) }
+        all += plan.effects.compactMap { exchanges[$0.exchangedPath ?? ""] }
+        all += plan.effects.compactMap { effect in
+            guard case .adopt(let path, _) = effect.change else { return nil }
+            return adoptions[path]
+        }
+        all += plan.effects.compactMap { effect in
+            guard case .move(let from, let path) = effect.change else { return nil }
+            return MoveFile(
+                effect, from: place(from), to: place(path), exchange: exchanges[path],
+                inode: inodes[MoveFile.key(place(from))])
+        }
+        built = all
+        return all
+    }
+
+    private func exchange(_ effect: Effect, _ path: String) throws -> Exchange {
+        let from = plan.movedFrom(path).map(place)
+        let held = try from.flatMap { try isMoved($0, to: place(path)) ? nil : $0 } ?? place(path)
+        return Exchange(
+            effect, place: place(path), held: held, waiting: transaction.waiting(path),
+            transfer: try transfer(effect, path),
+            displacement: try displacement(effect, held, at: from ?? held),
+            counter: inodes[Exchange.key(path)], replaced: inodes[Exchange.oldKey(path)],
+            isDone: { [unowned self] in try isReplaced(effect, path) })
+    }
+
+    /// Whether the file has its new path already. An app may have made another file at the old path after a crash.
+    private func isMoved(_ from: String, to path: String) throws -> Bool {
+        try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
+    }
+
+    private func migration(_ effect: Effect) throws -> Migration? {
+        guard case .migrate(let path, let members, _, let target, _) = effect.change,
+            let database = effect.database.flatMap(release.database)
+        else { return nil }
+        if try Migration.isDone(place(path), target: target) { return nil }
+        var migrations = Migrations(
+            try database.migrations.filter { members.contains($0.member) }.map {
+                try .init(name: $0.member, number: $0.number, file: "\(transaction.unpacked)/\($0.member)")
+            })
+        migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
+        var templates = ["\(transaction.generation)/\(database.member)"]
+        // A file from before moult is compared with the new template.
+        if let from = plan.from, let before = installed?.database(database.name) {
+            templates.insert("\(transaction.layout.generation(from.generation))/\(before.member)", at: 0)
+        }
+        return Migration(
+            effect, place: place(path), migrations: migrations, target: target,
+            template: try templates.first { try Files.facts($0) != nil },
+            copy: "\(transaction.directory)/held/\(path)", patience: transaction.patience,
+            displacement: try displacement(effect, place(path)))
+    }
+
+    func rowRestore(_ effect: Effect) -> RowRestore? {
+        guard case .restoreRows(let path, let table, _, _, let generations) = effect.change,
+            let member = effect.database.flatMap(release.database)?.member
+        else { return nil }
+        return RowRestore(
+            effect, place: place(path), table: table, source: Staging.restoredRows(in: transaction.directory),
+            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" },
+            patience: transaction.patience)
+    }
+
+    private func setAside(_ effect: Effect) throws -> SetAside? {
+        guard case .quarantine(let path, _, _) = effect.change else { return nil }
+        return SetAside(
+            effect, place: place(path), directory: try shelf(effect, path), fresh: transaction.waiting(path),
+            record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
+            recorded: inodes[SetAside.key(path)], recordedFresh: inodes[MadeFile.key(path)],
+            freshDigest: digests.map {
+                $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
+            }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
+    }
+
+    /// Whether an installed database has the content of the release; unknown for any other.
+    private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
+        let store = StoreSnapshot(layout)
+        guard let generation = try store.installed,
+            let database = try generation.manifest.databases.first(where: {
+                try !$0.kind.isSealed && store.place(of: $0) == layout.file(path)
+            })
+        else { return true }
+        return try Assessment(of: generation, in: store).finding(of: database, .deep).fault == nil
+    }
+
+    /// `path` is where apps know the file, which the update may have moved already.
+    private func displacement(_ effect: Effect, _ held: String, at path: String? = nil) throws -> Displacement {
+        Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, path ?? held))
+    }
+
+    private func shelf(_ effect: Effect, _ path: String) throws -> String {
+        let path = transaction.layout.name(of: path)
+        return transaction.layout.quarantined(effect.database ?? Files.name(of: path), path: path, by: transaction.id)
+    }
+
+    private func record(_ effect: Effect, _ held: String) throws -> QuarantineRecord {
+        guard let database = effect.database.flatMap(release.database) else {
+            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
+        }
+        let (why, reason): (String, KeptReason) =
+            switch effect.change {
+            case .quarantine(_, let why, let reason): (why, reason)
+            case .replace(_, _, _, _, _, let reason, _):
+                (
+                    reason == .rolledBack
+                        ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason
+                )
+            case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
+            default: (effect.text, .replaced)
+            }
+        // Names can move from one file to another by a release, so the path says whose file it was.
+        let databases = installed?.databases ?? []
+        let before = databases.first { place($0.path) == held } ?? databases.first { $0.name == database.name }
+        var kind = before?.kind ?? database.kind
+        // The database of an earlier release, which the installed one does not list.
+        if reason == .takenOver, kind.isDisposable { kind = .user }
+        return QuarantineRecord(
+            database: database.name, kind: kind, path: held, why: why, reason: reason,
+            release: before == nil ? "" : plan.from?.version.description ?? "")
+    }
+
+    /// How the content of the database at a path is transferred.
+    func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
+        guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
+            let database = effect.database.flatMap(release.database)
+        else {
+            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
+        }
+        // A file from before moult is not the installed database of the same name, which is at another path.
+        let before =
+            plan.adopts(path) ? nil : installed?.databases.first { $0.name == database.name && $0.kind.isReplaced }
+        let old: ContentTransfer.Old
+        if reason == .takenOver {
+            old = .takenOver
+        } else if let before, let from = plan.from {
+            old = .shipped("\(transaction.layout.generation(from.generation))/\(before.member)")
+        } else if plan.adopts(path) {
+            old = .foreign
+        } else {
+            old = .takenOver
+        }
+        let isBack = !database.kind.isReplaced
+        return ContentTransfer(
+            database: database, release: release.version, old: old,
+            rules: isBack
+                ? [] : Preservation(from: before, to: database, isRollback: plan.purpose == .rollback).rules,
+            acceptsUnpreserved: plan.request.acceptUnpreserved || database.unpreserved == .keep
+                || plan.purpose == .rollback || isBack)
+    }
+}
+
+extension Effect {
+    fileprivate var exchangedPath: String? {
+        if case .replace(let path, _, _, .exchange, _, _, _) = change { path } else { nil }
+    }
+}

@@ -1,0 +1,36 @@
+package import StepKit
+
+/// A request: a release by its manifest, and the ways in which it may be installed.
+package struct UpdateRequest: Sendable {
+    package var manifest: String
+    package var follow: Policy.Follow?
+    package var allowDowngrade: Bool
+    package var app: Version?
+    package var consent: Consent
+    package var checkTime = CheckTime()
+    /// Whether the proofs in the manifest count without a signature, because the caller has made them.
+    package var hasProofs = false
+
+    package init(
+        manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
+        consent: Consent = Consent()
+    ) {
+        self.manifest = manifest
+        self.follow = follow
+        self.allowDowngrade = allowDowngrade
+        self.app = app
+        self.consent = consent
+    }
+}
+
+/// The effects on the app's data that the operator accepts and a release alone may not have.
+package struct Consent: Sendable, Equatable {
+    /// The databases whose files the release may take over from another kind.
+    package var takeOver: Set<String>
+    /// Whether rows that the installed release preserves may stay behind in quarantine.
+    package var acceptsUnpreserved: Bool
+
+    package init(takeOver: Set<String> = [], acceptsUnpreserved: Bool = false) {
+        (self.takeOver, self.acceptsUnpreserved) = (takeOver, acceptsUnpreserved)
+    }
+}
