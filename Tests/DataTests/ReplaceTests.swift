@@ -19,7 +19,7 @@ import Testing
         )
     }
 
-    private func content(_ name: String = "app.db") throws -> String {
+    func content(_ name: String = "app.db") throws -> String {
         try scratch.must("sqlite3 '\(name)' 'SELECT x FROM t ORDER BY x; SELECT v FROM note'")
     }
 
@@ -205,163 +205,6 @@ import Testing
         #expect(try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")["undo"] == nil)
     }
 
-    /// A kill at any of its changes of the file system leaves the old content or the new one, and the same command works
-    /// again.
-    @Test func `killed anywhere, it has replaced the file or it has not`() throws {
-        try scratch.must(
-            "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && mkdir pristine && mv app.db pristine")
-        let calls = "rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdirat,openat,fsync,fdatasync,pwrite64"
-        var (number, seen) = (1, Set<String>())
-        while true {
-            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
-            let ended: Shell.Ended = try scratch.run(
-                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db --preserve note"
-            )
-            let after = try content()
-            #expect(["old\nmine\n", "new1\nmine\n"].contains(after), "call \(number): \(after)")
-            seen.insert(after)
-            if ended.status == 0 { break }
-            let again: Shell.Ended = try scratch.run("moult replace app.db new2.db --preserve note")
-            #expect(again.status == 0, "call \(number): \(again)")
-            #expect(try content() == "new2\nmine\n", "call \(number)")
-            try scratch.must("moult replace --undo app.db")
-            #expect(try content() == after || content() == "new1\nmine\n", "call \(number)")
-            number += number < 40 ? 1 : 7
-        }
-        #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
-    }
-
-    /// The same command again finishes what was interrupted: the old content is one undo away, and not two.
-    @Test func `killed anywhere and given again, it has replaced the file once`() throws {
-        try scratch.must("mkdir pristine && mv app.db pristine")
-        let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
-        var number = 1
-        while true {
-            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
-            let ended: Shell.Ended = try scratch.run(
-                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
-            )
-            try scratch.must("moult replace app.db new1.db")
-            #expect(try content() == "new1\n", "call \(number)")
-            if ended.status == 0 { break }
-            try scratch.must("moult replace --undo app.db")
-            #expect(try content() == "old\n", "call \(number)")
-            number += 1
-        }
-        #expect(number > 30, "\(number)")
-        // Not interrupted, it brings the new file in again: what the program wrote since then is gone but for the copy.
-        try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"; moult replace app.db new1.db")
-        #expect(try content() == "new1\n")
-        try scratch.must("moult replace --undo app.db")
-        #expect(try content() == "new1\nmine\n")
-    }
-
-    /// Each page that is written takes 5 ms here: the copy of the new file would take half a minute.
-    @Test func `a signal ends the copying of a large file at once`() throws {
-        try scratch.must("sqlite3 large.db 'CREATE TABLE t AS SELECT zeroblob(24000000)'")
-        let line = """
-            strace -qq -o /dev/null -e trace=pwrite64 -e inject=pwrite64:delay_enter=5000 moult replace app.db large.db &
-            until [ -s .app.db.moult/release.0/.moult-pack.0/database.db ]; do sleep 0.01; done
-            begun=$(date +%s); pkill -TERM -P $!; wait $!
-            status=$?; echo "$status $(($(date +%s) - begun < 15))"
-            """
-        let ended: Shell.Ended = try scratch.run(line)
-        #expect(ended.output == "1 1\n" && ended.errors.contains("stopped before anything was changed"), "\(ended)")
-        #expect(try content() == "old\n" && scratch.must("ls -A").split(separator: "\n").contains("app.db"))
-        #expect(try !scratch.must("ls -A").contains(".app.db.moult"))
-    }
-
-    /// The program has the file open all the time, so that the content is written into it. Its commits after the kill are in
-    /// the file afterwards, or in the copy that an undo restores.
-    @Test(arguments: ["delete", "wal"])
-    func `killed beside a program, it loses nothing that is written then`(mode: String) throws {
-        try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
-        let calls = "renameat2,linkat,unlinkat,fsync,fdatasync,pwrite64"
-        var (number, late) = (1, 0)
-        while true {
-            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
-            let app = try App(opens: scratch.path("app.db"), "SELECT * FROM t")
-            let ended: Shell.Ended = try scratch.run(
-                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
-            )
-            if ended.status == 0 { break }
-            let isOld = try scratch.must("sqlite3 app.db 'SELECT x FROM t'") == "old\n"
-            try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('late')\"")
-            let again: Shell.Ended = try scratch.run(
-                "test ! -f .app.db.moult/moult.json || moult recover -s .app.db.moult")
-            #expect(again.status == 0, "call \(number): \(again)")
-            app.quit()
-            if try scratch.must("sqlite3 app.db 'SELECT v FROM note'") != "late\n" {
-                late += 1
-                #expect(isOld)
-                try scratch.must("moult replace --undo app.db")
-                #expect(try content() == "old\nlate\n", "call \(number)")
-            }
-            number += 1
-        }
-        #expect(late > 0 && number > 20, "\(late) of \(number)")
-    }
-
-    /// Between the kill and the recovery the file may have two names, its own and that of the copy.
-    @Test(arguments: ["delete", "wal"])
-    func `killed, it brings back what a program has written before the recovery`(mode: String) throws {
-        try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
-        let calls = "renameat2,linkat,symlinkat,fsync,fchmod"
-        var (number, late) = (1, 0)
-        while true {
-            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
-            let ended: Shell.Ended = try scratch.run(
-                "strace -f -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
-            )
-            if ended.status == 0 { break }
-            let isOld = try scratch.must("sqlite3 app.db 'SELECT x FROM t'") == "old\n"
-            try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('late')\"")
-            try scratch.must("test ! -f .app.db.moult/moult.json || moult recover -s .app.db.moult")
-            if try isOld && content() == "new1\n" {
-                late += 1
-                try scratch.must("moult replace --undo app.db")
-                #expect(try content() == "old\nlate\n", "call \(number)")
-            }
-            number += 1
-        }
-        #expect(late > 2 && number > 30, "\(late) of \(number)")
-    }
-
-    /// The end of an undo that could not be recorded needs the record of the content that it replaced.
-    @Test func `with a disk that is full for one write, the same undo given again finishes it`() throws {
-        try scratch.must("moult replace app.db new1.db && mkdir pristine && cp -a app.db .app.db.moult pristine")
-        var number = 1
-        while true {
-            try scratch.must("rm -rf app.db* .app.db.moult; cp -a pristine/. .")
-            let ended: Shell.Ended = try scratch.run(
-                "strace -f -qq -o trace -e trace=write -e inject=write:error=ENOSPC:when=\(number) moult replace -q --undo app.db"
-            )
-            let again: Shell.Ended = try scratch.run("moult replace -q --undo app.db")
-            #expect(again.status == 0 || again.status == 3 && ended.status == 0, "write \(number): \(again)")
-            #expect(try content() == "old\n", "write \(number)")
-            if try !scratch.must("cat trace").contains("INJECTED") { break }
-            number += 1
-        }
-        #expect(number > 5, "\(number)")
-    }
-
-    @Test func `it can be repeated after a kill, and two wait for each other`() throws {
-        let both =
-            "(moult replace app.db new1.db --wait 60; echo $?) & moult replace app.db new2.db --wait 60; echo $?; wait"
-        let text = try scratch.must(both)
-        #expect(text.split(separator: "\n").count { $0 == "0" } == 2, "\(text)")
-        #expect(["new1\n", "new2\n"].contains(try content()))
-        let words = "--preserve note --check 'SELECT count(*) FROM t >= 1'"
-        let plan: Shell.Ended = try scratch.run("moult replace --dry-run app.db new3.db \(words)")
-        let shown = try #require(plan.output.split(separator: "apply with: ").last)
-        #expect(shown.contains("--preserve note") && shown.contains("--check 'SELECT count(*) FROM t >= 1'"))
-        try scratch.must("\(shown)")
-        #expect(try content() == "new3\n")
-        try scratch.must("cp app.db ./-a.db")
-        let hint = try #require(scratch.must("moult replace -- -a.db new1.db").split(separator: "content with: ").last)
-        try scratch.must("\(hint)")
-    }
-
     /// Each opens the file for a moment, so that it is never free for long, and never has a name to give.
     @Test func `programs that come and go do not keep it from being replaced, or brought back`() throws {
         let line =
@@ -431,14 +274,6 @@ import Testing
         }
     }
 
-    @Test func `what an interrupted replacement is called`() throws {
-        try scratch.must(
-            "! strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=4 moult replace app.db new1.db")
-        let text = try scratch.must("moult status -s .app.db.moult; moult recover -s .app.db.moult")
-        #expect(text.contains("a replacement of app.db is unfinished\n"), "\(text)")
-        #expect(text.contains("a replacement of app.db was interrupted "), "\(text)")
-    }
-
     @Test func `tables with reserved names are refused`() throws {
         for (number, sql) in [
             "CREATE TABLE moult_release(a)", "CREATE VIEW Moult_Release AS SELECT 1",
@@ -464,48 +299,6 @@ import Testing
             #expect(text.contains("\(file) cannot be replaced: user "), "\(text)")
             #expect(text.contains(advice), "\(text)")
         }
-    }
-
-    @Test func `it can be ended while it waits for a program's transaction`() throws {
-        let holder = try Program.python(
-            """
-            import sqlite3, sys
-            db = sqlite3.connect(sys.argv[1], isolation_level=None); db.execute("BEGIN IMMEDIATE")
-            print("ready"); sys.stdin.read()
-            """, scratch.path("app.db"))
-        #expect(holder.line() == "ready")
-        let replacement = try Program([BuiltMoult.path(), "replace", scratch.path("app.db"), scratch.path("new1.db")])
-        // From its journal on, it only waits.
-        let transactions = scratch.path(".app.db.moult/.moult/transactions")
-        func waits() throws -> Bool {
-            try Files.list(transactions).contains { try Files.facts("\(transactions)/\($0)/journal.jsonl") != nil }
-        }
-        while try replacement.isRunning && !waits() { usleep(1000) }
-        let start = ContinuousClock.now
-        replacement.signal(SIGTERM)
-        #expect(replacement.wait() == 1)
-        // A turn is a second, and the time that programs get is ten.
-        #expect(ContinuousClock.now - start < .seconds(6))
-        holder.closeInput()
-        #expect(holder.wait() == 0)
-        #expect(try content() == "old\n")
-        try scratch.must("moult replace app.db new1.db")
-        #expect(try content() == "new1\n")
-    }
-
-    /// Struck where it has decided and the file is still the new one: the next one finishes it, and goes back no further.
-    @Test func `an undo that was interrupted is finished, and not done twice`() throws {
-        for number in 1...2 { try scratch.must("moult replace app.db new\(number).db") }
-        let ended: Shell.Ended = try scratch.run(
-            "strace -f -qq -o log -e trace=renameat2 -e inject=renameat2:signal=KILL:when=1+ moult replace --undo app.db"
-        )
-        #expect(ended.status != 0)
-        #expect(try content() == "new2\n")
-        let again = try scratch.must("moult replace --undo app.db")
-        #expect(again.contains("is now finished\n✓ app.db is restored to its state at 20"), "\(again)")
-        #expect(try content() == "new1\n")
-        try scratch.must("moult replace --undo app.db")
-        #expect(try content() == "old\n")
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs a second user"), arguments: ["a store", "an empty directory", "a link"])

@@ -1,0 +1,79 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A database with history that is missing is recreated by a reset only.
+@Suite struct MissingDatabaseTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    private func begin() throws {
+        for (version, word) in [("1.0.0", "ONE"), ("2.0.0", "TWO")] {
+            try shop.pack(
+                version,
+                [
+                    .user("CREATE TABLE note(t);"),
+                    .shared("CREATE TABLE item(x); INSERT INTO item VALUES('\(word)');"),
+                    .reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(word)');"),
+                ])
+        }
+        try shop.install("1.0.0")
+    }
+
+    @Test(arguments: ["diary", "app"], ["1.0.0", "2.0.0"])
+    func `a missing database with history is not recreated`(name: String, version: String) throws {
+        try begin()
+        try Files.rename(shop.path("\(name).db"), to: shop.scratch.path("unmounted.db"))
+        let before = try shop.tree()
+        #expect(try shop.plan(version).status == 3)
+        let ended = try shop.apply(version)
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("reset \(name) --set-user-data-aside"), "\(ended.errors)")
+        #expect(try shop.tree() == before)
+        // It returns, and everything continues.
+        try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("\(name).db"))
+        try shop.install("2.0.0")
+    }
+
+    @Test(arguments: ["diary", "app"]) func `a rollback does not recreate a missing database`(name: String) throws {
+        try begin()
+        try shop.install("2.0.0")
+        try Files.remove(shop.path("\(name).db"))
+        let before = try shop.tree()
+        #expect(try shop.moult("rollback").status == 3)
+        #expect(try shop.tree() == before)
+    }
+
+    @Test(arguments: ["diary", "app"]) func `only a reset recreates a missing database`(name: String) throws {
+        try begin()
+        try Files.remove(shop.path("\(name).db"))
+        let ended = try shop.moult("reset", name, "--set-user-data-aside")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("\(name).db", "PRAGMA integrity_check") == "ok\n")
+        try shop.install("2.0.0")
+    }
+
+    @Test(arguments: ["diary", "app"]) func `a missing database of which only the WAL is left is refused`(name: String)
+        throws
+    {
+        try begin()
+        try App.run(shop.path("\(name).db"), crash: true, "PRAGMA journal_mode = WAL", "CREATE TABLE own(x)")
+        try Files.remove(shop.path("\(name).db"))
+        #expect(try shop.apply("2.0.0").status == 3)
+        #expect(try Files.facts(shop.path("\(name).db")) == nil)
+        #expect(try Files.facts(shop.path("\(name).db-wal"))?.kind == .file)
+    }
+
+    @Test func `a database that a release adds is made`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(t);")])
+        try shop.install("1.0.0")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user("CREATE TABLE note(t);"), .user("CREATE TABLE more(t);", name: "more"),
+                .shared("CREATE TABLE item(x);"),
+            ])
+        try shop.install("2.0.0")
+        #expect(try shop.read("more.db", "SELECT count(*) FROM more") == "0\n")
+    }
+}

@@ -1,0 +1,109 @@
+import MoultBasics
+import MoultFiles
+import MoultLibc
+import TestSupport
+import Testing
+
+/// What salvage reads from a database that is set aside.
+extension QuarantineTests {
+    private func reset() throws -> JSON {
+        try Shop.last(shop.moult("reset", "diary", "--set-user-data-aside", "--json"))
+    }
+
+    private func salvaged(_ query: String) throws -> String {
+        try Shop.read("\(shop.onlyKept("diary").directory)/salvaged.db", query)
+    }
+
+    @Test func `salvage has full-text tables and tables with similar names`() throws {
+        try shop.pack(
+            "1.0.0",
+            [
+                .user(
+                    """
+                    CREATE VIRTUAL TABLE note USING fts5(t); CREATE TABLE note_tags(t); CREATE TABLE note_data_x(t);
+                    CREATE TABLE plain(id INTEGER PRIMARY KEY, t);
+                    CREATE VIRTUAL TABLE search USING fts5(t, content='plain', content_rowid='id');
+                    CREATE VIRTUAL TABLE older USING fts4(t); CREATE VIRTUAL TABLE area USING rtree(id, a, b);
+                    """)
+            ])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            """
+            INSERT INTO note VALUES('FTSROW'), ('SECOND'); INSERT INTO note_tags VALUES('TAGROW');
+            INSERT INTO note_data_x VALUES('XROW'); INSERT INTO plain VALUES(1, 'PLAINROW');
+            INSERT INTO older VALUES('OLDROW'); INSERT INTO area VALUES(1, 2, 3);
+            INSERT INTO search(search) VALUES('rebuild');
+            """)
+        let result = try reset()
+        #expect(try salvaged("SELECT t FROM note ORDER BY t") == "FTSROW\nSECOND\n")
+        #expect(
+            try salvaged("SELECT t FROM note_tags; SELECT t FROM note_data_x; SELECT t FROM plain")
+                == "TAGROW\nXROW\nPLAINROW\n")
+        #expect(try salvaged("SELECT t FROM older; SELECT id, a, b FROM area") == "OLDROW\n1|2.0|3.0\n")
+        let tables = (result["salvage"]?["tables"]?.array ?? []).compactMap { $0["name"]?.string }
+        for name in ["note", "note_tags", "note_data_x", "plain"] { #expect(tables.contains(name), "\(tables)") }
+    }
+
+    @Test func `salvage does not call a table whole whose rows it could not read`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE plain(t);")])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+                + "INSERT INTO plain SELECT i || hex(randomblob(40)) FROM n"
+        )
+        // One page in the middle is lost.
+        try Shell.must([
+            "dd", "if=/dev/zero", "of=\(shop.path("diary.db"))", "bs=4096", "seek=20", "count=1", "conv=notrunc",
+            "status=none",
+        ])
+        let result = try reset()
+        let rows = try Int(salvaged("SELECT count(*) FROM plain").dropLast()) ?? 0
+        #expect(rows > 2000 && rows < 3000)
+        #expect(result["salvage"]?["tables"]?.array?.first?["whole"]?.bool == false)
+        #expect(result["salvage"]?["rows"]?.integer == Int64(rows))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"), arguments: [3300, 3500, 4000, 4300])
+    func `salvage on a full disk can be repeated`(filled: Int) throws {
+        let scratch = try Scratch()
+        try Shell.must(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", scratch.path])
+        defer { _ = try? Shell.must(["umount", scratch.path]) }
+        let shop = try Shop(storeIn: scratch.path)
+        try shop.pack("1.0.0", [.user("CREATE TABLE plain(t);")])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) "
+                + "INSERT INTO plain SELECT i || hex(randomblob(100)) FROM n"
+        )
+        try Shell.must(["dd", "if=/dev/zero", "of=\(scratch.path("fill"))", "bs=1k", "count=\(filled)", "status=none"])
+        let first = try shop.moult("reset", "diary", "--set-user-data-aside", "--json")
+        try Files.remove(scratch.path("fill"))
+        if first.status == 0 {
+            // It must not look like a success: the operator has to know that more is to be saved.
+            let salvage = try Shop.last(first)["salvage"]
+            #expect(salvage?["rows"]?.integer == 6000 || salvage?["note"] != nil)
+            let again = try shop.moult("reset", "diary", "--salvage-again")
+            #expect(again.status == 0, "\(again.errors)")
+        } else {
+            #expect(try shop.read("diary.db", "SELECT count(*) FROM plain") == "6000\n")
+            #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
+        }
+        #expect(
+            try Shop.read("\(shop.onlyKept("diary").directory)/salvaged.db", "SELECT count(*) FROM plain") == "6000\n")
+        #expect(try shop.onlyKept("diary").sql("diary.db", "SELECT count(*) FROM plain") == "6000\n")
+    }
+
+    @Test func `salvage can be repeated`() throws {
+        try begin()
+        let kept = try shop.onlyKept("diary")
+        try Files.remove("\(kept.directory)/salvaged.db")
+        #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
+        #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
+        // Once more changes nothing.
+        #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
+        #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
+    }
+}
