@@ -2,6 +2,7 @@ internal import Moult
 package import MoultBasics
 package import MoultEngine
 internal import MoultLibc
+internal import MoultStore
 
 extension MoultError.Code {
     /// The results could not be written.
@@ -86,7 +87,7 @@ package struct Runner {
 
     private func perform(_ line: ParsedLine, output: Output) throws -> ExitCode {
         if line.asksForVersion {
-            output.print(VersionReport())
+            output.print(json: ["version": .string(moultVersion.description)]) { $0.line("moult \(moultVersion)") }
             return .done
         }
         guard let command = line.command else {

@@ -36,9 +36,3 @@ package struct OverviewHelp: Report {
         ]
     }
 }
-
-/// What `moult --version` shows.
-struct VersionReport: Report {
-    func write(to page: inout Page) { page.line("moult \(moultVersion)") }
-    var json: JSON { ["version": .string(moultVersion.description)] }
-}

@@ -23,15 +23,20 @@ package struct Output: Sendable {
 
     /// The result, written when the verb ends.
     package func print(_ report: some Report, evenIfQuiet: Bool = false) {
+        print(json: report.json, evenIfQuiet: evenIfQuiet) { report.write(to: &$0) }
+    }
+
+    /// The same for a result that one verb has, and that needs no type of its own.
+    package func print(json: @autoclosure () -> JSON, evenIfQuiet: Bool = false, _ write: (inout Page) -> Void) {
         guard !isQuiet || evenIfQuiet else { return }
         switch format {
         case .text:
             var page = Page(for: console.out)
-            report.write(to: &page)
+            write(&page)
             console.write(page.text)
         case .json:
             // One object on a line, unless a person looks at it.
-            let json = Self.numbered(report.json)
+            let json = Self.numbered(json())
             console.write(console.out.isTerminal ? json.pretty : json.line + "\n")
         }
     }

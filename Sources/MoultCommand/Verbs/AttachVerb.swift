@@ -22,47 +22,28 @@ enum AttachVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let lease = try Store(at: call.store()).heldLease()
         let items = try lease.databases().map { database, schema, path in
-            AttachReport.Item(
-                name: database.name, schema: schema, kind: database.kind, path: path,
-                uri: try (database.kind.isSealed ? Access.immutable : .readWrite).uri(for: path))
+            let access: Access = database.kind.isSealed ? .immutable : .readWrite
+            return (database: database, schema: schema, path: path, uri: try access.uri(for: path))
         }
-        call.output.print(AttachReport(generation: lease.generation, items: items))
-        return .done
-    }
-}
-
-private struct AttachReport: Report {
-    struct Item {
-        let name: String
-        let schema: String
-        let kind: Database.Kind
-        let path: String
-        let uri: String
-    }
-
-    let generation: String
-    let items: [Item]
-
-    func write(to page: inout Page) {
-        page.line("-- generation \(generation)")
-        if let main = items.first(where: { $0.schema == "main" }) {
-            page.line(".open \(quoteLiteral(.text(main.uri)))")
-        }
-        for item in items where item.schema != "main" {
-            page.line("ATTACH \(quoteLiteral(.text(item.uri))) AS \(quoteIdentifier(item.schema));")
-        }
-    }
-
-    var json: JSON {
-        [
-            "generation": .string(generation),
+        let json: JSON = [
+            "generation": .string(lease.generation),
             "databases": .array(
                 items.map {
                     [
-                        "name": .string($0.name), "schema": .string($0.schema), "kind": .string($0.kind.rawValue),
-                        "path": .string($0.path), "uri": .string($0.uri),
+                        "name": .string($0.database.name), "schema": .string($0.schema),
+                        "kind": .string($0.database.kind.rawValue), "path": .string($0.path), "uri": .string($0.uri),
                     ]
                 }),
         ]
+        call.output.print(json: json) { page in
+            page.line("-- generation \(lease.generation)")
+            if let main = items.first(where: { $0.schema == "main" }) {
+                page.line(".open \(quoteLiteral(.text(main.uri)))")
+            }
+            for item in items where item.schema != "main" {
+                page.line("ATTACH \(quoteLiteral(.text(item.uri))) AS \(quoteIdentifier(item.schema));")
+            }
+        }
+        return .done
     }
 }

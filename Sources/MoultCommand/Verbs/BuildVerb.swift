@@ -60,7 +60,11 @@ enum BuildVerb {
         }
         bar.end()
         for why in report.unrepeatable { call.output.warn("a second build may give other bytes: \(why)") }
-        call.output.print(BuiltReport(built: report))
+        call.output.print(json: report.json) { page in
+            for file in report.imports { page.line("  \(file.table): \(counted(file.rows, "row")) of \(file.file)") }
+            page.line(
+                "\("+", .added) \(report.output)  \(ByteCount(report.size)), made by SQLite \(report.sqliteVersion)")
+        }
         return .done
     }
 
@@ -86,25 +90,14 @@ extension Call {
     }
 }
 
-private struct BuiltReport: Report {
-    let built: BuildReport
-
-    func write(to page: inout Page) {
-        for file in built.imports { page.line("  \(file.table): \(counted(file.rows, "row")) of \(file.file)") }
-        page.line(
-            "\("+", .added) \(built.output)  \(ByteCount(built.size).description), made by SQLite \(built.sqliteVersion)"
-        )
-    }
-
-    var json: JSON {
+extension BuildReport {
+    fileprivate var json: JSON {
         .compact([
-            "output": .string(built.output), "size": .size(built.size), "sqlite": .string(built.sqliteVersion),
-            "sqliteSource": .string(built.sqliteSource), "inputs": .array(built.inputs.map { .string($0) }),
+            "output": .string(output), "size": .size(size), "sqlite": .string(sqliteVersion),
+            "sqliteSource": .string(sqliteSource), "inputs": .array(inputs.map { .string($0) }),
             "imports": .array(
-                built.imports.map {
-                    ["file": .string($0.file), "table": .string($0.table), "rows": .size($0.rows)]
-                }),
-            "unrepeatable": .array(built.unrepeatable.map { .string($0) }),
+                imports.map { ["file": .string($0.file), "table": .string($0.table), "rows": .size($0.rows)] }),
+            "unrepeatable": .array(unrepeatable.map { .string($0) }),
         ])
     }
 }

@@ -52,26 +52,17 @@ enum CacheVerb {
             }
             return try cache.prepare(.init(template: template))
         }
-        call.output.print(CacheReport(file: file, outcome: outcome))
-        return outcome == .ready ? .done : .changes
-    }
-}
-
-private struct CacheReport: Report {
-    let file: String
-    let outcome: StandaloneCache.Outcome
-
-    func write(to page: inout Page) {
         switch outcome {
-        case .ready: page.line("\(StyledText(page.terminal.symbols.tick, .added)) \(file) is ready")
-        case .recreated(let why): page.line("\("~", .changed) \(file) is a new, empty cache: \(why)")
-        }
-    }
-
-    var json: JSON {
-        switch outcome {
-        case .ready: ["cache": .string(file), "state": "ready"]
-        case .recreated(let why): ["cache": .string(file), "state": "recreated", "why": .string(why)]
+        case .ready:
+            call.output.print(json: ["cache": .string(file), "state": "ready"]) {
+                $0.line("\(StyledText($0.terminal.symbols.tick, .added)) \(file) is ready")
+            }
+            return .done
+        case .recreated(let why):
+            call.output.print(json: ["cache": .string(file), "state": "recreated", "why": .string(why)]) {
+                $0.line("\("~", .changed) \(file) is a new, empty cache: \(why)")
+            }
+            return .changes
         }
     }
 }

@@ -41,22 +41,29 @@ enum CompletionsVerb {
             if let place {
                 throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
             }
-            call.output.print(NamesReport(names: try call.snapshot().names(names)))
+            let names = Set(try call.snapshot().names(names)).sorted()
+            call.output.print(json: ["names": .array(names.map { .string($0) })]) { page in
+                for name in names { page.line("\(name)") }
+            }
             return .done
         }
         if let shell = Shell(rawValue: name) {
             if let place {
                 throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
             }
-            call.output.print(ScriptReport(shell: shell))
+            let script = shell.script(for: Command.all)
+            call.output.print(json: ["shell": .string(shell.rawValue), "script": .string(script)]) { $0.raw(script) }
         } else {
             guard let place else { throw call.wrongUsage("man needs the argument \(directory.name)") }
-            call.output.print(try writeManPages(to: place))
+            let written = try writeManPages(to: place)
+            call.output.print(json: ["written": .array(written.map { .string($0) })]) { page in
+                for path in written { page.line("\("+", .added) \(path)") }
+            }
         }
         return .done
     }
 
-    private static func writeManPages(to directory: String) throws -> ManReport {
+    private static func writeManPages(to directory: String) throws -> [String] {
         try Files.ensureDirectory(directory)
         var written: [String] = []
         for page in ManPage.all(for: Command.all) {
@@ -66,7 +73,7 @@ enum CompletionsVerb {
             try Files.replace(path, with: Array(page.text.utf8))
             written.append(path)
         }
-        return ManReport(paths: written)
+        return written
     }
 }
 
@@ -83,27 +90,4 @@ extension StoreSnapshot {
             }
         }
     }
-}
-
-private struct NamesReport: Report {
-    let names: [String]
-    init(names: [String]) { self.names = Set(names).sorted() }
-
-    func write(to page: inout Page) { for name in names { page.line("\(name)") } }
-    var json: JSON { ["names": .array(names.map { .string($0) })] }
-}
-
-private struct ScriptReport: Report {
-    let shell: Shell
-    private var script: String { shell.script(for: Command.all) }
-
-    func write(to page: inout Page) { page.raw(script) }
-    var json: JSON { ["shell": .string(shell.rawValue), "script": .string(script)] }
-}
-
-private struct ManReport: Report {
-    let paths: [String]
-
-    func write(to page: inout Page) { for path in paths { page.line("\("+", .added) \(path)") } }
-    var json: JSON { ["written": .array(paths.map { .string($0) })] }
 }

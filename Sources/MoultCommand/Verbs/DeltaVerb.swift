@@ -62,8 +62,16 @@ enum DeltaVerb {
             throw error
         }
         bar.end()
-        call.output.print(
-            DeltaReport(path: path, patch: made, base: try content(base), result: try content(result)))
+        let (old, new) = (try content(base), try content(result))
+        let json: JSON = [
+            "patch": .string(path), "size": .size(made.size), "sha256": .string(made.sha256), "base": old.json,
+            "result": new.json,
+        ]
+        call.output.print(json: json) {
+            $0.line(
+                "\("+", .added) \(path)  \(ByteCount(made.size)), makes \(ByteCount(new.size)) of \(ByteCount(old.size))"
+            )
+        }
         return .done
     }
 
@@ -114,25 +122,5 @@ enum DeltaVerb {
         throw MoultError(
             .packing, .refused, what: "\(path) is in use", why: "part of its content is in \(path)-wal",
             now: "Close it, or run: sqlite3 \(path) 'PRAGMA wal_checkpoint(TRUNCATE)'")
-    }
-}
-
-private struct DeltaReport: Report {
-    let path: String
-    let patch: Manifest.Content
-    let base: Manifest.Content
-    let result: Manifest.Content
-
-    func write(to page: inout Page) {
-        page.line(
-            "\("+", .added) \(path)  \(ByteCount(patch.size)), makes \(ByteCount(result.size)) of \(ByteCount(base.size))"
-        )
-    }
-
-    var json: JSON {
-        [
-            "patch": .string(path), "size": .size(patch.size), "sha256": .string(patch.sha256), "base": base.json,
-            "result": result.json,
-        ]
     }
 }

@@ -39,26 +39,15 @@ enum ExportVerb {
         })
         let files = try call.orchestrator(watcher).export(wanted, to: target, call.feedRequest(), wait: call.wait)
         bar.end()
-        call.output.print(ExportReport(directory: target, version: wanted, files: files))
-        return .done
-    }
-}
-
-private struct ExportReport: Report {
-    let directory: String
-    let version: Version
-    let files: [String]
-
-    func write(to page: inout Page) {
-        for file in files { page.line("\("+", .added) \(directory)/\(file)") }
-        page.line(
-            "take it from there with: \(shellLine(["moult", "apply", "--feed", "\(directory)/feed.json"]), .heading)")
-    }
-
-    var json: JSON {
-        [
-            "directory": .string(directory), "version": .string(version.description),
+        let json: JSON = [
+            "directory": .string(target), "version": .string(wanted.description),
             "files": .array(files.map { .string($0) }),
         ]
+        call.output.print(json: json) { page in
+            for file in files { page.line("\("+", .added) \(target)/\(file)") }
+            let apply = shellLine(["moult", "apply", "--feed", "\(target)/feed.json"])
+            page.line("take it from there with: \(apply, .heading)")
+        }
+        return .done
     }
 }

@@ -37,24 +37,15 @@ enum HoldVerb {
         }
         let holds = releases.map { Hold(release: $0, reason: why, since: .now) }
         let change = try call.orchestrator(call.recoveryWatcher).hold(holds, wait: call.wait)
-        call.output.print(HoldReport(new: holds, change: change, storeWords: call.storeWords))
-        return .done
-    }
-}
-
-private struct HoldReport: Report {
-    let new: [Hold]
-    let change: Orchestrator.HoldChange
-    let storeWords: [String]
-
-    func write(to page: inout Page) {
-        page.holds(change.holds, new, storeWords: storeWords)
-        for before in change.removed where !new.contains(where: { $0.reason == before.reason }) {
-            page.wrapped("it replaces an earlier hold: \(before.sentence)")
+        let json = JSON.compact([
+            "hold": holds.first?.json, "before": change.removed.first?.json, "holds": change.holds.json,
+        ])
+        call.output.print(json: json) { page in
+            page.holds(change.holds, holds, storeWords: call.storeWords)
+            for before in change.removed where !holds.contains(where: { $0.reason == before.reason }) {
+                page.wrapped("it replaces an earlier hold: \(before.sentence)")
+            }
         }
-    }
-
-    var json: JSON {
-        .compact(["hold": new.first?.json, "before": change.removed.first?.json, "holds": change.holds.json])
+        return .done
     }
 }

@@ -56,33 +56,21 @@ enum KeygenVerb {
         try work.add(Files.name(of: open), key.publicKey.file)
         try work.deliver(set)
         bar.end()
-        call.output.print(KeyReport(secret: secret, open: open, key: key.publicKey, isRoot: call.has(root)))
-        return .done
-    }
-}
-
-private struct KeyReport: Report {
-    let secret: String
-    let open: String
-    let key: PublicKey
-    let isRoot: Bool
-
-    func write(to page: inout Page) {
-        if isRoot {
-            page.line("\("+", .added) \(secret)  secret: signs key lists; keep it offline")
-            page.line("\("+", .added) \(open)  public: root key \(key.id.description)")
-            let words = ["moult", "trust", "keys", "--product", "NAME", "--root", open, "--release", "RELEASE.pub"]
-            return page.line("add the release key with: \(shellLine(words + ["--key", secret]), .heading)")
-        }
-        page.line("\("+", .added) \(secret)  secret: signs releases")
-        page.line("\("+", .added) \(open)  public: key \(key.id.description)")
-        page.line("create a store that trusts it with: \("moult init --product NAME --key \(key.base64)", .heading)")
-    }
-
-    var json: JSON {
-        [
-            "secret": .string(secret), "public": .string(open), "id": .string(key.id.description),
-            "key": .string(key.base64),
+        let (id, text) = (key.publicKey.id.description, key.publicKey.base64)
+        let json: JSON = [
+            "secret": .string(secret), "public": .string(open), "id": .string(id), "key": .string(text),
         ]
+        call.output.print(json: json) { page in
+            if call.has(root) {
+                page.line("\("+", .added) \(secret)  secret: signs key lists; keep it offline")
+                page.line("\("+", .added) \(open)  public: root key \(id)")
+                let words = ["moult", "trust", "keys", "--product", "NAME", "--root", open, "--release", "RELEASE.pub"]
+                return page.line("add the release key with: \(shellLine(words + ["--key", secret]), .heading)")
+            }
+            page.line("\("+", .added) \(secret)  secret: signs releases")
+            page.line("\("+", .added) \(open)  public: key \(id)")
+            page.line("create a store that trusts it with: \("moult init --product NAME --key \(text)", .heading)")
+        }
+        return .done
     }
 }

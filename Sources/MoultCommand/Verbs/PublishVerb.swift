@@ -144,7 +144,18 @@ enum PublishVerb {
             throw call.wrongUsage("--list-uploads and \(other) exclude each other", why: "a list publishes nothing")
         }
         _ = try registryFeed(call)
-        call.output.print(UploadList(files: try FeedUpload.files(in: call.required(directory))))
+        let files = try FeedUpload.files(in: call.required(directory))
+        let uploads: [JSON] = files.map {
+            [
+                "file": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
+                "cacheControl": .string($0.cacheControl), "contentType": .string($0.contentType),
+            ]
+        }
+        call.output.print(json: ["uploads": .array(uploads)]) { page in
+            var table = Table(.left, .left, .left)
+            for file in files { table.row("\(file.name)", "\(file.cacheControl)", "\(file.contentType)") }
+            page.table(table)
+        }
         return .done
     }
 
@@ -239,29 +250,6 @@ private struct PublishedReport: Report {
             "dropped": .array(published.dropped.map { .string($0.description) }),
             "uploaded": .array(published.uploaded.map { .string($0) }),
             "signers": .array(published.signers.map { .string($0.description) }),
-        ]
-    }
-}
-
-/// The files of a feed in the order of their upload.
-private struct UploadList: Report {
-    let files: [FeedFile]
-
-    func write(to page: inout Page) {
-        var table = Table(.left, .left, .left)
-        for file in files { table.row("\(file.name)", "\(file.cacheControl)", "\(file.contentType)") }
-        page.table(table)
-    }
-
-    var json: JSON {
-        [
-            "uploads": .array(
-                files.map {
-                    [
-                        "file": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
-                        "cacheControl": .string($0.cacheControl), "contentType": .string($0.contentType),
-                    ]
-                })
         ]
     }
 }

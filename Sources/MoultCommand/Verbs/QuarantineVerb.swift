@@ -49,31 +49,30 @@ enum QuarantineVerb {
         if call.has(remove), let days = call.number(olderThan) {
             let result = try orchestrator.clean(
                 quarantineDays: days, includingUserData: call.has(userData), wait: call.wait)
-            call.output.print(RemovedReport(removed: result.quarantine.removed))
+            showRemoved(result.quarantine.removed, call)
             return .done
         }
         guard let name = call.value(set) else {
-            call.output.print(QuarantineReport(sets: try orchestrator.quarantine(), storeWords: call.storeWords))
+            showAll(try orchestrator.quarantine(), call)
             return .done
         }
         let set = try orchestrator.quarantined(name)
         if let file = call.value(export) {
             try orchestrator.export(set, to: file)
-            call.output.print(ExportedReport(set: set, file: file))
+            call.output.print(json: ["set": .string(set.id), "file": .string(file)]) {
+                $0.line("\(set.id) was copied to \(file)")
+            }
         } else if call.has(remove) {
             try refuseAmbiguous(name, set, orchestrator)
             try orchestrator.remove([set], wait: call.wait)
-            call.output.print(RemovedReport(removed: [set]))
+            showRemoved([set], call)
         } else if call.has(restore), let table = call.value(table) {
-            call.output.print(
-                RestoredRows(set: set, fate: try orchestrator.restore(set, table: table, wait: call.wait)))
+            showRestored(try orchestrator.restore(set, table: table, wait: call.wait), of: set, call)
         } else if call.has(restore) {
             Interruption.watch()
-            call.output.print(
-                RestoredReport(
-                    set: set, result: try orchestrator.restore(set, wait: call.wait), storeWords: call.storeWords))
+            showRestored(try orchestrator.restore(set, wait: call.wait), of: set, call)
         } else {
-            call.output.print(SetReport(set: set))
+            show(set, call)
         }
         return .done
     }
@@ -107,101 +106,74 @@ enum QuarantineVerb {
     }
 }
 
-private struct QuarantineReport: Report {
-    let sets: [QuarantineShelf.Set]
-    let storeWords: [String]
-
-    func write(to page: inout Page) {
-        guard !sets.isEmpty else { return page.line("nothing is in quarantine") }
-        var table = Table(.left, .left, .left, .right, .right, .left)
-        table.header("Set", "Database", "Reason", "Size", "Rows", "Kept since")
-        for set in sets {
-            let rows = set.record?.rows.map { "\($0.values.reduce(0, +))" } ?? ""
-            table.row(
-                "\(set.id)", "\(set.record?.database ?? "?")", "\(set.record?.reason.rawValue ?? "?")",
-                "\("\(ByteCount(set.size))")", "\(rows)", "\(set.since.description)")
+// What each action prints.
+extension QuarantineVerb {
+    private static func showAll(_ sets: [QuarantineShelf.Set], _ call: Call) {
+        call.output.print(json: ["quarantine": .array(sets.map(\.json))]) { page in
+            guard !sets.isEmpty else { return page.line("nothing is in quarantine") }
+            var table = Table(.left, .left, .left, .right, .right, .left)
+            table.header("Set", "Database", "Reason", "Size", "Rows", "Kept since")
+            for set in sets {
+                let rows = set.record?.rows.map { "\($0.values.reduce(0, +))" } ?? ""
+                table.row(
+                    "\(set.id)", "\(set.record?.database ?? "?")", "\(set.record?.reason.rawValue ?? "?")",
+                    "\("\(ByteCount(set.size))")", "\(rows)", "\(set.since.description)")
+            }
+            page.table(table)
         }
-        page.table(table)
     }
 
-    var json: JSON { ["format": 1, "quarantine": .array(sets.map(\.json))] }
-}
-
-private struct SetReport: Report {
-    let set: QuarantineShelf.Set
-
-    func write(to page: inout Page) {
-        var table = Table(.left, .left)
-        func row(_ name: String, _ value: String?) { if let value, !value.isEmpty { table.row("\(name)", "\(value)") } }
-        row("set", set.id)
-        row("database", set.record?.database)
-        row("kind", set.record?.kind.rawValue)
-        row("path", set.record?.path)
-        row("release", set.record?.release)
-        row("reason", set.record.map { "\($0.reason.rawValue): \($0.why)" })
-        row("since", set.since.description)
-        row("size", "\(ByteCount(set.size))")
-        for (name, rows) in (set.record?.rows ?? [:]).sorted(by: { $0.key < $1.key }) where rows > 0 {
-            row("rows", "\(rows) of \(name) only here")
+    private static func show(_ set: QuarantineShelf.Set, _ call: Call) {
+        call.output.print(json: ["quarantine": [set.json]]) { page in
+            var table = Table(.left, .left)
+            func row(_ name: String, _ value: String?) {
+                if let value, !value.isEmpty { table.row("\(name)", "\(value)") }
+            }
+            row("set", set.id)
+            row("database", set.record?.database)
+            row("kind", set.record?.kind.rawValue)
+            row("path", set.record?.path)
+            row("release", set.record?.release)
+            row("reason", set.record.map { "\($0.reason.rawValue): \($0.why)" })
+            row("since", set.since.description)
+            row("size", "\(ByteCount(set.size))")
+            for (name, rows) in (set.record?.rows ?? [:]).sorted(by: { $0.key < $1.key }) where rows > 0 {
+                row("rows", "\(rows) of \(name) only here")
+            }
+            row("files", set.directory)
+            page.table(table)
         }
-        row("files", set.directory)
-        page.table(table)
     }
 
-    var json: JSON { ["format": 1, "quarantine": [set.json]] }
-}
-
-private struct ExportedReport: Report {
-    let set: QuarantineShelf.Set
-    let file: String
-
-    func write(to page: inout Page) { page.line("\(set.id) was copied to \(file)") }
-    var json: JSON { ["set": .string(set.id), "file": .string(file)] }
-}
-
-private struct RemovedReport: Report {
-    let removed: [QuarantineShelf.Set]
-
-    func write(to page: inout Page) {
-        if removed.isEmpty { page.line("nothing was removed") }
-        for set in removed { page.line("\("-", .removed) \(set.id) was removed") }
-    }
-
-    var json: JSON { ["removed": .array(removed.map { .string($0.id) })] }
-}
-
-private struct RestoredRows: Report {
-    let set: QuarantineShelf.Set
-    let fate: RowFate
-
-    func write(to page: inout Page) {
-        page.line("\(counted(fate.carried, "row")) of \(fate.table) put back")
-        if fate.rejected > 0 {
-            page.wrapped(
-                "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows now have their keys")
+    private static func showRemoved(_ removed: [QuarantineShelf.Set], _ call: Call) {
+        call.output.print(json: ["removed": .array(removed.map { .string($0.id) })]) { page in
+            if removed.isEmpty { page.line("nothing was removed") }
+            for set in removed { page.line("\("-", .removed) \(set.id) was removed") }
         }
-        if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) have no place in the database now") }
     }
 
-    var json: JSON { fate.json.setting("set", to: .string(set.id)) }
-}
-
-private struct RestoredReport: Report {
-    let set: QuarantineShelf.Set
-    let result: Orchestrator.Result
-    let storeWords: [String]
-
-    func write(to page: inout Page) {
-        page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
-        let installed = result.generation.map { Generation.version(of: $0) } ?? ""
-        if let release = set.record?.release, !release.isEmpty, release != installed {
-            page.wrapped(
-                "its content is of release \(release), and \(installed) is installed: an app of \(installed) may not "
-                    + "be able to read it. To go back as a whole: "
-                    + "\(shellLine(["moult", "rollback", "--to", release] + storeWords))")
+    private static func showRestored(_ fate: RowFate, of set: QuarantineShelf.Set, _ call: Call) {
+        call.output.print(json: fate.json.setting("set", to: .string(set.id))) { page in
+            page.line("\(counted(fate.carried, "row")) of \(fate.table) put back")
+            if fate.rejected > 0 {
+                page.wrapped(
+                    "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows now have their keys")
+            }
+            if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) have no place in the database now") }
         }
-        for kept in result.kept { page.line("  the database it replaced is in \(kept.directory)") }
     }
 
-    var json: JSON { ["set": .string(set.id), "kept": .array(result.kept.map(\.json))] }
+    private static func showRestored(_ result: Orchestrator.Result, of set: QuarantineShelf.Set, _ call: Call) {
+        call.output.print(json: ["set": .string(set.id), "kept": .array(result.kept.map(\.json))]) { page in
+            page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
+            let installed = result.generation.map { Generation.version(of: $0) } ?? ""
+            if let release = set.record?.release, !release.isEmpty, release != installed {
+                page.wrapped(
+                    "its content is of release \(release), and \(installed) is installed: an app of \(installed) may not "
+                        + "be able to read it. To go back as a whole: "
+                        + "\(shellLine(["moult", "rollback", "--to", release] + call.storeWords))")
+            }
+            for kept in result.kept { page.line("  the database it replaced is in \(kept.directory)") }
+        }
+    }
 }

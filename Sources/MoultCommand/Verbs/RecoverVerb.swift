@@ -38,22 +38,13 @@ enum RecoverVerb {
                 hasWarned.withLock { $0 = true }
             }, shouldStop: { Interruption.isRequested })
         let settled = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
-        call.output.print(RecoverReport(settled: settled, isQuiet: hasWarned.withLock { $0 }))
+        call.output.print(json: ["settled": .array(settled.map(\.json))]) { page in
+            // Else something was repaired, which a warning has told.
+            if settled.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
+            for result in settled { page.wrapped(StyledText(result.text)) }
+        }
         return .done
     }
-}
-
-private struct RecoverReport: Report {
-    let settled: [CrashRecovery.Result]
-    /// Something was repaired, which a warning has told.
-    let isQuiet: Bool
-
-    func write(to page: inout Page) {
-        if settled.isEmpty, !isQuiet { page.line("nothing to do: no update is unfinished") }
-        for result in settled { page.wrapped(StyledText(result.text)) }
-    }
-
-    var json: JSON { ["settled": .array(settled.map(\.json))] }
 }
 
 extension Call {

@@ -57,7 +57,7 @@ enum ResetVerb {
                     why: "--\(again.name) resets nothing, and reads only what was set aside before")
             }
             let reset = try call.orchestrator().salvageAgain(name, wait: call.wait)
-            call.output.print(SalvageReport(reset: reset))
+            show(reset, "\(reset.database) was salvaged again", call)
             return .done
         }
         if call.has(dryRun) {
@@ -72,33 +72,17 @@ enum ResetVerb {
         let display = UpdateDisplay(call, store: store)
         let (_, reset) = try call.orchestrator(display.watcher).reset(
             name, why: why, setsUserDataAside: aside, wait: call.wait)
-        if let reset { call.output.print(ResetReport(reset: reset)) }
+        if let reset { show(reset, "\(reset.database) is now empty: \(reset.place)", call) }
         return .done
     }
-}
 
-private struct ResetReport: Report {
-    let reset: Orchestrator.Reset
-
-    func write(to page: inout Page) {
-        page.line("\("~", .changed) \(reset.database) is now empty: \(reset.place)")
-        if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
-        writeSalvage(of: reset, to: &page)
+    private static func show(_ reset: Orchestrator.Reset, _ done: String, _ call: Call) {
+        call.output.print(json: reset.json) { page in
+            page.line("\("~", .changed) \(done)")
+            if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
+            writeSalvage(of: reset, to: &page)
+        }
     }
-
-    var json: JSON { reset.json }
-}
-
-private struct SalvageReport: Report {
-    let reset: Orchestrator.Reset
-
-    func write(to page: inout Page) {
-        page.line("\("~", .changed) \(reset.database) was salvaged again")
-        if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
-        writeSalvage(of: reset, to: &page)
-    }
-
-    var json: JSON { reset.json }
 }
 
 private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {

@@ -36,7 +36,10 @@ enum SignVerb {
         }
         let secret = try call.secretKey(keyPath)
         let made = try paths.map { try SignatureFile(of: $0).sign(with: secret, comment: call.value(comment)) }
-        call.output.print(SignReport(signatures: made, key: secret.publicKey.id.description))
+        let id = secret.publicKey.id.description
+        call.output.print(json: ["key": .string(id), "signatures": .array(made.map { .string($0) })]) { page in
+            for path in made { page.line("\("+", .added) \(path)  signed by \(id)") }
+        }
         return .done
     }
 }
@@ -63,15 +66,4 @@ struct SignatureFile {
         let signer = try Signature(file: bytes, named: usual).keyID
         return signer == key.id ? usual : TrustedKeys.signatureName(of: path, by: key.id)
     }
-}
-
-private struct SignReport: Report {
-    let signatures: [String]
-    let key: String
-
-    func write(to page: inout Page) {
-        for path in signatures { page.line("\("+", .added) \(path)  signed by \(key)") }
-    }
-
-    var json: JSON { ["key": .string(key), "signatures": .array(signatures.map { .string($0) })] }
 }

@@ -50,8 +50,13 @@ enum StepsVerb {
             return .done
         case ("test", let program?): return try StepTrial.run(call, program)
         case ("list", nil):
-            let steps = try all(call)
-            call.output.print(StepsReport(rows: try steps.map(StepRow.init)))
+            let rows = try all(call).map(StepRow.init)
+            call.output.print(json: ["steps": .array(rows.map(\.json))]) { page in
+                var table = Table(.left, .left, .left, .left)
+                table.header("STEP", "PHASE", "FROM", "WHAT IT DOES")
+                for row in rows { table.row("\(row.name)", "\(row.phase)", "\(row.source)", "\(row.summary)") }
+                page.table(table)
+            }
             return .done
         case ("list", _?): throw call.wrongUsage("list takes no step", why: "it lists all of them")
         case (let action, _): throw call.wrongUsage("\(action) needs the argument STEP")
@@ -85,9 +90,15 @@ enum StepsVerb {
                 .settings, what: "moult.json has no step \(name) with an executable",
                 now: "Write under \"steps\": \"\(name)\": { \"executable\": \"/path/of/it\" }")
         }
-        let executable = try StepExecutable(path)
-        try orchestrator.trustStep(name, sha256: executable.sha256, wait: call.wait)
-        call.output.print(TrustReport(name: name, path: path, sha256: executable.sha256, before: settings.sha256))
+        let (sha256, before) = (try StepExecutable(path).sha256, settings.sha256)
+        try orchestrator.trustStep(name, sha256: sha256, wait: call.wait)
+        let json = JSON.compact([
+            "name": .string(name), "executable": .string(path), "sha256": .string(sha256), "before": .optional(before),
+        ])
+        call.output.print(json: json) { page in
+            page.wrapped("\(name): \(path) \(before == sha256 ? "was already trusted" : "is now trusted")")
+            page.wrapped("SHA-256 \(sha256)")
+        }
     }
 }
 
@@ -122,38 +133,6 @@ private struct StepRow {
             "parameters": state?.description?.parameters,
             "required": settings?.isRequired == true ? true : nil,
             "forbidden": settings?.isForbidden == true ? true : nil,
-        ])
-    }
-}
-
-private struct StepsReport: Report {
-    let rows: [StepRow]
-
-    func write(to page: inout Page) {
-        var table = Table(.left, .left, .left, .left)
-        table.header("STEP", "PHASE", "FROM", "WHAT IT DOES")
-        for row in rows { table.row("\(row.name)", "\(row.phase)", "\(row.source)", "\(row.summary)") }
-        page.table(table)
-    }
-
-    var json: JSON { ["steps": .array(rows.map(\.json))] }
-}
-
-private struct TrustReport: Report {
-    let name: String
-    let path: String
-    let sha256: String
-    let before: String?
-
-    func write(to page: inout Page) {
-        let what = before == sha256 ? "was already trusted" : "is now trusted"
-        page.wrapped("\(name): \(path) \(what)")
-        page.wrapped("SHA-256 \(sha256)")
-    }
-
-    var json: JSON {
-        .compact([
-            "name": .string(name), "executable": .string(path), "sha256": .string(sha256), "before": .optional(before),
         ])
     }
 }

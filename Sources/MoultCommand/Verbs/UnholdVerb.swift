@@ -32,31 +32,20 @@ enum UnholdVerb {
         let change =
             try call.has(all)
             ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
-        call.output.print(UnholdReport(asked: releases, change: change, storeWords: call.storeWords))
-        return .done
-    }
-}
-
-private struct UnholdReport: Report {
-    let asked: [String]
-    let change: Orchestrator.HoldChange
-    let storeWords: [String]
-
-    func write(to page: inout Page) {
-        for hold in change.removed {
-            page.line("\(hold.isEverything ? "releases are" : "\(hold.release) is") no longer on hold")
-        }
-        for release in asked where !change.removed.contains(where: { $0.release == release }) {
-            page.line("nothing to do: \(release) is not on hold")
-        }
-        if asked.isEmpty, change.removed.isEmpty { page.line("nothing to do: nothing is on hold") }
-        page.holds(change.holds, storeWords: storeWords)
-    }
-
-    var json: JSON {
-        .compact([
+        let json = JSON.compact([
             "before": change.removed.first?.json, "removed": .array(change.removed.map(\.json)),
             "holds": change.holds.json,
         ])
+        call.output.print(json: json) { page in
+            for hold in change.removed {
+                page.line("\(hold.isEverything ? "releases are" : "\(hold.release) is") no longer on hold")
+            }
+            for release in releases where !change.removed.contains(where: { $0.release == release }) {
+                page.line("nothing to do: \(release) is not on hold")
+            }
+            if releases.isEmpty, change.removed.isEmpty { page.line("nothing to do: nothing is on hold") }
+            page.holds(change.holds, storeWords: call.storeWords)
+        }
+        return .done
     }
 }

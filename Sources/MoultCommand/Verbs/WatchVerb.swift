@@ -66,8 +66,10 @@ enum WatchVerb {
                     "databases": .array(change.databases.map { .string($0) }),
                 ])
         } else {
-            output.print(ChangeLine(change: change))
-            output.flush()
+            output.lines { page in
+                let before = change.previous.map { ", was \($0)" } ?? ""
+                page.line("\(change.generation, .heading)\(before): \(change.databases.joined(separator: " "))")
+            }
         }
     }
 
@@ -89,14 +91,4 @@ enum WatchVerb {
         }
         output.console.diagnose(String(decoding: ended.errors, as: UTF8.self))
     }
-}
-
-private struct ChangeLine: Report {
-    let change: Follower.Change
-
-    func write(to page: inout Page) {
-        let before = change.previous.map { ", was \($0)" } ?? ""
-        page.line("\(change.generation, .heading)\(before): \(change.databases.joined(separator: " "))")
-    }
-    var json: JSON { ["generation": .string(change.generation)] }
 }
