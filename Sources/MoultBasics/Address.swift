@@ -45,6 +45,7 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
 
     /// Nil for the name of a file, where a question mark is part of the name.
     private var parts: Parts? {
+        guard contains(":", in: Array(withSecrets.utf8)) else { return nil }
         let lower = withSecrets.lowercased()
         // One slash too few is a slip that must not cost a secret.
         let isWeb = lower.hasPrefix("http:") || lower.hasPrefix("https:")

@@ -8,6 +8,19 @@ extension StringProtocol {
     }
 }
 
+/// Whether the bytes contain the part. The search of the standard library for any two collections takes a thousand
+/// instructions for each byte, which a command that has nothing to do would spend most of its time on.
+package func contains(_ part: StaticString, in bytes: [UInt8]) -> Bool {
+    part.withUTF8Buffer { part in
+        bytes.withUnsafeBufferPointer { bytes in
+            guard let first = part.first, bytes.count >= part.count else { return part.isEmpty }
+            return (0...bytes.count - part.count).contains { start in
+                bytes[start] == first && part.indices.allSatisfy { bytes[start + $0] == part[$0] }
+            }
+        }
+    }
+}
+
 /// "1 golden query", "3 golden queries".
 public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> String {
     "\(number) \(number == 1 ? one : many ?? one + "s")"

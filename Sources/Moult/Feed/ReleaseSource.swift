@@ -23,7 +23,7 @@ package enum ReleaseSource: Sendable {
         switch try Location(name) {
         case .file(let path):
             // A name that is not a URL stays as given, because messages and plans repeat it.
-            self = try Self.local(name.contains("://") ? path : name)
+            self = try Self.local(contains("://", in: Array(name.utf8)) ? path : name)
         case let location:
             let address = location.address
             guard case .bytes(let bytes, _) = try Transport(stopIfAsked: stop).read(location, limit: Feed.largest)
@@ -74,7 +74,7 @@ extension ReleaseSource.Content {
     /// A feed has its format under this name, and a manifest has no such field.
     fileprivate var isFeed: Bool {
         // If it is not JSON, reading it as a manifest reports that.
-        guard bytes.contains(Array("\"feed\"".utf8)), let json = try? JSON(parsing: bytes, source: "") else {
+        guard contains("\"feed\"", in: bytes), let json = try? JSON(parsing: bytes, source: "") else {
             return false
         }
         return json["feed"] != nil

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import MoultBasics
 internal import MoultLibc
 
 /// The abilities of one output stream: a terminal of some width with or without colour, or a pipe or file.
@@ -49,8 +50,8 @@ package struct Terminal: Sendable, Equatable {
     /// Whether the locale's characters are UTF-8: the first of the three that is set decides, as in setlocale(3).
     private static func unicode(_ environment: Environment) -> Bool {
         let locale = environment["LC_ALL"] ?? environment["LC_CTYPE"] ?? environment["LANG"] ?? "C"
-        let name = locale.lowercased()
-        return name.contains("utf-8") || name.contains("utf8")
+        let name = Array(locale.lowercased().utf8)
+        return contains("utf-8", in: name) || contains("utf8", in: name)
     }
 }
 
