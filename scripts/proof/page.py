@@ -24,7 +24,7 @@ def write(path, results, flows, faults, applies):
         before, table, after = re.split(f"{BEGIN}|{END}", page.read())
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
     earlier = {row[0]: dict(zip(rows[0][1:], row[1:])) for row in rows[2:]}
-    lines = ["Points tried, and of them ended old + new (of a chain: old + between + new):", "", "| flow | " + " | ".join(faults) + " | lost |",
+    lines = ["Points tried, split into ended old + new (for a chain: old + between + new):", "", "| flow | " + " | ".join(faults) + " | lost |",
              "|---|" + "---|" * (len(faults) + 1)]
     total = collections.Counter()
     for flow in flows:
@@ -40,7 +40,7 @@ def write(path, results, flows, faults, applies):
                 total.update(points=numbers[0], old=numbers[1], new=numbers[-1], between=numbers[2] if len(numbers) == 4 else 0)
         total["lost"] += lost
         lines.append(f"| {flow} | " + " | ".join(cells[fault] for fault in faults) + f" | {lost} |")
-    lines += ["", f"Together {total['points']} points: {total['old']} old, {total['between']} between two releases of a chain, "
+    lines += ["", f"Total: {total['points']} points: {total['old']} old, {total['between']} between two releases of a chain, "
               f"{total['new']} new, lost: {total['lost']}."]
     with open(path, "w") as page:
         page.write(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
