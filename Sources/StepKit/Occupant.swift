@@ -61,6 +61,12 @@ extension PlanContext {
         return installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
     }
 
+    /// Whether the newest kept release with a database at a path has a cache there, so that the file is moult's own.
+    public func hadCache(at path: String) throws -> Bool {
+        if isAdopted(installedGeneration) { return false }
+        return try store.earlierDatabase(at: path)?.kind.isDisposable ?? false
+    }
+
     /// Whether a generation has the files that were there before moult.
     public func isAdopted(_ generation: String?) -> Bool { generation?.hasPrefix("0+adopted") ?? false }
 

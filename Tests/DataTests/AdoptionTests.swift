@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultFiles
+import MoultStore
 import TestSupport
 import Testing
 
@@ -230,12 +231,69 @@ import Testing
         try expectAdopted()
     }
 
-    @Test func `a cache that has the schema of the release stays`() throws {
-        try shop.sql(
-            "app.db", "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT); INSERT INTO item VALUES('MINE', 1);")
-        try release("1.0.0", "cache", "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);")
-        try shop.install("1.0.0")
+    private static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);"
+
+    /// `app.db` has `MINE`, and the next release a cache there that the file's schema fits. Then another one does not fit.
+    private func expectNotRemovableAsCache(_ fitting: String, _ unfit: String) throws {
+        try release(fitting, "cache", Self.item)
+        try shop.install(fitting)
+        try expectAdopted()
+        #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "0\n")
+        try release(unfit, "cache", "CREATE TABLE other(x);")
+        try shop.install(unfit)
+        let ended = try shop.moult("quarantine", "--remove", "--older-than", "0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.kept().isEmpty)
+        try expectAdopted()
+        #expect(try shop.moult("rollback", "--to", "0+adopted").status == 0)
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
+    }
+
+    @Test func `a file from before moult does not become a cache because its schema fits`() throws {
+        try shop.sql("app.db", Self.mine)
+        try expectNotRemovableAsCache("1.0.0", "2.0.0")
+    }
+
+    @Test func `a user database whose release is not kept any more does not become a cache because its schema fits`()
+        throws
+    {
+        try Settings.rewrite(StoreLayout(root: shop.store), "keep", 1)
+        try Settings.rewrite(StoreLayout(root: shop.store), "minimumAge", 0)
+        try release("1.0.0", "user", Self.item)
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
+        for version in ["2.0.0", "3.0.0"] {
+            try shop.pack(version, [.reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(version)');")])
+            try shop.install(version)
+        }
+        let kept = try Files.list("\(shop.store)/.moult/generations")
+        try #require(!kept.contains { $0.hasPrefix("1.0.0") }, "\(kept)")
+        try expectNotRemovableAsCache("4.0.0", "5.0.0")
+    }
+
+    @Test func `a cache that a release has again stays if its schema fits`() throws {
+        try release("1.0.0", "cache", Self.item)
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
+        try shop.pack("2.0.0", [.reference("CREATE TABLE food(x);")])
+        try shop.install("2.0.0")
+        try release("3.0.0", "cache", Self.item)
+        try shop.install("3.0.0")
+        #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
+    }
+
+    @Test func `a file that came back from an adopted generation does not become a cache because its schema fits`()
+        throws
+    {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", "cache", Self.item)
+        try shop.install("1.0.0")
+        try #require(try shop.moult("rollback", "--to", "0+adopted").status == 0)
+        try shop.sql("app.db", "UPDATE item SET name = 'LATER'")
+        try #require(try shop.moult("unhold", "--all").status == 0)
+        try shop.install("1.0.0")
+        #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "0\n")
+        #expect(try shop.adopted("app.db", "SELECT name FROM item", in: "0+adopted.2") == "LATER\n")
     }
 
     // MARK: Kinds that change

@@ -392,6 +392,12 @@ class Switch:
         shipped = self.oracle.shipped_content(db)
         fits = file.content is not None and file.content.objects == shipped.objects
         if fits:
+            if file.link or before:
+                return
+            # A cache of an earlier release stays as long as that release is kept, and anything else becomes a generation.
+            if file.plain or self.choose("a fitting file at a new cache", False, True):
+                self.adopt(db, file)
+                self.create(db, None)
             return
         if file.link and not (before and before["kind"] == "cache"):
             # What the link leads to may be data of an app.

@@ -183,7 +183,12 @@ public struct DeleteStep: Step {
             case (.foreign, .reference), (.foreign, .shared):
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
             case (.foreign, .cache):
-                guard try CacheFitness(database: database, context: context).fault() != nil else { return nil }
+                // One that fits stays only if moult's own cache was there last: a set of a cache in quarantine is removable.
+                if try context.hadCache(at: path),
+                    try CacheFitness(database: database, context: context).fault() == nil
+                {
+                    return nil
+                }
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
             case (.obstacle, .reference): throw try context.obstacle(at: path, database)
             case (.link(let target), .reference):
