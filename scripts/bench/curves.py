@@ -49,8 +49,8 @@ class Curve:
 def draw(page):
     """Measures all curves; the Markdown of them, with pictures in a directory beside the page if one is given."""
     curves = [make() for make in (databases_size, databases_count, feeds, generations, histories, leases)]
-    lines = ["## How times grow", "", "Made by `make bench CURVES=1`, and by `make bench-report`: medians. *flat* means at most twice "
-             "the first point, *linear* in proportion to what grows.", ""]
+    lines = ["## How times grow", "", "Measured by `make bench CURVES=1` and `make bench-report`. Times are medians. *flat* means at most "
+             "twice the first point, *linear* means in proportion to the size.", ""]
     for curve in curves:
         if page:
             directory = os.path.join(os.path.dirname(os.path.abspath(page)), "growth")

@@ -37,8 +37,8 @@ def machine():
     command = "make bench-report" + (" QUICK=1" if options.quick else "")
     return [f"{os.cpu_count()} cores ({model}), {megabytes} GiB of memory, {first(['findmnt', '-n', '-o', 'FSTYPE', '-T', work])}, Linux "
             f"{platform.release()}, {first(['date', '-u', '+%F'])}, load before {load}. {'; '.join(versions)}.", "",
-            f"Made by `{command}`: medians; all sides of a job run in turn, on the same bytes, with a warm cache. *ratio* is our time "
-            "divided by theirs, *aim* what it should be at most; a number in bold misses its aim. Where no level is named, bundles and "
+            f"Measured by `{command}`. Times are medians; the programs run in turn, on the same bytes, with a warm cache. *ratio* is our "
+            "time divided by theirs, and *aim* is its upper limit; a number in bold misses its aim. Unless a level is given, bundles and "
             "archives are compressed with zstd at level 12."]
 
 

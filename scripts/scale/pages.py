@@ -46,13 +46,13 @@ def figures(staged, at_once, measured, seed):
     text = table(["mirror", "requests", "mean per second", "peak per second", "peak while a is down", "sent", "peak minute"], rows)
     text += f"""
 {staged["machines"]:,} machines, seed {seed}, {staged["decisions"]:,} decisions. While mirror a was down, stores tried it {failed:,} times.
-A request for an unchanged feed is {idle} request with {idle_bytes:,} bytes, a changed feed {feed} with {feed_bytes:,}, and a release of
-{release_bytes / 1e6:.1f} MB {release} more, as nginx logged them for a real store.
+According to the log of nginx for a real store, an unchanged feed takes {idle} request with {idle_bytes:,} bytes, a changed feed {feed}
+with {feed_bytes:,}, and a release of {release_bytes / 1e6:.1f} MB another {release}.
 
 """
     rows = []
     for name, result in [("2.0.1 to 1, 10, 50 and 100 %", staged), ("2.0.1 to all machines at once", at_once)]:
         counts = result["left"]
         rows.append([name, f"{result['withdrawn']:,}", *map(duration, at([0.5, 0.9, 0.99, 1], counts)), f"{result['withdrawn'] - sum(counts):,}"])
-    text += table(["rollout of the fix", "machines that got 2.0.0", "half had left it after", "90 %", "99 %", "all", "still there"], rows)
+    text += table(["rollout of the fix", "machines that got 2.0.0", "half were updated after", "90 %", "99 %", "all", "still on 2.0.0"], rows)
     return text
