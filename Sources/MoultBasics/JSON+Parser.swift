@@ -64,11 +64,11 @@ private struct JSONParser {
     private mutating func object() throws -> JSON {
         var members: [JSON.Member] = []
         // Only of an object with many members: few are compared sooner than they are put into a set.
-        var names: Set<String> = []
+        var names: Set<[UInt8]> = []
         func isTaken(_ name: String) -> Bool {
-            if members.count < 16 { return members.contains { $0.name == name } }
-            if names.isEmpty { names = Set(members.map(\.name)) }
-            return !names.insert(name).inserted
+            if members.count < 16 { return members.contains { $0.name.hasBytes(of: name) } }
+            if names.isEmpty { names = Set(members.map { Array($0.name.utf8) }) }
+            return !names.insert(Array(name.utf8)).inserted
         }
         try list(until: UInt8(ascii: "}")) { parser in
             guard parser.peek == UInt8(ascii: "\"") else {

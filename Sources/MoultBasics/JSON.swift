@@ -31,7 +31,7 @@ public enum JSON: Sendable, Equatable {
     /// The value of an object's member; nil if it is missing or this is not an object.
     public subscript(name: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
-        return members.first { $0.name == name }?.value
+        return members.first { $0.name.hasBytes(of: name) }?.value
     }
 
     /// The text; nil if it is none.

@@ -20,6 +20,7 @@ extension Connection {
                 why: "\(attached.count) databases are attached, and the limit is \(limit)")
         }
         try Self.proveFile(other)
+        if access != .immutable { try Sidecars.proveRegular(other) }
         try withStatement("ATTACH ?1 AS ?2") { statement in
             try statement.bind([.text(access.uri(for: other)), .text(name)])
             do {

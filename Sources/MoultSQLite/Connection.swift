@@ -28,15 +28,18 @@ package final class Connection {
         path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
     ) throws {
         try Self.proveFile(path)
+        if access != .immutable { try Sidecars.proveRegular(path) }
         try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
     }
 
-    /// SQLite would wait forever at a pipe.
+    /// SQLite would wait forever at a pipe, and would write to the target of a link beside the database.
     static func proveFile(_ path: String) throws {
-        guard let kind = try Files.factsThroughLinks(path)?.kind, kind != .file else { return }
-        throw MoultError(
-            .databaseCorrupt, what: "\(path) is not a database",
-            why: kind == .directory ? "it is a directory" : "it is not a regular file")
+        guard let kind = try Files.factsThroughLinks(path)?.kind else { return }
+        guard kind == .file else {
+            throw MoultError(
+                .databaseCorrupt, what: "\(path) is not a database",
+                why: kind == .directory ? "it is a directory" : "it is not a regular file")
+        }
     }
 
     /// Opens a new, empty database that lives in memory. Only databases of the same encoding can be attached to it.

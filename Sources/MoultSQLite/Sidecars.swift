@@ -27,6 +27,33 @@ package struct Sidecars: Equatable, Sendable {
         for file in try [path] + of(path).paths { try Permission.write(file).proveReadable() }
     }
 
+    /// What stands in the place of a sidecar without being a file, as a sentence, and the command that moves it away; nil if
+    /// nothing does. SQLite would wait forever at a pipe, and would write to the target of a link.
+    package var intruder: (why: String, command: [String])? {
+        for sidecar in [wal, sharedMemory, journal] {
+            guard let sidecar, sidecar.facts.kind != .file else { continue }
+            let what =
+                switch sidecar.facts.kind {
+                case .link: "a symbolic link"
+                case .directory: "a directory"
+                case .file, .other: "not a regular file"
+                }
+            return (
+                "\(sidecar.path) is \(what), and SQLite would use it as a part of the database",
+                ["mv", sidecar.path, "\(sidecar.path).aside"]
+            )
+        }
+        return nil
+    }
+
+    /// Throws if SQLite would open something else than a file beside the database.
+    static func proveRegular(_ path: String) throws {
+        guard let intruder = try of(path).intruder else { return }
+        throw MoultError(
+            .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why,
+            now: "Find out which program made it, then move it away: \(shellLine(intruder.command))")
+    }
+
     /// Whether a journal exists that may have to be rolled back. One with an empty or zeroed start is over; SQLite leaves
     /// such ones in some of its modes.
     package func hasHotJournal() throws -> Bool {

@@ -54,12 +54,26 @@ package struct Statement: ~Copyable {
 }
 
 /// One value as SQLite stores it.
-package enum Value: Equatable, Sendable {
+package enum Value: Sendable {
     case null
     case integer(Int64)
     case real(Double)
     case text(String)
     case blob([UInt8])
+}
+
+extension Value: Equatable {
+    /// Texts are the same if their bytes are: Swift would take two ways to write é for one text.
+    package static func == (one: Value, other: Value) -> Bool {
+        switch (one, other) {
+        case (.null, .null): true
+        case (.integer(let one), .integer(let other)): one == other
+        case (.real(let one), .real(let other)): one == other
+        case (.text(let one), .text(let other)): one.hasBytes(of: other)
+        case (.blob(let one), .blob(let other)): one == other
+        default: false
+        }
+    }
 }
 
 extension Value: CustomStringConvertible {

@@ -106,7 +106,7 @@ public struct RowFates: Sendable {
 
     /// Changes the counts of a table; names are compared as SQLite compares them.
     public mutating func add(_ table: String, _ change: (inout RowFate) -> Void) {
-        let index = all.firstIndex { $0.table.lowercased() == table.lowercased() } ?? all.endIndex
+        let index = all.firstIndex { SQLName($0.table) == SQLName(table) } ?? all.endIndex
         if index == all.endIndex { all.append(RowFate(table: table)) }
         change(&all[index])
     }

@@ -21,7 +21,10 @@ import Testing
         ".moult/checks.json", ".moult/holds.json", ".moult/steps.json", ".moult/lock", ".moult/generations",
         ".moult/transactions", ".moult/quarantine", ".moult/feed", ".moult/current/manifest.json",
         ".moult/current/seal.json", ".moult/current/food.db", ".moult/current/app.db", ".moult/quarantine/*/set.json",
-        ".moult/quarantine/*/diary.db", ".moult/transactions/20260101000000-0a0b0c0d/journal.jsonl",
+        ".moult/quarantine/*/diary.db", "food.db-journal", "app.db-journal", "app.db-wal", "app.db-shm",
+        "diary.db-journal", "diary.db-wal", "diary.db-shm", ".moult/current/food.db-wal",
+        ".moult/quarantine/*/diary.db-wal",
+        ".moult/transactions/20260101000000-0a0b0c0d/journal.jsonl",
     ]
 
     private var verbs: [[String]] {
@@ -46,6 +49,26 @@ import Testing
             }
             try Files.removeTree(copy.path)
         }
+    }
+
+    @Test(arguments: ["-journal", "-wal", "-shm"])
+    func `a pipe beside a database that is named on the command line makes no command wait`(suffix: String) throws {
+        let (old, new) = (scratch.path("old.db"), scratch.path("new.db"))
+        for file in [old, new] { try Shell.must(["sqlite3", file, "CREATE TABLE t(x); INSERT INTO t VALUES(1)"]) }
+        for piped in [old, new] {
+            try Shell.must(["mkfifo", piped + suffix])
+            let verbs = [
+                ["replace", old, new], ["inspect", piped], ["diff", old, new],
+                ["pack", piped, "--product", "org.example.piped", "--output", scratch.path("out")],
+            ]
+            for words in verbs {
+                let ended = try Shell.run(["timeout", "60", BuiltMoult.path()] + words)
+                #expect(ended.status != 124 && ended.status > 0, "\(words): \(ended)")
+                #expect(ended.errors.contains("\(piped)\(suffix) is not a regular file"), "\(words): \(ended)")
+            }
+            try Files.remove(piped + suffix)
+        }
+        #expect(try Shell.must(["sqlite3", old, "SELECT x FROM t"]) == "1\n")
     }
 
     @Test func `a pipe that is named on the command line makes no command wait`() throws {

@@ -18,7 +18,7 @@ struct RowForecast {
         let before = isOwn ? context.installed?.database(database.name) : nil
         let rules = Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
         var fates = RowFates()
-        var selected: [String: [String?]] = [:]
+        var selected: [SQLName: [String?]] = [:]
         for rule in rules {
             let selection = RowSelection(table: rule.table, conditions: rule.conditions)
             guard try RowSelection.hasTable(rule.table, in: live) else { continue }
@@ -26,7 +26,7 @@ struct RowForecast {
             do { count = try selection.count(in: live) } catch let error as MoultError
                 where rule.isForeign && error.outcome != .busy
             { continue }
-            selected[rule.table] = rule.conditions
+            selected[SQLName(rule.table)] = rule.conditions
             if try rule.placement == nil || !targetHas(rule.table), count > 0 {
                 try accept(rule, count)
                 fates.add(rule.table) { $0.kept += count }
@@ -81,7 +81,7 @@ struct RowForecast {
 
     /// The rows of the app that no rule selects.
     private func left(
-        _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [String: [String?]]
+        _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [SQLName: [String?]]
     ) throws -> [(String, Int)] {
         let shipped = context.store.path(ofMember: before.member, in: generation)
         guard let facts = try Files.factsThroughLinks(place), facts.size <= Self.largest,
@@ -92,7 +92,7 @@ struct RowForecast {
             of: live, against: pristine, selected: selected, ignoring: ReleaseMarker.tables)
         try pristine.close()
         return content.rows.merging(content.tables, uniquingKeysWith: +).sorted { $0.key < $1.key }
-            .filter { $0.value > 0 }.map { ($0.key, $0.value) }
+            .filter { $0.value > 0 }.map { ($0.key.text, $0.value) }
     }
 }
 

@@ -60,8 +60,10 @@ struct SharedContent {
             throw MoultError(
                 Template.code, .refused, what: "the shared database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
-                now: "Nothing was changed. To set it aside and start with the shipped content: moult reset "
-                    + "\(database.name) --set-user-data-aside", cause: error)
+                now: "Nothing was changed. "
+                    + (error.now ?? "To set it aside and start with the shipped content: moult reset "
+                        + "\(database.name) --set-user-data-aside"),
+                cause: error)
         }
     }
 
@@ -80,8 +82,8 @@ struct SharedContent {
         }
         if reason == .takenOver {
             facts.rows = try RowCounts(of: connection).tables.sorted { $0.key < $1.key }
-                .filter { $0.value > 0 && $0.key != ReleaseMarker.table }
-                .map { RowFate(table: $0.key, kept: $0.value) }
+                .filter { $0.value > 0 && $0.key != SQLName(ReleaseMarker.table) }
+                .map { RowFate(table: $0.key.text, kept: $0.value) }
             return facts
         }
         facts.rows = try forecast.rows(of: connection, place)

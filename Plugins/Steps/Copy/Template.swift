@@ -52,8 +52,10 @@ enum Template {
             throw MoultError(
                 code, .refused, what: "the database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
-                now: "Nothing was changed. Set it aside and start with the shipped content, then roll back: "
-                    + "moult reset \(database.name) --set-user-data-aside", cause: error)
+                now: "Nothing was changed. "
+                    + (error.now ?? "Set it aside and start with the shipped content, then roll back: "
+                        + "moult reset \(database.name) --set-user-data-aside"),
+                cause: error)
         }
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way.way,

@@ -82,13 +82,16 @@ extension Orchestrator {
     /// The table's name as the set has it.
     private func proveTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
         let old = try Connection(path: copy, access: .readWrite)
-        let names = try RowCounts(of: old).tables.keys.filter { !ReleaseMarker.tables.contains($0) }.sorted()
-        let isThere = try RowSelection.hasTable(table, in: old) && !ReleaseMarker.tables.contains(table.lowercased())
+        let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.tables.contains($0.text) }
+        let isThere =
+            try RowSelection.hasTable(table, in: old)
+            && !ReleaseMarker.tables.map { SQLName($0) }.contains(SQLName(table))
         try old.close()
-        if isThere { return names.first { $0.lowercased() == table.lowercased() } ?? table }
+        if isThere { return names.first { $0 == SQLName(table) }?.text ?? table }
         throw MoultError(
             .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
-            why: "it has \(names.joined(separator: ", "))", now: didYouMean(table, among: names))
+            why: "it has \(names.map(\.text).joined(separator: ", "))", now: didYouMean(table, among: names.map(\.text))
+        )
     }
 
     /// Removes the sets that the operator names.

@@ -160,7 +160,9 @@ extension Doctor {
                 (fault, remedy) = (finding.fault, finding.remedy?.command(for: database))
                 if case .permit(let command) = finding.remedy {
                     return Finding(
-                        kind: "denied", path: path, what: "this user may not read it", why: finding.notChecked[0],
+                        kind: "denied", path: path,
+                        what: command?.first == "mv" ? "it cannot be read" : "this user may not read it",
+                        why: finding.notChecked[0],
                         fix: shellLine(command ?? ["ls", "-l", path]))
                 }
             }

@@ -143,7 +143,8 @@ struct StatusReport: Report {
         }
         for file in status.databases where file.finding?.depth == .nothing {
             guard let permit = file.remedy else { continue }
-            lines.append("to let this user read \(file.name): \(shellLine(permit), .heading)")
+            let first = permit[0] == "mv" ? "to make \(file.name) readable" : "to let this user read \(file.name)"
+            lines.append("\(first): \(shellLine(permit), .heading)")
         }
         return lines
     }

@@ -72,18 +72,20 @@ struct ContentTransfer {
         case .foreign:
             displacement?.proveAdopted(fates.all)
         case .takenOver:
-            for (table, rows) in try RowCounts(of: live).tables where rows > 0 && table != ReleaseMarker.table {
-                fates.add(table) { $0.kept += rows }
+            for (table, rows) in try RowCounts(of: live).tables where rows > 0 && table != SQLName(ReleaseMarker.table)
+            {
+                fates.add(table.text) { $0.kept += rows }
             }
             displacement?.prove(fates.all, isShipped: false, hasContentLeft: true)
         case .shipped(let path):
             let pristine = try Connection(path: path, access: .immutable)
             let content = try AppContent(
-                of: live, against: pristine, selected: rules.reduce(into: [:]) { $0[$1.table] = $1.conditions },
+                of: live, against: pristine,
+                selected: rules.reduce(into: [:]) { $0[SQLName($1.table)] = $1.conditions },
                 ignoring: ReleaseMarker.tables)
             try pristine.close()
             for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
-                fates.add(table) { $0.kept += rows }
+                fates.add(table.text) { $0.kept += rows }
             }
             let more = try RejectTable(name: ReleaseMarker.rejects, label: "").recordsWithMore(in: live)
             if more > 0 { fates.add(ReleaseMarker.rejects) { ($0.kept, $0.incomplete) = ($0.kept + more, more) } }

@@ -41,7 +41,7 @@ final class Displacement {
     func prove(_ fates: [RowFate], isShipped: Bool, hasContentLeft: Bool) {
         self.fates = fates.filter { !$0.isEmpty }
         proof = hasContentLeft ? .kept : isShipped ? .shipped : .accounted
-        record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { ($0.table, $0.kept) }) { $0 + $1 }
+        record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { (SQLName($0.table), $0.kept) }) { $0 + $1 }
     }
 
     /// The old file becomes a generation of its own by the same update.

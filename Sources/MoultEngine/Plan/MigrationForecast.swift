@@ -63,6 +63,6 @@ package struct MigrationForecast {
         if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
             throw release.migrationMisfit(fault, of: database)
         }
-        return report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key, kept: $0.value) }
+        return report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key.text, kept: $0.value) }
     }
 }

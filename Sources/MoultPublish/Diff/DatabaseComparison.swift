@@ -73,7 +73,7 @@ package struct DatabaseComparison {
         let shapes = Dictionary(was.shape.tables.map { (SQLName($0.name), $0) }) { first, _ in first }
         let same = Set(now.shape.tables.filter { $0 == shapes[SQLName($0.name)] }.map { SQLName($0.name) })
         let (oldTables, newTables) = (try TableFacts.all(of: sides.old), try TableFacts.all(of: sides.new))
-        for key in Set(oldTables.keys).union(newTables.keys).subtracting(ReleaseMarker.tables.map(SQLName.init))
+        for key in Set(oldTables.keys).union(newTables.keys).subtracting(ReleaseMarker.tables.map { SQLName($0) })
             .sorted()
         {
             let table = TableComparison(old: oldTables[key], new: newTables[key]) { [name, options] in

@@ -1,3 +1,4 @@
+import MoultBasics
 internal import MoultSQLite
 
 /// How the rows of a table find their partners in the other database, and the statements that read both.
@@ -54,8 +55,8 @@ struct RowMatch {
 
     init(old: TableFacts, new: TableFacts, areUTF8: Bool, by means: Means = .best) {
         let oldNames = Dictionary(old.columns.map { (SQLName($0), $0) }) { first, _ in first }
-        let key = old.primaryKey.map(SQLName.init) == new.primaryKey.map(SQLName.init) ? new.primaryKey : []
-        let keyNames = Set(key.map(SQLName.init))
+        let key = old.primaryKey.map { SQLName($0) } == new.primaryKey.map { SQLName($0) } ? new.primaryKey : []
+        let keyNames = Set(key.map { SQLName($0) })
         let shared =
             key + new.columns.filter { oldNames[SQLName($0)] != nil && !keyNames.contains(SQLName($0)) }
         func side(_ table: TableFacts, _ columns: [String], rowID: Bool, order: [String]) -> Side {

@@ -1,3 +1,4 @@
+import MoultBasics
 internal import MoultSQLite
 
 /// One difference between two schemas.
@@ -71,7 +72,8 @@ extension SchemaChange {
     private static func one(_ kind: String, _ name: String, _ table: String?, _ old: String?, _ new: String?)
         -> [SchemaChange]
     {
-        if old == new { return [] }
+        if let old, let new, old.hasBytes(of: new) { return [] }
+        if old == nil, new == nil { return [] }
         let change: Change = old == nil ? .added : new == nil ? .removed : .changed
         return [SchemaChange(change: change, kind: kind, name: name, table: table, old: old, new: new)]
     }

@@ -1,3 +1,4 @@
+import MoultBasics
 internal import MoultSQLite
 
 /// What SQLite says of a table whose rows are compared.

@@ -1,3 +1,4 @@
+import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 package import StepKit

@@ -1,15 +1,17 @@
+package import MoultBasics
+
 /// How many rows each table has, to see whether a change loses any.
 package struct RowCounts: Equatable, Sendable {
-    package let tables: [String: Int]
+    package let tables: [SQLName: Int]
 
-    package init(_ tables: [String: Int]) { self.tables = tables }
+    package init(_ tables: [SQLName: Int]) { self.tables = tables }
 
     /// Counts the ordinary tables, without those that SQLite and the modules of virtual tables keep for themselves.
     package init(of connection: Connection) throws {
-        var tables: [String: Int] = [:]
+        var tables: [SQLName: Int] = [:]
         for row in try connection.query("PRAGMA main.table_list") {
-            guard case .text(let name) = row[1], row[2] == .text("table"), !name.hasPrefix("sqlite_") else { continue }
-            tables[name] = try connection.rowCount(name)
+            guard case .text(let name) = row[1], row[2] == .text("table"), !SQLName(name).isInternal else { continue }
+            tables[SQLName(name)] = try connection.rowCount(name)
         }
         self.tables = tables
     }
@@ -24,10 +26,10 @@ package struct RowCounts: Equatable, Sendable {
         for (table, old) in before.tables.sorted(by: { $0.key < $1.key }) {
             let now = tables[table]
             if let now, now >= old { continue }
-            if old == 0 || mayShrink(table, old, now ?? 0) { continue }
+            if old == 0 || mayShrink(table.text, old, now ?? 0) { continue }
             if let now { return "table \(table) has \(now) of \(old) rows" }
             homeless += old
-            gone.append(table)
+            gone.append(table.text)
         }
         let added = tables.filter { before.tables[$0.key] == nil }.values.reduce(0, +)
         guard homeless > added else { return nil }

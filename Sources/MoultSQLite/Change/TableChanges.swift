@@ -1,35 +1,37 @@
+import MoultBasics
+
 /// The tables of two databases that differ, in their definition or in a row.
 package enum TableChanges {
     /// The names of the tables that differ, sorted. A virtual table counts as different, because only its module knows.
     package static func between(_ old: Connection, and new: Connection, ignoring: Set<String> = []) throws -> [String] {
         let (before, after) = (try tables(of: old, ignoring), try tables(of: new, ignoring))
-        var changed: Set<String> = []
+        var changed: Set<SQLName> = []
         for (name, table) in after {
             guard let other = before[name], other == table, !table.isVirtual,
-                try hasSameRows(name, old, new)
+                try hasSameRows(name.text, old, new)
             else {
                 changed.insert(name)
                 continue
             }
         }
-        return changed.union(before.keys.filter { after[$0] == nil }).sorted()
+        return changed.union(before.keys.filter { after[$0] == nil }).sorted().map(\.text)
     }
 
     private struct Table: Equatable {
-        let sql: String
+        let sql: [UInt8]
         let isVirtual: Bool
     }
 
-    private static func tables(of connection: Connection, _ ignored: Set<String>) throws -> [String: Table] {
+    private static func tables(of connection: Connection, _ ignored: Set<String>) throws -> [SQLName: Table] {
         let definitions = try connection.query("SELECT name, sql FROM main.sqlite_schema WHERE type = 'table'")
-        var tables: [String: Table] = [:]
+        var tables: [SQLName: Table] = [:]
         for row in try connection.query("PRAGMA main.table_list") {
             guard case .text(let name) = row[1], case .text(let kind) = row[2], ["table", "virtual"].contains(kind),
-                !name.hasPrefix("sqlite_"), !ignored.contains(name)
+                !SQLName(name).isInternal, !ignored.contains(name)
             else { continue }
             let sql = definitions.first { $0[0] == .text(name) }?[1] ?? .null
             guard case .text(let sql) = sql else { continue }
-            tables[name] = Table(sql: sql, isVirtual: kind == "virtual")
+            tables[SQLName(name)] = Table(sql: Array(sql.utf8), isVirtual: kind == "virtual")
         }
         return tables
     }

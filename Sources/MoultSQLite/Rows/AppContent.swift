@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 
 /// The content that an app has added to a database, apart from the rows that rules select: everything that is not in the
 /// pristine database it was made from. Rows that the app has deleted are not content.
@@ -6,29 +6,28 @@ package struct AppContent: Equatable, Sendable {
     package struct Item: Hashable, Comparable, Sendable {
         /// `index`, `trigger` or `view`.
         package let kind: String
-        package let name: String
+        package let name: SQLName
 
         package static func < (one: Item, two: Item) -> Bool { (one.kind, one.name) < (two.kind, two.name) }
     }
 
     /// How many rows were added or changed, by table.
-    package private(set) var rows: [String: Int] = [:]
+    package private(set) var rows: [SQLName: Int] = [:]
     /// Tables that the pristine database does not have, with their row counts.
-    package private(set) var tables: [String: Int] = [:]
+    package private(set) var tables: [SQLName: Int] = [:]
     /// Indexes, triggers and views that are new or defined in another way.
     package private(set) var items: [Item] = []
     /// Columns that the pristine table does not have, by table.
-    package private(set) var columns: [String: [String]] = [:]
+    package private(set) var columns: [SQLName: [SQLName]] = [:]
 
     package var isEmpty: Bool { rows.isEmpty && tables.isEmpty && items.isEmpty && columns.isEmpty }
 
     /// `selected` are the conditions of the rules, by table.
     package init(
-        of live: Connection, against pristine: Connection, selected: [String: [String?]] = [:],
+        of live: Connection, against pristine: Connection, selected: [SQLName: [String?]] = [:],
         ignoring: Set<String> = []
     ) throws {
-        let selected = Dictionary(selected.map { (asciiLowercased($0.key), $0.value) }) { $0 + $1 }
-        for (table, conditions) in selected { try Selection.check(conditions, of: table) }
+        for (table, conditions) in selected { try Selection.check(conditions, of: table.text) }
         try live.reading {
             try pristine.reading {
                 try live.with(.doubleQuotedStringsInDML, false) {
@@ -41,7 +40,7 @@ package struct AppContent: Equatable, Sendable {
     }
 
     private mutating func compare(
-        _ live: Connection, _ pristine: Connection, _ selected: [String: [String?]], _ ignoring: Set<String>
+        _ live: Connection, _ pristine: Connection, _ selected: [SQLName: [String?]], _ ignoring: Set<String>
     ) throws {
         let (now, was) = (
             try TableKinds(of: live, ignoring: ignoring), try TableKinds(of: pristine, ignoring: ignoring)
@@ -50,14 +49,14 @@ package struct AppContent: Equatable, Sendable {
         for table in now.ordinary {
             guard let layout = try TableLayout.of(table, in: live) else { continue }
             guard let before = try TableLayout.of(table, in: pristine) else {
-                tables[layout.name] = Int(try live.int("SELECT count(*) FROM \(layout.sql)"))
+                tables[SQLName(layout.name)] = Int(try live.int("SELECT count(*) FROM \(layout.sql)"))
                 continue
             }
             try compare(
                 RowSearch.Side(layout, live, roots), RowSearch.Side(before, pristine, earlierRoots), selected[table])
         }
         for table in now.virtual {
-            let name = now.all[table]?.name ?? table
+            let name = now.all[table].map { SQLName($0.name) } ?? table
             let count = try RowSearch.countUnmatched(virtual: table, now, live, in: pristine)
             if was.all[table]?.type != "virtual" {
                 tables[name] = count
@@ -74,7 +73,7 @@ package struct AppContent: Equatable, Sendable {
     ) throws {
         let layout = live.layout
         let added = layout.columns.filter { pristine.layout.place(of: $0.name) == nil }.map(\.name)
-        if !added.isEmpty { columns[layout.name] = added }
+        if !added.isEmpty { columns[SQLName(layout.name)] = added.map { SQLName($0) } }
         // A condition without text selects every row.
         let conditions = conditions ?? []
         if conditions.contains(nil) { return }
@@ -82,12 +81,12 @@ package struct AppContent: Equatable, Sendable {
         let isSelected = try SelectedRows(conditions, live)
         var count = 0
         try search.forEachUnmatched { row, _, _ in if try !isSelected.contains(row) { count += 1 } }
-        if count > 0 { rows[layout.name] = count }
+        if count > 0 { rows[SQLName(layout.name)] = count }
     }
 
     private struct Definition: Hashable {
         let key: Item
-        let sql: String
+        let sql: [UInt8]
     }
 
     static func items(of connection: Connection, _ kinds: TableKinds) throws -> Set<Item> {
@@ -108,9 +107,10 @@ package struct AppContent: Equatable, Sendable {
             """
         return Set(
             try connection.query(sql).compactMap { row in
-                guard kinds.all[asciiLowercased(row[2].textOrEmpty)]?.type != "shadow" else { return nil }
+                guard kinds.all[SQLName(row[2].textOrEmpty)]?.type != "shadow" else { return nil }
                 return Definition(
-                    key: Item(kind: row[0].textOrEmpty, name: row[1].textOrEmpty), sql: row[3].textOrEmpty)
+                    key: Item(kind: row[0].textOrEmpty, name: SQLName(row[1].textOrEmpty)),
+                    sql: Array(row[3].textOrEmpty.utf8))
             })
     }
 }

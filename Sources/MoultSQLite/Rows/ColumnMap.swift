@@ -9,10 +9,10 @@ struct ColumnMap {
 
     /// A renamed column goes to its new name, any other column to the column with the same name.
     init(_ old: TableLayout, _ new: TableLayout, renamed: [String: String]) throws {
-        let names = Dictionary(renamed.map { (asciiLowercased($0), $1) }) { first, _ in first }
+        let names = Dictionary(renamed.map { (SQLName($0), $1) }) { first, _ in first }
         var taken: [Int: Int] = [:]
         for place in old.columns.indices {
-            guard let name = names[asciiLowercased(old.columns[place].name)] else { continue }
+            guard let name = names[SQLName(old.columns[place].name)] else { continue }
             guard let target = new.place(of: name) else {
                 throw MoultError(
                     .selection, .refused, what: "cannot carry rows of table \(old.name)",
@@ -22,7 +22,7 @@ struct ColumnMap {
             }
             taken[target] = place
         }
-        for place in old.columns.indices where names[asciiLowercased(old.columns[place].name)] == nil {
+        for place in old.columns.indices where names[SQLName(old.columns[place].name)] == nil {
             // A renamed column comes first.
             guard let target = new.place(of: old.columns[place].name), taken[target] == nil else { continue }
             taken[target] = place

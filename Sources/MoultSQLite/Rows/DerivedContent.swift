@@ -1,10 +1,12 @@
+import MoultBasics
+
 /// Full-text indexes whose text is in another table.
 enum SearchIndexes {
     /// Rebuilds the indexes over these tables, and those over views. An index without content (`content=''`) cannot be
     /// rebuilt.
     static func rebuild(in connection: Connection, dependingOn tables: [String]) throws {
         guard !tables.isEmpty else { return }
-        let changed = Set(tables.map(asciiLowercased))
+        let changed = Set(tables.map { SQLName($0) })
         for index in try all(in: connection) {
             guard try changed.contains(index.content) || isView(index.content, connection) else { continue }
             let name = quoteIdentifier(index.name)
@@ -12,12 +14,12 @@ enum SearchIndexes {
         }
     }
 
-    /// The names of the indexes, each with the table that has its text, in lower case.
-    static func all(in connection: Connection) throws -> [(name: String, content: String)] {
+    /// The names of the indexes, each with the table that has its text.
+    static func all(in connection: Connection) throws -> [(name: String, content: SQLName)] {
         let sql = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
         return try connection.query(sql).compactMap { row in
             guard let content = content(ofIndexMadeBy: row[1].textOrEmpty) else { return nil }
-            return (row[0].textOrEmpty, asciiLowercased(content))
+            return (row[0].textOrEmpty, SQLName(content))
         }
     }
 
@@ -37,8 +39,8 @@ enum SearchIndexes {
         return nil
     }
 
-    private static func isView(_ name: String, _ connection: Connection) throws -> Bool {
-        try connection.query("PRAGMA main.table_list(\(quoteIdentifier(name)))").contains {
+    private static func isView(_ name: SQLName, _ connection: Connection) throws -> Bool {
+        try connection.query("PRAGMA main.table_list(\(quoteIdentifier(name.text)))").contains {
             $0[0] == .text("main") && $0[2] == .text("view")
         }
     }
@@ -51,7 +53,8 @@ enum RowSequences {
         let isThere = "SELECT count(*) FROM main.sqlite_schema WHERE name = 'sqlite_sequence'"
         guard try old.int(isThere) > 0, try new.int(isThere) > 0 else { return }
         for row in try old.query("SELECT name, max(seq) FROM main.sqlite_sequence GROUP BY name") {
-            guard case .integer(let before) = row[1], let table = try TableLayout.of(row[0].textOrEmpty, in: new),
+            guard case .integer(let before) = row[1],
+                let table = try TableLayout.of(SQLName(row[0].textOrEmpty), in: new),
                 try table.isAutoincrement(in: new)
             else { continue }
             let name = Value.text(table.name)

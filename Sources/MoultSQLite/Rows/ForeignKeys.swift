@@ -4,12 +4,12 @@ import MoultBasics
 struct ForeignKeys {
     struct Violation {
         let key: StoredRows.Key
-        let parent: String
+        let parent: SQLName
     }
 
     private struct Reference {
-        let child: String
-        let parent: String
+        let child: SQLName
+        let parent: SQLName
         /// Without a target the key refers to the parent's primary key.
         let columns: [(child: String, parent: String?)]
     }
@@ -26,19 +26,19 @@ struct ForeignKeys {
                 let columns = columns.sorted { $0[1].integerOrZero < $1[1].integerOrZero }
                 references.append(
                     Reference(
-                        child: name, parent: columns.first?[2].textOrEmpty ?? "",
+                        child: SQLName(name), parent: SQLName(columns.first?[2].textOrEmpty ?? ""),
                         columns: columns.map { ($0[3].textOrEmpty, $0[4] == .null ? nil : $0[4].textOrEmpty) }))
             }
         }
         self.references = references
     }
 
-    /// Tables with foreign keys, in lower case.
-    var children: Set<String> { Set(references.map { asciiLowercased($0.child) }) }
+    /// Tables with foreign keys.
+    var children: Set<SQLName> { Set(references.map(\.child)) }
 
     /// Tables that refer to one of these.
-    func children(of parents: Set<String>) -> Set<String> {
-        Set(references.filter { parents.contains(asciiLowercased($0.parent)) }.map { asciiLowercased($0.child) })
+    func children(of parents: Set<SQLName>) -> Set<SQLName> {
+        Set(references.filter { parents.contains($0.parent) }.map(\.child))
     }
 
     /// The rows that refer to a row which does not exist, each once.
@@ -54,13 +54,13 @@ struct ForeignKeys {
                 if row.isNull(1) {
                     hasUnknown = true
                 } else if seen.insert(row.int64(1)).inserted {
-                    found.append(Violation(key: .rowID(row.int64(1)), parent: try row.text(2)))
+                    found.append(Violation(key: .rowID(row.int64(1)), parent: SQLName(try row.text(2))))
                 }
             }
         }
         if !hasUnknown { return found }
         var keys: Set<KeyDigest> = []
-        for reference in references where asciiLowercased(reference.child) == asciiLowercased(table.name) {
+        for reference in references where reference.child == SQLName(table.name) {
             try connection.withStatement(try orphans(reference, table, connection)) { row in
                 while try row.step() {
                     guard try keys.insert(KeyDigest(of: row, 0..<rows.first)).inserted else { continue }

@@ -55,7 +55,7 @@ package struct MigrationLoss: Equatable, Sendable {
             }
         }
         for table in was.virtual {
-            let name = was.all[table]?.name ?? table
+            let name = was.all[table]?.name ?? table.text
             let count = try RowSearch.countUnmatched(virtual: table, was, before, in: after)
             let isThere = now.all[table]?.type == "virtual"
             note(
@@ -71,7 +71,7 @@ package struct MigrationLoss: Equatable, Sendable {
     }
 
     /// Whether a new table holds all rows of one that is gone.
-    private static func holds(_ side: RowSearch.Side, _ table: String, _ after: Connection) throws -> Bool {
+    private static func holds(_ side: RowSearch.Side, _ table: SQLName, _ after: Connection) throws -> Bool {
         guard let layout = try TableLayout.of(table, in: after) else { return false }
         let pairs = RowSearch.pairs(side.layout, layout)
         guard pairs.count == side.layout.columns.count, !pairs.isEmpty else { return false }

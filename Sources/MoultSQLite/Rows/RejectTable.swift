@@ -21,8 +21,9 @@ package struct RejectTable: Sendable {
     var selectSQL: String { "SELECT \(columnsSQL) FROM main.\(quoteIdentifier(name))" }
     /// The records with a value in a column that an app has added. Only the other columns are carried along.
     package func recordsWithMore(in connection: Connection) throws -> Int {
-        guard let layout = try TableLayout.of(name, in: connection) else { return 0 }
-        let more = layout.columns.map(\.name).filter { !Self.columns.contains(asciiLowercased($0)) }
+        guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return 0 }
+        let own = Set(Self.columns.map { SQLName($0) })
+        let more = layout.columns.map(\.name).filter { !own.contains(SQLName($0)) }
         if more.isEmpty { return 0 }
         let values = more.map { "\(quoteIdentifier($0)) IS NOT NULL" }.joined(separator: " OR ")
         return Int(try connection.int("SELECT count(*) FROM \(layout.sql) WHERE \(values)"))
@@ -132,7 +133,7 @@ final class RejectWriter {
     }
 
     private static func isThere(_ table: RejectTable, _ connection: Connection) throws -> Bool {
-        guard let layout = try TableLayout.of(table.name, in: connection) else { return false }
+        guard let layout = try TableLayout.of(SQLName(table.name), in: connection) else { return false }
         if let missing = RejectTable.columns.first(where: { layout.place(of: $0) == nil }) {
             throw MoultError(
                 .selection, .refused, what: "cannot carry the rows of \(connection.path)",

@@ -95,7 +95,7 @@ final class RowSearch {
                 pairs.allSatisfy({ pair in
                     let (a, b) = (one.columns[pair.row], two.columns[pair.other])
                     // A record may end before columns that were added later, which then have their default.
-                    return pair.row == pair.other && asciiLowercased(a.type) == asciiLowercased(b.type)
+                    return pair.row == pair.other && SQLName(a.type) == SQLName(b.type)
                         && a.defaultValue == b.defaultValue
                 })
             else { return false }

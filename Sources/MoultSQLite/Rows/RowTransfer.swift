@@ -42,9 +42,9 @@ package struct RowTransfer {
     private var doing: String { "carry rows of \(rules.map(\.table).joined(separator: ", "))" }
 
     private func checkRules() throws {
-        var seen: Set<String> = []
+        var seen: Set<SQLName> = []
         for rule in rules {
-            guard seen.insert(asciiLowercased(rule.table)).inserted else {
+            guard seen.insert(SQLName(rule.table)).inserted else {
                 throw MoultError(
                     .databaseRequest, what: "cannot carry rows", why: "two rules are for table \(rule.table)")
             }
@@ -81,7 +81,7 @@ package struct RowTransfer {
 
     /// Rows that violate a foreign key are left out in another pass, and with them what they replaced comes back.
     private func repeatUntilClean(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
-        var excluded: [String: [Int: String]] = [:]
+        var excluded: [SQLName: [Int: String]] = [:]
         while true {
             let pass = try TransferPass(self, from: old, to: new)
             try pass.run(excluding: excluded)

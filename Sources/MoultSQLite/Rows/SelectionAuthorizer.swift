@@ -1,13 +1,13 @@
 import CSQLite
+import MoultBasics
 
 /// Lets a condition read tables of its own database and call deterministic functions, and nothing else.
 final class SelectionAuthorizer {
-    /// In lower case.
-    private let tables: Set<String>
+    private let tables: Set<SQLName>
     /// The first thing that was denied.
     private(set) var denied: String?
 
-    init(tables: Set<String>) { self.tables = tables }
+    init(tables: Set<SQLName>) { self.tables = tables }
 
     /// Asks this authorizer about statements that the body prepares, and the connection's own one again afterwards.
     func guarding<R>(_ connection: Connection, _ body: () throws -> R) throws -> R {
@@ -40,9 +40,9 @@ final class SelectionAuthorizer {
             if Self.functions.contains(name) || TimeFunctions.names.contains(name) { return true }
             return deny("the function \(second), which may give another result each time")
         case SQLITE_READ:
-            let name = asciiLowercased(first)
-            if ["json_each", "json_tree"].contains(name) { return true }
-            if schema == "main", tables.contains(name), !name.hasPrefix("sqlite_") { return true }
+            let name = SQLName(first)
+            if name == "json_each" || name == "json_tree" { return true }
+            if schema == "main", tables.contains(name), !name.isInternal { return true }
             return deny("the table \(first), which the database does not have")
         default: return deny("something other than columns, functions and subqueries")
         }

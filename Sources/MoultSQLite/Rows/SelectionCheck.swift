@@ -25,17 +25,17 @@ package struct SelectionCheck {
 
     /// Tables with the reserved prefix cannot be selected, nor can SQLite's own.
     package init(_ connection: Connection, reservedPrefix: String = "moult_") {
-        (self.connection, self.reservedPrefix) = (connection, asciiLowercased(reservedPrefix))
+        (self.connection, self.reservedPrefix) = (connection, reservedPrefix)
     }
 
     /// Why rows of the table cannot be selected; nil if they can.
     package func fault(inTable table: String) throws -> Fault? {
-        let name = asciiLowercased(table)
-        if name.hasPrefix("sqlite_") || name.hasPrefix(reservedPrefix) {
+        let name = SQLName(table)
+        if name.isInternal || name.hasPrefix(reservedPrefix) {
             return Fault(subject: .table, why: "table \"\(table)\" is reserved", suggestion: nil)
         }
         let all = try tables()
-        let found = all.first { asciiLowercased($0.name) == name }
+        let found = all.first { SQLName($0.name) == name }
         switch found?.type {
         case "table"?: return nil
         case let type?:
@@ -46,8 +46,8 @@ package struct SelectionCheck {
                 suggestion: nil)
         case nil:
             let candidates = all.filter { entry in
-                let name = asciiLowercased(entry.name)
-                return entry.type == "table" && !name.hasPrefix("sqlite_") && !name.hasPrefix(reservedPrefix)
+                let name = SQLName(entry.name)
+                return entry.type == "table" && !name.isInternal && !name.hasPrefix(reservedPrefix)
             }
             return Fault(
                 subject: .table, why: "the database has no table \"\(table)\"",
@@ -57,11 +57,11 @@ package struct SelectionCheck {
 
     /// Why the new names of renamed columns do not fit the table in this schema; nil if they do.
     package func fault(inNewNames columns: [String: String], of table: String) throws -> Fault? {
-        guard let layout = try TableLayout.of(table, in: connection) else { return try fault(inTable: table) }
-        var seen: [String: String] = [:]
+        guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return try fault(inTable: table) }
+        var seen: [SQLName: String] = [:]
         for (old, new) in columns.sorted(by: { $0.key < $1.key }) {
             if let fault = Self.fault(inColumn: new, of: layout, subject: .column(old)) { return fault }
-            if let other = seen.updateValue(old, forKey: asciiLowercased(new)) {
+            if let other = seen.updateValue(old, forKey: SQLName(new)) {
                 return Fault(
                     subject: .column(old), why: "columns \"\(other)\" and \"\(old)\" both become \"\(new)\"",
                     suggestion: nil)
@@ -72,13 +72,13 @@ package struct SelectionCheck {
 
     /// Why a column cannot be the old name of a renamed column in this schema; nil if it can.
     package func fault(inOldName column: String, of table: String) throws -> Fault? {
-        guard let layout = try TableLayout.of(table, in: connection) else { return try fault(inTable: table) }
+        guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return try fault(inTable: table) }
         return Self.fault(inColumn: column, of: layout, subject: .column(column))
     }
 
     private static func fault(inColumn column: String, of table: TableLayout, subject: Subject) -> Fault? {
         if table.place(of: column) != nil { return nil }
-        if table.generated.contains(where: { asciiLowercased($0) == asciiLowercased(column) }) {
+        if table.generated.contains(where: { SQLName($0) == SQLName(column) }) {
             return Fault(
                 subject: subject, why: "column \"\(column)\" of table \"\(table.name)\" is generated", suggestion: nil)
         }
@@ -94,7 +94,7 @@ package struct SelectionCheck {
         }
         if let why = Selection.fault(condition) { return fault("is not one expression: \(why)") }
         if let why = TimeFunctions.fault(in: condition) { return fault(why) }
-        let authorizer = SelectionAuthorizer(tables: Set(try tables().map { asciiLowercased($0.name) }))
+        let authorizer = SelectionAuthorizer(tables: Set(try tables().map { SQLName($0.name) }))
         do {
             // A misspelled column in double quotes would otherwise be text.
             return try connection.with(.doubleQuotedStringsInDML, false) {
@@ -136,7 +136,9 @@ package struct SelectionCheck {
     /// The nearest column to one that SQLite does not find.
     private func suggestion(for message: String, _ table: String) throws -> String? {
         let prefix = "no such column: "
-        guard message.hasPrefix(prefix), let layout = try TableLayout.of(table, in: connection) else { return nil }
+        guard message.hasPrefix(prefix), let layout = try TableLayout.of(SQLName(table), in: connection) else {
+            return nil
+        }
         let name = message.dropFirst(prefix.count).filter { $0 != "\"" }
         let column = name.split(separator: ".").last.map(String.init) ?? String(name)
         return didYouMean(column, among: layout.columns.map(\.name) + layout.generated)

@@ -10,7 +10,7 @@ final class ShippedRows {
 
     /// Nil if no row of the copy can equal a shipped one: the table is missing, or has other columns.
     init?(_ copy: TableLayout, _ copyConnection: Connection, in shipped: Connection) throws {
-        guard let layout = try TableLayout.of(copy.name, in: shipped) else { return nil }
+        guard let layout = try TableLayout.of(SQLName(copy.name), in: shipped) else { return nil }
         map = try ColumnMap(copy, layout, renamed: [:])
         guard map.pairs.count == copy.columns.count, map.pairs.count == layout.columns.count else { return nil }
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }

@@ -1,3 +1,5 @@
+import MoultBasics
+
 /// The tables of a database by their names in lower case, without SQLite's own and those to ignore.
 struct TableKinds {
     struct Table {
@@ -6,35 +8,35 @@ struct TableKinds {
         let type: String
     }
 
-    let all: [String: Table]
-    /// Full-text indexes whose text is in another table, in lower case.
-    private let derived: Set<String>
+    let all: [SQLName: Table]
+    /// Full-text indexes whose text is in another table.
+    private let derived: Set<SQLName>
 
     init(of connection: Connection, ignoring: Set<String>) throws {
-        let ignored = Set(ignoring.map(asciiLowercased))
-        var all: [String: Table] = [:]
+        let ignored = Set(ignoring.map { SQLName($0) })
+        var all: [SQLName: Table] = [:]
         for row in try connection.query("PRAGMA main.table_list") {
             let name = row[1].textOrEmpty
-            let key = asciiLowercased(name)
-            guard row[0] == .text("main"), !key.hasPrefix("sqlite_"), !ignored.contains(key) else { continue }
+            let key = SQLName(name)
+            guard row[0] == .text("main"), !key.isInternal, !ignored.contains(key) else { continue }
             all[key] = Table(name: name, type: row[2].textOrEmpty)
         }
         self.all = all
-        derived = Set(try SearchIndexes.all(in: connection).map { asciiLowercased($0.name) })
+        derived = Set(try SearchIndexes.all(in: connection).map { SQLName($0.name) })
     }
 
-    var ordinary: [String] { names("table") }
+    var ordinary: [SQLName] { names("table") }
 
     /// Virtual tables with content of their own.
-    var virtual: [String] { names("virtual").filter { !derived.contains($0) } }
+    var virtual: [SQLName] { names("virtual").filter { !derived.contains($0) } }
 
     /// The tables in which a virtual table keeps its content: only its rows where they are separate from its index.
-    func shadows(of virtual: String) -> [String] {
-        let content = "\(virtual)_content"
+    func shadows(of virtual: SQLName) -> [SQLName] {
+        let content = SQLName("\(virtual)_content")
         return all[content]?.type == "shadow" ? [content] : names("shadow").filter { $0.hasPrefix("\(virtual)_") }
     }
 
-    private func names(_ type: String) -> [String] { all.filter { $0.value.type == type }.keys.sorted() }
+    private func names(_ type: String) -> [SQLName] { all.filter { $0.value.type == type }.keys.sorted() }
 }
 
 extension RowSearch {
@@ -45,7 +47,7 @@ extension RowSearch {
 
     /// The rows of a virtual table's own tables that have no equal in the other database.
     static func countUnmatched(
-        virtual table: String, _ kinds: TableKinds, _ connection: Connection, in other: Connection
+        virtual table: SQLName, _ kinds: TableKinds, _ connection: Connection, in other: Connection
     ) throws -> Int {
         var count = 0
         for shadow in kinds.shadows(of: table) {

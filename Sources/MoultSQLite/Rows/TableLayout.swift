@@ -27,10 +27,9 @@ struct TableLayout {
     let hasUniqueKey: Bool
 
     /// The table with this name as SQLite compares names; nil if none of this type has it.
-    static func of(_ table: String, in connection: Connection, type: String = "table") throws -> TableLayout? {
-        let name = asciiLowercased(table)
-        for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table)))") {
-            guard row[0] == .text("main"), case .text(let declared) = row[1], asciiLowercased(declared) == name,
+    static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
+        for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table.text)))") {
+            guard row[0] == .text("main"), case .text(let declared) = row[1], SQLName(declared) == table,
                 row[2] == .text(type)
             else { continue }
             return try TableLayout(declared, isWithoutRowID: row[4] == .integer(1), connection)
@@ -53,8 +52,8 @@ struct TableLayout {
         let indexes = try connection.query("PRAGMA main.index_list(\(quoteIdentifier(name)))")
         // A primary key that is the rowid itself has no index.
         let isRowIDKey = !isWithoutRowID && key.count == 1 && !indexes.contains { $0[3] == .text("pk") }
-        let taken = Set(rows.map { asciiLowercased($0[1].textOrEmpty) })
-        let alias = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        let taken = Set(rows.map { SQLName($0[1].textOrEmpty) })
+        let alias = ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
         (self.columns, primaryKey) = (columns, key)
         rowIDColumn = isRowIDKey ? key.first : nil
         rowIDName =
@@ -75,8 +74,8 @@ struct TableLayout {
 
     /// The place of the column with this name, as SQLite compares names.
     func place(of column: String) -> Int? {
-        let name = asciiLowercased(column)
-        return columns.firstIndex { asciiLowercased($0.name) == name }
+        let name = SQLName(column)
+        return columns.firstIndex { SQLName($0.name) == name }
     }
 
     /// Whether new rows never get the id of a deleted row.

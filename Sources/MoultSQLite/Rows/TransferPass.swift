@@ -9,7 +9,7 @@ final class TransferPass {
     private var transfers: [TableTransfer] = []
     private(set) var outcomes: [TableOutcome] = []
     /// Shipped rows of tables without a rule that were deleted because of their foreign keys.
-    private var orphans: [String: Int] = [:]
+    private var orphans: [SQLName: Int] = [:]
 
     init(_ transfer: RowTransfer, from old: Connection, to new: Connection) throws {
         (self.transfer, self.old, self.new) = (transfer, old, new)
@@ -17,14 +17,14 @@ final class TransferPass {
     }
 
     /// Carries the rows but `excluded`, which are given by table and number, with the reason.
-    func run(excluding excluded: [String: [Int: String]]) throws {
+    func run(excluding excluded: [SQLName: [Int: String]]) throws {
         try rejects.carryRecords(from: old)
         for rule in transfer.rules {
-            guard let layout = try TableLayout.of(rule.table, in: old) else {
+            guard let layout = try TableLayout.of(SQLName(rule.table), in: old) else {
                 try requireNoOtherKind(rule)
                 continue
             }
-            guard let target = try TableLayout.of(rule.table, in: new) else {
+            guard let target = try TableLayout.of(SQLName(rule.table), in: new) else {
                 try count(rule, layout)
                 continue
             }
@@ -36,7 +36,7 @@ final class TransferPass {
             let table = try TableTransfer(
                 rule, map, from: layout, old, into: target, new, rejects,
                 shipped: transfer.shipped)
-            try table.run(from: old, excluding: excluded[asciiLowercased(rule.table)] ?? [:])
+            try table.run(from: old, excluding: excluded[SQLName(rule.table)] ?? [:])
             transfers.append(table)
             outcomes.append(table.outcome)
         }
@@ -58,24 +58,24 @@ final class TransferPass {
 
     /// The carried rows that violate a foreign key, by table and number, with the reason. Other rows may only do so
     /// because a row they refer to was replaced; those are moved to the reject table.
-    func violations() throws -> [String: [Int: String]] {
+    func violations() throws -> [SQLName: [Int: String]] {
         let keys = try ForeignKeys(new)
-        var all: [String: [Int: String]] = [:]
+        var all: [SQLName: [Int: String]] = [:]
         var replaced = Set(
-            transfers.filter { $0.outcome.shippedLosers > 0 }.map { asciiLowercased($0.rows.layout.name) })
-        var pending = Set(transfers.filter(\.hasInserted).map { asciiLowercased($0.rows.layout.name) })
+            transfers.filter { $0.outcome.shippedLosers > 0 }.map { SQLName($0.rows.layout.name) })
+        var pending = Set(transfers.filter(\.hasInserted).map { SQLName($0.rows.layout.name) })
             .intersection(keys.children)
         pending.formUnion(keys.children(of: replaced))
         while let child = pending.sorted().first {
             pending.remove(child)
-            let transfer = transfers.first { asciiLowercased($0.rows.layout.name) == child }
+            let transfer = transfers.first { SQLName($0.rows.layout.name) == child }
             guard let layout = try transfer?.rows.layout ?? TableLayout.of(child, in: new) else { continue }
             let rows = try transfer?.rows ?? StoredRows(layout, new)
             var hasDisplaced = false
             for violation in try keys.violations(in: rows, new) {
                 if let number = try transfer?.number(ofRow: violation.key) {
                     all[child, default: [:]][number] = "it refers to a row of \(violation.parent) that is not there"
-                } else if replaced.contains(asciiLowercased(violation.parent)) {
+                } else if replaced.contains(violation.parent) {
                     try displace(violation.key, rows, transfer)
                     hasDisplaced = true
                 } else {
@@ -97,18 +97,18 @@ final class TransferPass {
         guard let json = try rows.withRow(key, { try rows.json($0) }) else { return }
         try rejects.writeOnce(json, of: rows.layout.name, because: RowTransfer.orphaned)
         try rows.delete(key)
-        orphans[rows.layout.name, default: 0] += 1
+        orphans[SQLName(rows.layout.name), default: 0] += 1
     }
 
     /// Brings what is derived from the rows up to date.
     func finish() throws {
         let changed = transfers.filter { $0.hasChanged || $0.outcome.shippedLosers > 0 }.map(\.rows.layout.name)
         outcomes = outcomes.map { outcome in
-            transfers.first { $0.rule.table == outcome.table }?.outcome ?? outcome
+            transfers.first { SQLName($0.rule.table) == SQLName(outcome.table) }?.outcome ?? outcome
         }
-        outcomes += orphans.sorted { $0.key < $1.key }.map { TableOutcome(table: $0.key, shippedLosers: $0.value) }
+        outcomes += orphans.sorted { $0.key < $1.key }.map { TableOutcome(table: $0.key.text, shippedLosers: $0.value) }
         close()
-        try SearchIndexes.rebuild(in: new, dependingOn: changed + orphans.keys)
+        try SearchIndexes.rebuild(in: new, dependingOn: changed + orphans.keys.map(\.text))
         try RowSequences.raise(from: old, to: new)
     }
 

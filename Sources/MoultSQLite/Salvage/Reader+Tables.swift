@@ -75,8 +75,8 @@ extension Salvage.Reader {
         let names = columns.filter { $0.hidden == 0 || keepsGenerated && $0.hidden == 3 }.map {
             quoteIdentifier($0.name)
         }
-        let taken = Set(columns.map { asciiLowercased($0.name) })
-        let id = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        let taken = Set(columns.map { SQLName($0.name) })
+        let id = ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
         // With its number a row that is met twice, from both ends, is known again.
         guard let id, try hasRowID(table, id) else {
             let key = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map {
@@ -141,8 +141,8 @@ extension Salvage.Reader {
         let stored = try columns(content, in: target).map { quoteIdentifier($0.name) }
         // FTS4 keeps the language of each row in a hidden column, behind the others.
         if stored.count == names.count + 2 {
-            let known = [asciiLowercased(name), "docid"]
-            names += made.filter { $0.hidden == 1 && !known.contains(asciiLowercased($0.name)) }
+            let known = [SQLName(name), "docid"]
+            names += made.filter { $0.hidden == 1 && !known.contains(SQLName($0.name)) }
                 .map { quoteIdentifier($0.name) }
         }
         guard stored.count == names.count + 1 else {

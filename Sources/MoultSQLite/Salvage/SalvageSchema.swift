@@ -48,46 +48,44 @@ extension Salvage {
                         let object = Object(
                             type: try rows.text(0), name: try rows.text(1), table: try rows.text(2),
                             sql: try rows.text(3))
-                        if !asciiLowercased(object.name).hasPrefix("sqlite_") { objects.append(object) }
+                        if !SQLName(object.name).isInternal { objects.append(object) }
                     }
                 }
             } catch {
                 if objects.isEmpty { throw error }
                 note = (error as? MoultError)?.why
             }
-            let names = Set(objects.map { asciiLowercased($0.name) })
             let tables = objects.filter { $0.type == "table" }
-            virtual = tables.compactMap { Self.virtual($0, among: names) }
+            virtual = tables.compactMap { Self.virtual($0) }
             let shadows = Self.shadows(of: virtual, connection)
-            let virtualNames = Set(virtual.map(\.object.name))
+            let virtualNames = Set(virtual.map { SQLName($0.object.name) })
             self.tables = tables.filter {
-                !virtualNames.contains($0.name) && !shadows.contains(asciiLowercased($0.name))
+                !virtualNames.contains(SQLName($0.name)) && !shadows.contains(SQLName($0.name))
             }
             // A trigger may be on a view.
             for type in ["view", "index", "trigger"] { others += objects.filter { $0.type == type } }
         }
 
-        /// The names of the tables that modules keep for themselves, in small letters.
-        private static func shadows(of virtual: [Virtual], _ connection: Connection) -> Set<String> {
-            var names: Set<String> = []
+        /// The names of the tables that modules keep for themselves.
+        private static func shadows(of virtual: [Virtual], _ connection: Connection) -> Set<SQLName> {
+            var names: Set<SQLName> = []
             for table in virtual {
-                let name = asciiLowercased(table.object.name)
                 for suffix in suffixes[table.module] ?? [] {
                     // With its content elsewhere FTS makes no such table, so this one is the app's.
                     if suffix == "content", table.content == .elsewhere || table.content == .nowhere { continue }
-                    names.insert("\(name)_\(suffix)")
+                    names.insert(SQLName("\(table.object.name)_\(suffix)"))
                 }
             }
             // SQLite knows it of the modules that it has; of a damaged schema it may say nothing, and the names above do.
             let listed = (try? connection.query("PRAGMA main.table_list")) ?? []
             for row in listed where row[2] == .text("shadow") {
                 guard case .text(let name) = row[1] else { continue }
-                let lowered = asciiLowercased(name)
-                let owner = virtual.first { lowered.hasPrefix("\(asciiLowercased($0.object.name))_") }
-                if lowered.hasSuffix("_content"), owner?.content == .elsewhere || owner?.content == .nowhere {
+                let shadow = SQLName(name)
+                let owner = virtual.first { shadow.hasPrefix("\($0.object.name)_") }
+                if shadow.hasSuffix("_content"), owner?.content == .elsewhere || owner?.content == .nowhere {
                     continue
                 }
-                names.insert(lowered)
+                names.insert(shadow)
             }
             return names
         }
@@ -101,7 +99,7 @@ extension Salvage {
         ]
 
         /// `CREATE VIRTUAL TABLE name USING module(arguments)`; nil for an ordinary table.
-        private static func virtual(_ object: Object, among names: Set<String>) -> Virtual? {
+        private static func virtual(_ object: Object) -> Virtual? {
             let tokens = sqlTokens(object.sql)
             guard tokens.count > 4, tokens[0].isWord("create"), tokens[1].isWord("virtual"),
                 let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count
@@ -109,11 +107,11 @@ extension Salvage {
             let module = asciiLowercased(tokens[using + 1].text)
             return Virtual(
                 object: object, module: module,
-                content: content(module, object.name, Array(tokens[(using + 2)...]), names))
+                content: content(module, object.name, Array(tokens[(using + 2)...])))
         }
 
         private static func content(
-            _ module: String, _ name: String, _ arguments: [SQLToken], _ names: Set<String>
+            _ module: String, _ name: String, _ arguments: [SQLToken]
         ) -> Virtual.Content {
             switch module {
             case "fts3", "fts4", "fts5":

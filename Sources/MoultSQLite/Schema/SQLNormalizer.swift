@@ -1,8 +1,10 @@
+import MoultBasics
+
 /// Writes SQL in one spelling: white space, comments, quotes and the case of keywords and of names that are only
 /// mentioned make no difference.
 struct SQLNormalizer {
-    /// All names that the schema declares, in small letters.
-    let names: Set<String>
+    /// All names that the schema declares.
+    let names: Set<SQLName>
 
     func normalize(_ sql: String) -> String { normalize(sqlTokens(sql)[...]) }
 
@@ -16,7 +18,7 @@ struct SQLNormalizer {
         let folded = asciiLowercased(token.text)
         // SQLite takes a name in double quotes that nothing has for a text, and then its case matters.
         let isName =
-            names.contains(folded)
+            names.contains(SQLName(token.text))
             || index > tokens.startIndex && (tokens[index - 1].isWord("as") || tokens[index - 1].isSymbol("."))
             || index + 1 < tokens.endIndex && tokens[index + 1].isSymbol(".")
         guard isName else { return quoteLiteral(.text(token.text)) }

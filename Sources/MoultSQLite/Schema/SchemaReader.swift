@@ -1,4 +1,5 @@
 import CSQLite
+import MoultBasics
 
 extension SchemaShape {
     /// Reads the shape of one database of the connection; tables with an ignored name are left out with all they have.
@@ -43,13 +44,14 @@ private struct SchemaReader {
         self.connection = connection
         self.schema = schema
         let quoted = quoteIdentifier(schema)
-        let isOurs = { (name: String) in !name.hasPrefix("sqlite_") && !ignoring.contains(name) }
+        let ignored = Set(ignoring.map { SQLName($0) })
+        let isOurs = { (name: String) in !SQLName(name).isInternal && !ignored.contains(SQLName(name)) }
         let tables = try connection.query("PRAGMA \(quoted).table_list").compactMap { row -> TableKind? in
             guard row[0].string == schema, isOurs(row[1].string), row[2].string != "shadow" else { return nil }
             let options = [(row[4], "without rowid"), (row[5], "strict")].filter { $0.0 == .integer(1) }.map(\.1)
             return TableKind(name: row[1].string, type: row[2].string, options: options.joined(separator: ", "))
         }
-        self.tables = tables.sorted { $0.name < $1.name }
+        self.tables = tables.sorted { ($0.name, SQLName($0.name)) < ($1.name, SQLName($1.name)) }
         let shadowFree = Set(tables.map { SQLName($0.name) })
         entries = try connection.query("SELECT type, name, tbl_name, sql FROM \(quoted).sqlite_schema ORDER BY 1, 2")
             .map { Entry(type: $0[0].string, name: $0[1].string, table: $0[2].string, sql: $0[3].string) }
@@ -63,7 +65,7 @@ private struct SchemaReader {
         }
         self.columns = columns
         let names = entries.map(\.name) + columns.values.joined().map(\.name)
-        normalizer = SQLNormalizer(names: Set(names.map(asciiLowercased)))
+        normalizer = SQLNormalizer(names: Set(names.map { SQLName($0) }))
     }
 
     func shape() throws -> SchemaShape {
@@ -90,7 +92,7 @@ private struct SchemaReader {
             default: break
             }
         }
-        shape.items.sort { ($0.kind, $0.name) < ($1.kind, $1.name) }
+        shape.items.sort { ($0.kind, $0.name, SQLName($0.name)) < ($1.kind, $1.name, SQLName($1.name)) }
         return shape
     }
 
@@ -112,7 +114,7 @@ private struct SchemaReader {
                 SchemaShape.Column(
                     name: column.name,
                     facts: column.facts(
-                        try metadata(table.name, column.name), text.generated[asciiLowercased(column.name)], normalizer)
+                        try metadata(table.name, column.name), text.generated[SQLName(column.name)], normalizer)
                 )
             },
             constraints: constraints.sorted())

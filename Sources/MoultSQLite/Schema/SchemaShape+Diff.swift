@@ -1,3 +1,5 @@
+import MoultBasics
+
 extension SchemaShape {
     /// The differences between this schema and the expected one, each as a sentence; empty if they are the same.
     package func diff(against expected: SchemaShape) -> [String] {
@@ -25,11 +27,11 @@ extension SchemaShape {
     /// The parts of the expected schema that this one lacks or has differently; additional tables, columns and indexes do not
     /// matter.
     package func lacks(of expected: SchemaShape) -> [String] {
-        let itemNames = Set(expected.items.map { "\($0.kind) \($0.name)" })
-        let expectedTables = Dictionary(expected.tables.map { ($0.name, $0) }) { first, _ in first }
+        let itemNames = Set(expected.items.map { Array("\($0.kind) \($0.name)".utf8) })
+        let expectedTables = Dictionary(expected.tables.map { (Array($0.name.utf8), $0) }) { first, _ in first }
         let wanted = SchemaShape(
-            tables: tables.compactMap { table in expectedTables[table.name].map { table.part(that: $0) } },
-            items: items.filter { itemNames.contains("\($0.kind) \($0.name)") })
+            tables: tables.compactMap { table in expectedTables[Array(table.name.utf8)].map { table.part(that: $0) } },
+            items: items.filter { itemNames.contains(Array("\($0.kind) \($0.name)".utf8)) })
         return wanted.diff(against: expected)
     }
 }
@@ -38,8 +40,8 @@ extension SchemaShape.Table {
     /// The part of the table that another one has, too.
     fileprivate func part(that other: SchemaShape.Table) -> SchemaShape.Table {
         var part = self
-        part.columns = columns.filter { column in other.columns.contains { $0.name == column.name } }
-        part.constraints = constraints.filter(other.constraints.contains)
+        part.columns = columns.filter { column in other.columns.contains { $0.name.hasBytes(of: column.name) } }
+        part.constraints = constraints.filter { own in other.constraints.contains { $0.hasBytes(of: own) } }
         return part
     }
 
@@ -53,7 +55,7 @@ extension SchemaShape.Table {
             switch (found, wanted) {
             case (let column?, nil): words.append("column \(quoteIdentifier(column.name)) not expected")
             case (nil, let column?): words.append("column \(quoteIdentifier(column.name)) missing")
-            case (let found?, let wanted?) where found.facts != wanted.facts:
+            case (let found?, let wanted?) where found != wanted:
                 words.append("column \(quoteIdentifier(found.name)) is \(found.facts), expected \(wanted.facts)")
             default: break
             }

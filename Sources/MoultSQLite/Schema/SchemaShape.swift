@@ -1,16 +1,18 @@
+import MoultBasics
+
 /// The structure of a database's schema: what programs can tell apart, and not how it was written.
 ///
 /// White space, comments, quotes, the case of keywords and of mentioned names, and the order in which things were made
 /// make no difference. The order of columns does, and so does the case of a name where it is declared: programs see both.
 /// Left out are the tables that SQLite and the modules of virtual tables make for themselves.
 package struct SchemaShape: Equatable, Sendable {
-    package struct Column: Equatable, Sendable {
+    package struct Column: Sendable {
         package var name: String
         /// Type, NOT NULL, default, place in the primary key and so on, as `canonicalText` writes them.
         package var facts: String
     }
 
-    package struct Table: Equatable, Sendable {
+    package struct Table: Sendable {
         package var name: String
         /// `strict`, `without rowid`, both or nothing.
         package var options: String
@@ -20,7 +22,7 @@ package struct SchemaShape: Equatable, Sendable {
     }
 
     /// An index, a view, a trigger or a virtual table.
-    package struct Item: Equatable, Sendable {
+    package struct Item: Sendable {
         package var kind: String
         package var name: String
         package var definition: String
@@ -42,5 +44,25 @@ package struct SchemaShape: Equatable, Sendable {
         }
         lines += items.map { "\($0.kind) \(quoteIdentifier($0.name)) \($0.definition)" }
         return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+// Swift takes two ways to write é for one text; programs that read a schema do not.
+extension SchemaShape.Column: Equatable {
+    package static func == (one: Self, other: Self) -> Bool {
+        one.name.hasBytes(of: other.name) && one.facts.hasBytes(of: other.facts)
+    }
+}
+
+extension SchemaShape.Table: Equatable {
+    package static func == (one: Self, other: Self) -> Bool {
+        one.name.hasBytes(of: other.name) && one.options == other.options && one.columns == other.columns
+            && one.constraints.elementsEqual(other.constraints) { $0.hasBytes(of: $1) }
+    }
+}
+
+extension SchemaShape.Item: Equatable {
+    package static func == (one: Self, other: Self) -> Bool {
+        one.kind == other.kind && one.name.hasBytes(of: other.name) && one.definition.hasBytes(of: other.definition)
     }
 }

@@ -1,7 +1,9 @@
+import MoultBasics
+
 /// Facts in the text of a CREATE TABLE that SQLite's pragmas do not report.
 struct TableText {
-    /// The expressions of generated columns, by the column's name in small letters.
-    var generated: [String: String] = [:]
+    /// The expressions of generated columns, by column.
+    var generated: [SQLName: String] = [:]
     var checks: [String] = []
     /// What to do on a conflict, where it is not to abort.
     var conflicts: [String] = []
@@ -32,7 +34,7 @@ struct TableText {
                 let group = part[index..<Swift.min(close + 1, part.endIndex)]
                 switch word(-1) {
                 case "check": checks.append(normalizer.normalize(group))
-                case "as": generated[column] = normalizer.normalize(group)
+                case "as": generated[SQLName(column)] = normalizer.normalize(group)
                 case "key", "unique": subject = normalizer.normalize(group)
                 default: break
                 }

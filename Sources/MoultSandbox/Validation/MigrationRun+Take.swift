@@ -30,7 +30,7 @@ extension MigrationRun {
         if countsLosses {
             let unchanged = try Connection(path: old, access: .readOnly)
             for table in try MigrationLoss(from: unchanged, to: connection).tables {
-                report.losses[table.name] = table.rows
+                report.losses[SQLName(table.name)] = table.rows
             }
             try unchanged.close()
         }

@@ -40,10 +40,10 @@ package struct MigrationRun: Sendable, Equatable {
 /// The result of migrations.
 package struct TrialReport: Sendable {
     /// How many rows each table had, and has then.
-    package var before: [String: Int] = [:]
-    package var after: [String: Int] = [:]
+    package var before: [SQLName: Int] = [:]
+    package var after: [SQLName: Int] = [:]
     /// Rows by table of which a value changed or went, if that was asked for.
-    package var losses: [String: Int] = [:]
+    package var losses: [SQLName: Int] = [:]
     package var applicationID = 0
     package var userVersion = 0
     /// The parts of the template that the database lacks.
@@ -110,8 +110,8 @@ extension MigrationRun: WorkerRequest {
     }
 
     static func json(of answer: TrialReport) -> JSON {
-        func counts(_ counts: [String: Int]) -> JSON {
-            .array(counts.map { ["table": .string($0.key), "rows": .size($0.value)] })
+        func counts(_ counts: [SQLName: Int]) -> JSON {
+            .array(counts.map { ["table": .string($0.key.text), "rows": .size($0.value)] })
         }
         return .compact([
             "before": counts(answer.before), "after": counts(answer.after), "losses": counts(answer.losses),
@@ -122,8 +122,8 @@ extension MigrationRun: WorkerRequest {
     }
 
     static func answer(_ fields: Fields) throws -> TrialReport {
-        func counts(_ name: String) throws -> [String: Int] {
-            let pairs = try fields.objects(name).map { (try $0.string("table"), try $0.count("rows")) }
+        func counts(_ name: String) throws -> [SQLName: Int] {
+            let pairs = try fields.objects(name).map { (SQLName(try $0.string("table")), try $0.count("rows")) }
             return Dictionary(pairs) { $1 }
         }
         var report = TrialReport()

@@ -25,7 +25,7 @@ package struct Assessment {
         case reset
         /// The app, or a release with a migration.
         case migrate
-        /// A command that lets this user read it; nil where only another user can.
+        /// A command that makes it readable; nil where only another user can do that.
         case permit([String]?)
 
         /// The command, without the store; nil if none helps.
@@ -121,6 +121,9 @@ package struct Assessment {
             return Finding(
                 fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
                 depth: depth)
+        }
+        if let intruder = try Sidecars.of(place).intruder {
+            return Finding(remedy: .permit(intruder.command), notChecked: [intruder.why], depth: .nothing)
         }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
         var remedy: Remedy?

@@ -30,7 +30,7 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var release: String
     package var owner: Owner?
     /// Rows by table that are not in the content that replaced it; nil if they were not counted.
-    package var rows: [String: Int]?
+    package var rows: [SQLName: Int]?
     /// Whether the update that set it aside has not ended yet: until then the same file may still be in use.
     package var isPending = false
 
@@ -43,7 +43,7 @@ package struct QuarantineRecord: Sendable, Equatable {
                 ["uid": .size($0.user), "gid": .size($0.group), "mode": .string("0" + String($0.mode, radix: 8))]
             },
             "rows": rows.map { rows in
-                .object(rows.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) })
+                .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
             },
             "pending": isPending ? true : nil,
         ])
@@ -76,7 +76,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             self.owner = Owner(user: Int(user), group: Int(group), mode: mode)
         }
         if let counts = json["rows"]?.members {
-            rows = Dictionary(counts.map { ($0.name, Int($0.value.integer ?? 0)) }) { first, _ in first }
+            rows = Dictionary(counts.map { (SQLName($0.name), Int($0.value.integer ?? 0)) }) { first, _ in first }
         }
         isPending = json["pending"]?.bool ?? false
     }

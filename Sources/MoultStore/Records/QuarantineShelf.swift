@@ -36,7 +36,7 @@ package struct QuarantineShelf {
                 "reason": .optional(record?.reason.rawValue), "why": .optional(record?.why),
                 "time": .string(since.description), "size": .size(size),
                 "rows": record?.rows.map { rows in
-                    .object(rows.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) })
+                    .object(rows.sorted { $0.key < $1.key }.map { .init($0.key.text, .size($0.value)) })
                 },
                 "directory": .string(directory), "file": .optional(file),
             ])

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The answer that a golden query must give: `>= 7000`, `= 5`, `!= 0`, or a plain text that must be equal.
 public struct Expectation: Sendable, Equatable, CustomStringConvertible {
     /// How the answer is compared.
@@ -22,9 +24,8 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
     /// With what it is compared.
     public let value: String
 
-    /// Nil if it has no value to compare with, if it orders something that is not a number, or if the operator is from
+    /// Nil if it has no value to compare with, if it orders something that is not a number, or if the operator is one of
     /// another language, such as `==`.
-    /// one of another language, such as `==`.
     public init?(_ text: String) {
         description = text
         let signs: [Relation] = [.atLeast, .atMost, .notEqual, .above, .below, .equal]
@@ -47,8 +48,8 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
         if let number = Int(answer), let wanted = Int(value) { return holds(number, wanted) }
         if let number = Self.number(answer), let wanted = Self.number(value) { return holds(number, wanted) }
         return switch relation {
-        case .equal: answer == value
-        case .notEqual: answer != value
+        case .equal: answer.hasBytes(of: value)
+        case .notEqual: !answer.hasBytes(of: value)
         case .atLeast, .atMost, .above, .below: false
         }
     }

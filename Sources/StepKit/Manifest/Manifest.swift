@@ -49,7 +49,7 @@ public struct Manifest: Sendable, Equatable {
     /// Whether the release's budget lets a table lose so many rows; what it does not mention must not lose any.
     public func mayShrink(_ database: String, table: String, from old: Int, to new: Int) -> Bool {
         budget.contains {
-            $0.database == database && $0.table.lowercased() == table.lowercased()
+            $0.database == database && SQLName($0.table) == SQLName(table)
                 && $0.shrink?.allows(old - new, of: old) == true
         }
     }

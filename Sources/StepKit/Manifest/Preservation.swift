@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// The rows of a shared database that are carried from one release to another, and the rules for that.
 ///
 /// The installed release says which rows belong to the app, because it knows the schema that they are in. The target
@@ -22,7 +24,7 @@ public struct Preservation: Sendable, Equatable {
     /// The rules between two releases of a database; `installed` is nil if no release made the content.
     public init(from installed: Database?, to target: Database, isRollback: Bool) {
         let (before, after) = (installed?.preserve ?? [], target.preserve)
-        func same(_ one: String, _ other: String) -> Bool { one.lowercased() == other.lowercased() }
+        func same(_ one: String, _ other: String) -> Bool { SQLName(one) == SQLName(other) }
         var rules: [Rule] = []
         for entry in before + after where !rules.contains(where: { same($0.table, entry.table) }) {
             let own = before.filter { same($0.table, entry.table) }

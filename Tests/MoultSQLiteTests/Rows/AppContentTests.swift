@@ -15,7 +15,7 @@ import Testing
         """
 
     private func content(
-        _ sql: String, selected: [String: [String?]] = [:], schema: String = schema
+        _ sql: String, selected: [SQLName: [String?]] = [:], schema: String = schema
     ) throws -> AppContent {
         let test = try TransferCase(old: schema + sql, new: schema)
         return try AppContent(of: test.old, against: test.new, selected: selected, ignoring: ["moult_rejected"])

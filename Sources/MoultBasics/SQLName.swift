@@ -1,0 +1,50 @@
+/// A name as SQLite compares it: byte by byte, except that the letters A to Z are the same in either case.
+///
+/// Names must not be compared as Swift strings: Swift takes two ways to write é for one name, and SQLite for two.
+package struct SQLName: Hashable, Comparable, Sendable {
+    /// The name as it was given.
+    package let text: String
+    private let folded: [UInt8]
+
+    package init(_ text: String) {
+        self.text = text
+        folded = text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    }
+
+    package static func == (a: SQLName, b: SQLName) -> Bool { a.folded == b.folded }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(folded) }
+
+    package static func < (a: SQLName, b: SQLName) -> Bool { a.folded.lexicographicallyPrecedes(b.folded) }
+
+    package func hasPrefix(_ prefix: String) -> Bool { folded.starts(with: SQLName(prefix).folded) }
+
+    package func hasSuffix(_ suffix: String) -> Bool { folded.suffix(suffix.utf8.count) == SQLName(suffix).folded[...] }
+
+    /// Whether SQLite keeps the table or index for itself.
+    package var isInternal: Bool { hasPrefix("sqlite_") }
+}
+
+extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
+    package init(stringLiteral text: String) { self.init(text) }
+
+    package var description: String { text }
+}
+
+extension String {
+    /// Whether both are the same bytes; `==` takes two ways to write é for one, and settles most cases sooner.
+    package func hasBytes(of other: String) -> Bool {
+        self == other && utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+    }
+}
+
+/// Calls the body with what has the same name on both sides, byte by byte, or is on one side only, in the order of the second.
+package func pair<Part>(
+    _ first: [Part], _ second: [Part], by name: (Part) -> String, _ body: (Part?, Part?) -> Void
+) {
+    func key(_ part: Part) -> [UInt8] { Array(name(part).utf8) }
+    let firstByKey = Dictionary(first.map { (key($0), $0) }) { first, _ in first }
+    let secondKeys = Set(second.map(key))
+    for part in second { body(firstByKey[key(part)], part) }
+    for part in first where !secondKeys.contains(key(part)) { body(part, nil) }
+}

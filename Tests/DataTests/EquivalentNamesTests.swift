@@ -1,0 +1,123 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Unicode has two ways to write é. Swift takes them for one text and SQLite for two, so a database may have a table for
+/// each: the rows of both belong to the app.
+@Suite struct EquivalentNamesTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    private static let one = "caf\u{e9}"
+    private static let other = "cafe\u{301}"
+    private static let both = [one, other]
+
+    /// A table for each name, with a column for each, too.
+    private static let schema = both.map { "CREATE TABLE \"\($0)\"(\"\(one)\" TEXT, \"\(other)\" TEXT);" }.joined()
+
+    private func fill(_ file: String) throws {
+        for name in Self.both {
+            try shop.sql(file, "INSERT INTO \"\(name)\" VALUES('ONE \(name.utf8.count)', 'TWO \(name.utf8.count)')")
+        }
+    }
+
+    private func content(_ file: String) throws -> [String] {
+        try Self.both.map { try shop.read(file, "SELECT * FROM \"\($0)\"") }
+    }
+
+    private static let filled = ["ONE 5|TWO 5\n", "ONE 6|TWO 6\n"]
+
+    @Test(arguments: ["exchange", "live"])
+    func `the rows of both tables are carried to the next release and back`(way: String) throws {
+        let preserve: [JSON] = Self.both.map { ["table": .string($0)] }
+        let more: [JSON.Member] = [.init("replace", .string(way))]
+        try shop.pack("1.0.0", [.shared(Self.schema, preserve, more: more)])
+        try shop.install("1.0.0")
+        try fill("app.db")
+        try shop.pack("2.0.0", [.shared(Self.schema + "CREATE TABLE new(x);", preserve, more: more)])
+        try shop.install("2.0.0")
+        #expect(try content("app.db") == Self.filled)
+        #expect(try shop.moult("rollback").status == 0)
+        #expect(try content("app.db") == Self.filled)
+    }
+
+    @Test(arguments: both)
+    func `the rows of the table that is not preserved are kept in quarantine`(preserved: String) throws {
+        let preserve: [JSON] = [["table": .string(preserved)]]
+        try shop.pack("1.0.0", [.shared(Self.schema, preserve)])
+        try shop.install("1.0.0")
+        try fill("app.db")
+        try shop.pack("2.0.0", [.shared(Self.schema + "CREATE TABLE new(x);", preserve)])
+        try shop.install("2.0.0")
+        let left = Self.both.filter { $0.utf8.count != preserved.utf8.count }
+        #expect(try shop.read("app.db", "SELECT count(*) FROM \"\(preserved)\"") == "1\n")
+        let kept = try shop.onlyKept("app")
+        #expect(left.map { kept.rows($0) } == [1])
+        #expect(kept.rows(preserved) == nil)
+        // The table is found by its own name, and not by the other one.
+        let ended = try shop.moult("quarantine", "restore", Files.name(of: kept.directory), "--table", left[0])
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try content("app.db") == Self.filled)
+    }
+
+    @Test(arguments: both)
+    func `a migration that empties or drops one of the tables is refused`(lost: String) throws {
+        try shop.pack("1.0.0", [.user(Self.schema + "PRAGMA user_version = 1;")])
+        try shop.install("1.0.0")
+        try fill("diary.db")
+        for (version, change) in [("2.0.0", "DELETE FROM"), ("3.0.0", "DROP TABLE")] {
+            let left = change == "DELETE FROM" ? Self.both : Self.both.filter { $0.utf8.count != lost.utf8.count }
+            let schema = left.map { "CREATE TABLE \"\($0)\"(\"\(Self.one)\" TEXT, \"\(Self.other)\" TEXT);" }
+            let release = try shop.makeUnchecked(
+                version,
+                [
+                    .user(
+                        schema.joined() + "PRAGMA user_version = 2;",
+                        ["m/2.sql": "\(change) \"\(lost)\";\nPRAGMA user_version = 2;\n"])
+                ])
+            let ended = try shop.moult("apply", release)
+            #expect(ended.status == 3, "\(change): \(ended)")
+            #expect(try content("diary.db") == Self.filled)
+        }
+    }
+
+    @Test(arguments: both)
+    func `a migration that changes a value in one of the columns keeps the database before it`(column: String) throws {
+        try shop.pack("1.0.0", [.user(Self.schema + "PRAGMA user_version = 1;")])
+        try shop.install("1.0.0")
+        try fill("diary.db")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    Self.schema + "PRAGMA user_version = 2;",
+                    [
+                        "m/2.sql":
+                            "UPDATE \"\(Self.other)\" SET \"\(column)\" = NULL;\nPRAGMA user_version = 2;\n"
+                    ])
+            ])
+        try shop.install("2.0.0")
+        let kept = try shop.onlyKept("diary")
+        #expect(kept.rows(Self.other) == 1)
+        #expect(kept.rows(Self.one) == nil)
+    }
+
+    @Test func `a golden query and diff tell the two spellings apart`() throws {
+        let value = { (spelling: String) in
+            "CREATE TABLE word(w DEFAULT '\(spelling)'); INSERT INTO word VALUES('\(spelling)');"
+        }
+        try shop.pack("1.0.0", [.reference(value(Self.one))])
+        try shop.pack("2.0.0", [.reference(value(Self.other))])
+        let ended = try shop.moult("diff", shop.manifest("1.0.0"), shop.manifest("2.0.0"))
+        #expect(ended.output.contains("column w of table word changed"), "\(ended)")
+        let file = shop.scratch.path("word.db")
+        try Shop.sql(file, value(Self.one))
+        let new = shop.scratch.path("new.db")
+        try Shop.sql(new, value(Self.one))
+        for (expected, status) in [(Self.one, 0), (Self.other, 3)] {
+            let checked = try shop.moult("replace", file, new, "--check", "SELECT w FROM word=\(expected)", "--dry-run")
+            #expect(checked.status == Int32(status), "\(checked)")
+        }
+    }
+}
