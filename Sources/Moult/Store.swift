@@ -120,12 +120,16 @@ public struct Store: Sendable {
     /// Opens all databases of the installed release on one connection, after settling what a crash left unfinished.
     ///
     /// The connection holds a lease: its generation stays while it is open, whatever is installed meanwhile.
-    public func connect() throws -> StoreConnection { try Advice.forApps { try openConnection() } }
+    ///
+    /// A release with more databases than SQLite attaches has groups of them; each opens on a connection of its own.
+    public func connect(group: String? = nil) throws -> StoreConnection {
+        try Advice.forApps { try openConnection(group: group) }
+    }
 
     /// The same, with advice for operators.
-    package func openConnection() throws -> StoreConnection {
+    package func openConnection(group: String? = nil) throws -> StoreConnection {
         try settle()
-        return try StoreConnection(lease: heldLease())
+        return try StoreConnection(lease: heldLease(), group: group)
     }
 
     /// Holds the installed generation in place, for those who open its files themselves.

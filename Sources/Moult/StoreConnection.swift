@@ -30,10 +30,10 @@ public final class StoreConnection {
         _ = try connection.int("PRAGMA schema_version")
     }
 
-    init(lease: StoreLease) throws {
+    init(lease: StoreLease, group: String?) throws {
         self.lease = lease
         recovered = nil
-        let databases = try lease.databases()
+        let databases = try lease.databases(of: group)
         let main = databases.first { $0.schema == "main" }
         connection =
             try main.map { main in

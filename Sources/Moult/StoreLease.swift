@@ -48,28 +48,38 @@ public final class StoreLease: Sendable {
         public let isReadOnly: Bool
     }
 
-    /// Every database of the release, for libraries that open them themselves. `main` comes first.
+    /// Every database of the release but those of groups, for libraries that open them themselves. `main` comes first.
     ///
     ///     for database in try lease.attachments where database.schema != "main" {
     ///         try db.execute(sql: "ATTACH ? AS \(database.schema)", arguments: [database.uri])
     ///     }
-    public var attachments: [Attachment] {
-        get throws {
-            try Advice.forApps {
-                try databases().map { database, schema, path in
-                    let access: Access = database.kind.isSealed ? .immutable : .readWrite
-                    return Attachment(
-                        schema: schema, uri: try access.uri(for: path), path: path, isReadOnly: database.kind.isSealed)
-                }
-                .sorted { $0.schema == "main" && $1.schema != "main" }
+    public var attachments: [Attachment] { get throws { try attachments(ofGroup: nil) } }
+
+    /// The same for the databases of a group, which open on a connection of their own: SQLite attaches at most ten.
+    public func attachments(ofGroup group: String?) throws -> [Attachment] {
+        try Advice.forApps {
+            try databases(of: group).map { database, schema, path in
+                let access: Access = database.kind.isSealed ? .immutable : .readWrite
+                return Attachment(
+                    schema: schema, uri: try access.uri(for: path), path: path, isReadOnly: database.kind.isSealed)
             }
+            .sorted { $0.schema == "main" && $1.schema != "main" }
         }
     }
 
-    /// Every database as a connection has it: the name of its schema (`main` for the first one of the user's), and its file.
-    package func databases() throws -> [(database: Database, schema: String, path: String)] {
-        let main = installed.manifest.databases.first { $0.kind.isMain }
-        return try installed.manifest.databases.map { database in
+    /// The databases of a group as its connection has them: the name of the schema (`main` for the first one of the user's),
+    /// and the file.
+    package func databases(of group: String?) throws -> [(database: Database, schema: String, path: String)] {
+        let manifest = installed.manifest
+        let names = manifest.groups.compactMap(\.name)
+        if let group, !names.contains(group) {
+            throw MoultError(
+                .databaseRequest, .refused, what: "release \(manifest.version) has no group \"\(group)\" of databases",
+                why: names.isEmpty ? "all its databases open together" : "it has \(names.joined(separator: ", "))",
+                now: didYouMean(group, among: names))
+        }
+        let main = manifest.group(group).main
+        return try manifest.databases.filter { $0.attach.group == group }.map { database in
             (database, database == main ? "main" : database.attach.alias, try file(of: database.name))
         }
     }

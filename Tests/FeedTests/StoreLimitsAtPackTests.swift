@@ -32,7 +32,7 @@ import Testing
         try draft(11)
         let message = """
             release 1.0.0 cannot be installed into an empty store: the release has 11 databases to attach: SQLite \
-            attaches at most 10 to one connection
+            attaches at most 10 to one connection, and "attach": { "group": "NAME" } gives a database another one
             """
         #expect(try refusal().hasPrefix("moult: error: \(message)\n"))
         // The main database is not attached.
@@ -42,6 +42,47 @@ import Testing
         try draft(10)
         try bench.must("rm -rf out store; moult pack draft.json -o out -q; moult init -q --product org.example.test")
         try bench.must("moult apply -q out/*.json")
+    }
+
+    /// Three groups of ten and a main database, with the same names in each.
+    @Test func `a release with more databases is packed, installed and opened in groups`() throws {
+        try bench.must(
+            """
+            python3 - <<'END'
+            import json, sqlite3
+            databases = {}
+            for number in range(33):
+                with sqlite3.connect(f"d{number}.db") as db:
+                    db.executescript(f"CREATE TABLE t(n); INSERT INTO t VALUES({number})")
+                group = [{}, {"group": "maps"}, {"group": "books"}][number // 11]
+                first = number % 11 == 0
+                attach = group if first else {**group, "as": f"x{number % 11}"}
+                databases[f"d{number}"] = {"kind": "user" if first else "reference", "attach": attach}
+            json.dump({"manifest": 1, "product": "org.example.test", "version": "1.0.0", "databases": databases,
+                       "checks": [{"on": "d32", "sql": "SELECT n FROM t", "expect": "32"}]}, open("draft.json", "w"))
+            END
+            moult pack draft.json -o out -q
+            moult apply -q --create out/*.json
+            """)
+        for (group, first) in [("", 0), ("--group maps", 11), ("--group books", 22)] {
+            let sql = "SELECT main.t.n, x1.t.n, x10.t.n FROM main.t, x1.t, x10.t"
+            let rows = try bench.must("moult sql --csv --no-header \(group) '\(sql)'")
+            #expect(rows.filter { !$0.isWhitespace } == "\(first),\(first + 1),\(first + 10)")
+            let shell = try bench.must(
+                "moult attach \(group) > set.sql; sqlite3 -init set.sql :memory: '\(sql)' 2>/dev/null")
+            #expect(shell == "\(first)|\(first + 1)|\(first + 10)\n")
+        }
+        let ended = try bench.run("moult sql --group map 'SELECT 1'")
+        #expect(
+            ended.errors == """
+                moult: error: release 1.0.0 has no group "map" of databases: it has maps, books
+                  Did you mean "maps"?
+
+                """)
+        // Two databases of one group cannot have one name.
+        let taken = try bench.run("sed -i 's/\"x2\"/\"x1\"/' draft.json; moult pack draft.json -o other")
+        #expect(taken.status == 1)
+        #expect(taken.errors.contains("\"x1\" is also the name by which databases.d1 is attached"), "\(taken)")
     }
 
     @Test(arguments: [

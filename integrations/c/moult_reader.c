@@ -669,9 +669,22 @@ static const char *known_kind(const json *j, const json_node *node) {
     return NULL;
 }
 
-static int read_database(const moult_lease *lease, const json *j, const json_node *key, const char *cache_root, int *has_main,
+/* Whether two databases open together; those without a group do. */
+static int are_together(const moult_database *one, const moult_database *other) {
+    return one->group && other->group ? !strcmp(one->group, other->group) : one->group == other->group;
+}
+
+/* Whether an earlier database is the main one of the connection that this one belongs to. */
+static int has_main(const moult_lease *lease, const moult_database *of) {
+    for (const moult_database *one = lease->databases; one < of; one++)
+        if (are_together(one, of) && !strcmp(one->kind, "user")) return 1;
+    return 0;
+}
+
+static int read_database(const moult_lease *lease, const json *j, const json_node *key, const char *cache_root,
                          moult_database *to, moult_error *error) {
-    const json_node *part = key + 1, *alias = json_get(j, json_get(j, part, "attach"), "as");
+    const json_node *part = key + 1, *attach = json_get(j, part, "attach");
+    const json_node *alias = json_get(j, attach, "as"), *group = json_get(j, attach, "group");
     char *name = plain(j, key, "the name of a database", "_-", 64, error), *file = NULL;
     if (!name) return -1;
     to->name = name;
@@ -683,7 +696,8 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
         return -1;
     }
     to->writable = strcmp(to->kind, "reference") != 0;
-    if (!*has_main && !strcmp(to->kind, "user")) *has_main = 1, to->schema = strdup("main");
+    if (group && !(to->group = plain(j, group, "attach.group", "_-", 64, error))) return -1;
+    if (!strcmp(to->kind, "user") && !has_main(lease, to)) to->schema = strdup("main");
     else if (!(to->schema = plain(j, alias ? alias : key, "attach.as", "_-", 64, error))) return -1;
     file = file_name(j, part, to->writable && json_get(j, part, "path") ? "path" : "member", error);
     if (!file) return -1;
@@ -696,29 +710,28 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
 
 /* Two databases cannot have one name on a connection, and SQLite ignores the case of letters. */
 static int compare_schemas(const void *left, const void *right) {
-    return strcasecmp(*(const char *const *)left, *(const char *const *)right);
+    const moult_database *one = *(const moult_database *const *)left, *other = *(const moult_database *const *)right;
+    int order = strcmp(one->group ? one->group : "", other->group ? other->group : "");
+    return order ? order : strcasecmp(one->schema, other->schema);
 }
 
 static int check_schemas(const moult_lease *lease, moult_error *error) {
-    const char **names = (const char **)malloc(lease->count * sizeof *names);
-    if (!names) return because(error, ENOMEM), -1;
-    size_t mains = 0;
-    for (size_t i = 0; i < lease->count; i++) {
-        names[i] = lease->databases[i].schema;
-        mains += !strcmp(names[i], "main") && !strcmp(lease->databases[i].kind, "user");
-    }
-    qsort(names, lease->count, sizeof *names, compare_schemas);
+    const moult_database **all = (const moult_database **)malloc(lease->count * sizeof *all);
+    if (!all) return because(error, ENOMEM), -1;
+    for (size_t i = 0; i < lease->count; i++) all[i] = &lease->databases[i];
+    qsort(all, lease->count, sizeof *all, compare_schemas);
     const char *wrong = NULL;
     for (size_t i = 0; i < lease->count && !wrong; i++) {
-        int is_taken = i > 0 && !strcasecmp(names[i - 1], names[i]);
-        int is_reserved = !strcasecmp(names[i], "temp") || (!strcasecmp(names[i], "main") && !mains);
-        if (is_taken || is_reserved) wrong = names[i];
+        const char *name = all[i]->schema;
+        int is_taken = i > 0 && !compare_schemas(&all[i - 1], &all[i]);
+        int is_reserved = !strcasecmp(name, "temp") || (!strcasecmp(name, "main") && strcmp(all[i]->kind, "user"));
+        if (is_taken || is_reserved) wrong = name;
     }
     if (wrong) {
         error->code = EBADMSG;
         WHY(error, "two databases cannot both be attached as %s", wrong);
     }
-    free(names);
+    free(all);
     return wrong ? -1 : 0;
 }
 
@@ -757,7 +770,7 @@ static int read_databases(moult_lease *lease, const json *j, moult_error *error)
     const json_node *end = list ? j->nodes + list->end : NULL;
     char *cache_root = NULL;
     size_t count = 0;
-    int has_cache = 0, has_main = 0, failed = 0;
+    int has_cache = 0, failed = 0;
     error->code = EBADMSG;
     if (!list || list->type != J_OBJECT || list + 1 == end) return WHY(error, "databases is missing or empty"), -1;
     for (const json_node *key = list + 1; key < end; key = j->nodes + key[1].end, count++)
@@ -766,7 +779,7 @@ static int read_databases(moult_lease *lease, const json *j, moult_error *error)
     if (!lease->databases) return because(error, ENOMEM), -1;
     if (has_cache && read_cache_root(lease, &cache_root, error)) return -1;
     for (const json_node *key = list + 1; key < end && !failed; key = j->nodes + key[1].end)
-        failed = read_database(lease, j, key, cache_root, &has_main, &lease->databases[lease->count++], error);
+        failed = read_database(lease, j, key, cache_root, &lease->databases[lease->count++], error);
     free(cache_root);
     return failed ? -1 : check_schemas(lease, error);
 }
@@ -833,6 +846,7 @@ void moult_close(moult_lease *lease) {
         const moult_database *one = &lease->databases[i];
         free((void *)one->name);
         free((void *)one->schema);
+        free((void *)one->group);
         free((void *)one->path);
         free((void *)one->uri);
     }

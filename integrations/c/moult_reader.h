@@ -75,8 +75,8 @@ typedef struct moult_error {
 /* One database of a release. The texts are valid until moult_close. Later versions may append members. */
 typedef struct moult_database {
     const char *name;
-    /* Its schema name on a connection that has all databases: "main" for the first one of kind "user", else the name to
-     * attach it under. If none is "main", open ":memory:" and attach all of them. */
+    /* Its schema name on a connection that has all databases of its group: "main" for the first one of kind "user", else the
+     * name to attach it under. If none is "main", open ":memory:" and attach all of them. */
     const char *schema;
     /* "reference", "shared", "user" or "cache" */
     const char *kind;
@@ -86,6 +86,9 @@ typedef struct moult_database {
     const char *uri;
     /* 0: only releases change it; 1: the app writes to it */
     int writable;
+    /* NULL for the databases of the store's connection; otherwise open those of one group on a connection of their own, with
+     * the one whose schema is "main" first. Releases with more than ten databases to attach have groups. */
+    const char *group;
 } moult_database;
 
 typedef struct moult_lease moult_lease;

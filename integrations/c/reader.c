@@ -12,17 +12,17 @@ static int print_row(void *unused, int count, char **values, char **names) {
     return puts("") < 0;
 }
 
-/* Opens the user's database as main, and attaches the others under their names. */
+/* Opens the user's database as main, and attaches the others under their names; a group would get a connection of its own. */
 static int open_all(const moult_lease *lease, sqlite3 **db) {
     const char *first = ":memory:";
     const moult_database *database;
     for (size_t i = 0; (database = moult_database_at(lease, i)); i++)
-        if (!sqlite3_stricmp(database->schema, "main")) first = database->uri;
+        if (!database->group && !sqlite3_stricmp(database->schema, "main")) first = database->uri;
     /* SQLITE_OPEN_URI also counts for each ATTACH on this connection. */
     int status = sqlite3_open_v2(first, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL);
     if (!status) status = sqlite3_busy_timeout(*db, 10000);
     for (size_t i = 0; !status && (database = moult_database_at(lease, i)); i++) {
-        if (database->uri == first) continue;
+        if (database->group || database->uri == first) continue;
         char *sql = sqlite3_mprintf("ATTACH %Q AS \"%w\"", database->uri, database->schema);
         status = sql ? sqlite3_exec(*db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
         sqlite3_free(sql);

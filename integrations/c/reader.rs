@@ -26,6 +26,7 @@ struct MoultDatabase {
     path: *const c_char,
     uri: *const c_char,
     writable: c_int,
+    group: *const c_char,
 }
 
 extern "C" {
@@ -64,7 +65,7 @@ impl Lease {
         unsafe { Err(format!("{}: {}\n{}", text(error.what.as_ptr()), text(error.why.as_ptr()), text(error.next.as_ptr()))) }
     }
 
-    /// The schema and the URI of each database.
+    /// The schema and the URI of each database that belongs to no group; a group would get a connection of its own.
     fn attachments(&self) -> Vec<(String, CString)> {
         let mut found = Vec::new();
         for index in 0.. {
@@ -73,7 +74,9 @@ impl Lease {
                 if database.is_null() {
                     break;
                 }
-                found.push((text((*database).schema), CStr::from_ptr((*database).uri).to_owned()));
+                if (*database).group.is_null() {
+                    found.push((text((*database).schema), CStr::from_ptr((*database).uri).to_owned()));
+                }
             }
         }
         found

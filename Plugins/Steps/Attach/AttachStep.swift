@@ -3,33 +3,44 @@ internal import MoultSQLite
 internal import MoultSandbox
 public import StepKit
 
-/// Attach: proves that the whole set opens together on one connection, as the app will open it.
+/// Attach: proves that the databases open together, as the app will open them: each group on one connection.
 public struct AttachStep: Step {
     public let name = "attach"
-    public let summary = "opens the set on one connection; names must be legal, and few enough"
+    public let summary =
+        "opens the databases together, each group on one connection; names must be legal, and few enough"
 
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
         if context.purpose == .reset { return [] }
-        let set = AttachedSet(context.release)
-        try set.refuseTooMany()
-        return [effect(.attach, nil, .attach(main: set.main?.name, names: set.others.map(set.described)))]
+        let sets = Self.sets(context.release)
+        for set in sets { try set.refuseTooMany() }
+        return [
+            effect(
+                .attach, nil,
+                .attach(main: context.release.group(nil).main?.name, names: sets.flatMap(\.described)))
+        ]
     }
 
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         if effects.isEmpty { return }
-        let set = AttachedSet(context.plan.release)
-        let files = try set.sealed.map { database in
-            (database, try staged(database, context))
+        let sets = Self.sets(context.plan.release)
+        try examine(
+            sets.flatMap(\.sealed).map { database in (database, try staged(database, context)) }, context)
+        for set in sets {
+            let files = try set.sealed.map { database in (database, try staged(database, context)) }
+            // Files from before moult need not open together: their app knows how to use them.
+            if context.plan.bringsBackAdopted {
+                for file in files { _ = try set.open([file]) }
+                continue
+            }
+            try set.proveEncoding(set.writable.map { ($0, try place($0, context)) } + files)
+            let tables = try set.open(files)
+            for warning in set.clashes(tables) { context.warn(warning) }
         }
-        try examine(files, context)
-        // Files from before moult need not open together: their app knows how to use them.
-        if context.plan.bringsBackAdopted { return try files.forEach { _ = try set.open([$0]) } }
-        try set.proveEncoding(set.writable.map { ($0, try place($0, context)) } + files)
-        let tables = try set.open(files)
-        for warning in set.clashes(tables) { context.warn(warning) }
     }
+
+    private static func sets(_ release: Manifest) -> [AttachedSet] { release.groups.map(AttachedSet.init) }
 
     /// A file that an external step has changed is no longer the file that was examined: it is not opened here before it is
     /// known to open safely. The verify step checks its content.
@@ -48,9 +59,10 @@ public struct AttachStep: Step {
 
     /// The same again through the paths that the app will use.
     public func apply(_ effect: Effect, _ context: ApplyContext) throws {
-        let set = AttachedSet(context.plan.release)
-        let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
-        for group in context.plan.bringsBackAdopted ? files.map({ [$0] }) : [files] { _ = try set.open(group) }
+        for set in Self.sets(context.plan.release) {
+            let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
+            for group in context.plan.bringsBackAdopted ? files.map({ [$0] }) : [files] { _ = try set.open(group) }
+        }
     }
 
     /// The file that the app will open: its own where that stays, otherwise what the release has for it.

@@ -3,33 +3,36 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// The databases of a release as one connection has them: the first user database is the main one.
+/// The databases of a release as one connection has them.
 struct AttachedSet {
-    let main: Database?
-    let others: [Database]
+    let group: Manifest.AttachGroup
 
-    init(_ release: Manifest) {
-        let main = release.databases.first { $0.kind.isMain }
-        self.main = main
-        others = release.databases.filter { $0.name != main?.name }
+    var sealed: [Database] { group.others.filter(\.kind.isSealed) }
+    var writable: [Database] { [group.main].compactMap(\.self) + group.others.filter { !$0.kind.isSealed } }
+
+    /// What the plan says of each database but the main one of the store's own connection.
+    var described: [String] {
+        let main = group.name == nil ? nil : group.main.map { described($0, as: "main") }
+        return [main].compactMap(\.self) + group.others.map { described($0, as: $0.attach.alias) }
     }
 
-    var sealed: [Database] { others.filter(\.kind.isSealed) }
-    var writable: [Database] { [main].compactMap(\.self) + others.filter { !$0.kind.isSealed } }
-
-    func described(_ database: Database) -> String {
-        "\(database.name) as \"\(database.attach.alias)\"" + (database.kind.isSealed ? " (read-only)" : "")
+    private func described(_ database: Database, as alias: String) -> String {
+        "\(database.name) as \"\(alias)\"" + (group.name.map { " in group \($0)" } ?? "")
+            + (database.kind.isSealed ? " (read-only)" : "")
     }
 
     func refuseTooMany() throws {
         let connection = try Connection.inMemory()
         let limit = try Int(connection.limit(.attached))
         try connection.close()
-        if others.count > limit {
+        if group.others.count > limit {
             throw MoultError(
-                Self.code, .refused, what: "the release has \(others.count) databases to attach",
-                why: "SQLite attaches at most \(limit) to one connection",
-                now: "Publish fewer databases, or merge some.")
+                Self.code, .refused,
+                what: "the release has \(group.others.count) databases to attach"
+                    + (group.name.map { " in group \($0)" } ?? ""),
+                why: "SQLite attaches at most \(limit) to one connection, and "
+                    + "\"attach\": { \"group\": \"NAME\" } gives a database another one",
+                now: "The publisher must write groups into the draft, or merge databases.")
         }
     }
 

@@ -9,10 +9,11 @@ enum AttachVerb {
         "attach", .operators, "print SQL that opens the databases in another SQLite shell",
         discussion: [
             """
-            It attaches all databases of the store under their names. It names the files of the installed release, \
+            It attaches all databases of the store under their names, or those of a group. It names the files of the installed release, \
             so print it again after an update.
             """
         ],
+        options: [SQLVerb.group],
         examples: [
             .init("Print the SQL:", "moult attach"),
             .init("Open a shell with all databases:", "moult attach > set.sql; sqlite3 -init set.sql"),
@@ -21,7 +22,7 @@ enum AttachVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let lease = try Store(at: call.store()).heldLease()
-        let items = try lease.databases().map { database, schema, path in
+        let items = try lease.databases(of: call.value(SQLVerb.group)).map { database, schema, path in
             let access: Access = database.kind.isSealed ? .immutable : .readWrite
             return (database: database, schema: schema, path: path, uri: try access.uri(for: path))
         }

@@ -10,6 +10,9 @@ enum SQLVerb {
     static let csv = Option("csv", "Print rows as CSV, with values byte for byte; NULL is an empty field")
     static let write = Option("write", "Allow statements to change writable databases")
 
+    static let group = Option(
+        "group", value: .text("NAME"), "Open the databases of this group, instead of those without one")
+
     static let command = Command(
         "sql", .operators, "run SQL on the databases, all on one connection",
         discussion: [
@@ -18,7 +21,7 @@ enum SQLVerb {
             holds a lease, so all statements see the same release. With --quiet, only rows are printed.
             """
         ],
-        arguments: [sql], options: [noHeader, csv, write],
+        arguments: [sql], options: [noHeader, csv, write, group],
         examples: [
             .init("Run a query:", "moult sql 'SELECT count(*) FROM food.food'"),
             .init("Print rows as JSON:", "moult sql --json 'SELECT * FROM food.food LIMIT 3'"),
@@ -33,7 +36,7 @@ enum SQLVerb {
         let mayWrite = call.has(write)
         let showsHeader = !call.has(noHeader) && !call.output.isQuiet
         if call.has(csv), call.output.format == .json { throw call.wrongUsage("--csv and --json are two forms") }
-        let store = try Store(at: call.store()).openConnection()
+        let store = try Store(at: call.store()).openConnection(group: call.value(group))
         let connection = store.connection
         if !mayWrite { try connection.execute("PRAGMA query_only = 1") }
         var count = 0

@@ -12,7 +12,9 @@ extension Database {
             "place": place == .generation ? nil : .string(place.rawValue),
             "verify": .optional(verify?.rawValue),
             "proved": proved?.json,
-            "attach": attach.alias == name ? nil : ["as": .string(attach.alias)],
+            "attach": .unlessEmpty([
+                "as": attach.alias == name ? nil : .string(attach.alias), "group": .optional(attach.group),
+            ]),
             "identity": .unlessEmpty([
                 "applicationID": .optional(identity.applicationID), "userVersion": .optional(identity.userVersion),
                 "schema": .optional(identity.schema),

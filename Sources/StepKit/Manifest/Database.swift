@@ -154,6 +154,8 @@ public struct Database: Sendable, Equatable {
     public struct Attach: Sendable, Equatable {
         /// The schema name on the connection.
         public var alias: String
+        /// The databases that open together; nil for those of the store's own connection.
+        public var group: String?
     }
 
     /// What SQLite says of a database; each part is checked if it is given.

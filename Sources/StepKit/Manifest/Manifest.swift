@@ -54,6 +54,30 @@ public struct Manifest: Sendable, Equatable {
         }
     }
 
+    /// The databases that open together on one connection, by group; those without a group come first.
+    public var groups: [AttachGroup] {
+        var names: [String?] = []
+        for database in databases where !names.contains(database.attach.group) { names.append(database.attach.group) }
+        return ([nil] + names.filter { $0 != nil }).filter(names.contains).map(group)
+    }
+
+    /// The databases of one group; nil for those without one.
+    public func group(_ name: String?) -> AttachGroup {
+        let all = databases.filter { $0.attach.group == name }
+        let main = all.first { $0.kind.isMain }
+        return AttachGroup(name: name, main: main, others: all.filter { $0.name != main?.name })
+    }
+
+    /// The databases that open together on one connection.
+    public struct AttachGroup: Sendable, Equatable {
+        /// Its name; nil for the store's own connection.
+        public let name: String?
+        /// The connection's main database: the first that belongs to the user.
+        public let main: Database?
+        /// The databases that are attached to it.
+        public let others: [Database]
+    }
+
     /// The database with this name; nil if the release has none.
     public func database(_ name: String) -> Database? { databases.first { $0.name == name } }
 

@@ -67,8 +67,10 @@ extension ManifestReader {
         guard let part = try fields.optionalObject("attach") else { return .init(alias: name) }
         let alias = try part.optionalString("as") ?? name
         if let fault = PlainName.databaseFault(alias) { throw part.fail("as", "\"\(alias)\" \(fault)") }
+        let group = try part.optionalString("group")
+        if let group, let fault = PlainName.databaseFault(group) { throw part.fail("group", "\"\(group)\" \(fault)") }
         try done(part)
-        return Database.Attach(alias: alias)
+        return Database.Attach(alias: alias, group: group)
     }
 
     private mutating func identity(_ fields: Fields) throws -> Database.Identity {

@@ -46,21 +46,25 @@ struct ManifestRules {
     }
 
     private func aliases(_ databases: [Database]) throws {
-        var seen: [String: String] = [:]
-        // The first user database is the connection's main database and is not attached.
-        let main = databases.first { $0.kind.isMain }
-        for database in databases where database.name != main?.name {
-            let alias = database.attach.alias
-            let place = "databases.\(database.name).attach.as"
-            if ["main", "temp"].contains(alias.lowercased()) {
-                throw fields.fail(
-                    place, "\"\(alias)\" cannot be attached, because SQLite has that name already",
-                    now: "Give it another name, as in \"attach\": { \"as\": \"shipped\" }.")
-            }
-            if let other = seen.updateValue(database.name, forKey: alias.lowercased()) {
-                throw fields.fail(
-                    place, "\"\(alias)\" is also the name by which databases.\(other) is attached",
-                    now: "Give one of them another name.")
+        // SQLite opens the same name on another connection.
+        for group in Set(databases.map(\.attach.group)) {
+            var seen: [String: String] = [:]
+            let all = databases.filter { $0.attach.group == group }
+            // The first user database is the connection's main database and is not attached.
+            let main = all.first { $0.kind.isMain }
+            for database in all where database.name != main?.name {
+                let alias = database.attach.alias
+                let place = "databases.\(database.name).attach.as"
+                if ["main", "temp"].contains(alias.lowercased()) {
+                    throw fields.fail(
+                        place, "\"\(alias)\" cannot be attached, because SQLite has that name already",
+                        now: "Give it another name, as in \"attach\": { \"as\": \"shipped\" }.")
+                }
+                if let other = seen.updateValue(database.name, forKey: alias.lowercased()) {
+                    throw fields.fail(
+                        place, "\"\(alias)\" is also the name by which databases.\(other) is attached",
+                        now: "Give one of them another name.")
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ class Error(ctypes.Structure):
 
 
 class Database(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_char_p) for name in ("name", "schema", "kind", "path", "uri")] + [("writable", ctypes.c_int)]
+    _fields_ = [(name, ctypes.c_char_p) for name in ("name", "schema", "kind", "path", "uri")] + [("writable", ctypes.c_int), ("group", ctypes.c_char_p)]
 
 
 library = ctypes.CDLL(sys.argv[1])
@@ -41,7 +41,8 @@ class Store:
         self.lease = check(library.moult_open(os.fsencode(directory), error), error)
         databases, index = [], 0
         while one := library.moult_database_at(self.lease, index):
-            databases.append({name: getattr(one.contents, name) for name, _ in Database._fields_})
+            if not one.contents.group:
+                databases.append({name: getattr(one.contents, name) for name, _ in Database._fields_})
             index += 1
         main = next((one["uri"] for one in databases if one["schema"] == b"main"), b":memory:")
         self.db = sqlite3.connect(main.decode(), uri=True)

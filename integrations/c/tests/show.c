@@ -35,8 +35,8 @@ int main(int count, char **words) {
     }
     printf("%s %s %s %s\n", moult_product(lease), moult_version(lease), moult_generation(lease), moult_store(lease));
     for (size_t i = 0; (database = moult_database_at(lease, i)); i++)
-        printf("%s %s %s %d\n%s\n%s\n", database->name, database->schema, database->kind, database->writable, database->path,
-               database->uri);
+        printf("%s %s %s %d%s%s\n%s\n%s\n", database->name, database->schema, database->kind, database->writable,
+               database->group ? " " : "", database->group ? database->group : "", database->path, database->uri);
     fflush(stdout);
     char byte;
     while (holds && read(0, &byte, 1) > 0) {}

@@ -86,6 +86,7 @@ def _count(reference: weakref.ref[Connection]) -> int:
 def open_release(
     lease: Lease,
     *,
+    group: Optional[str],
     read_only: bool,
     timeout: float,
     isolation_level: Optional[str],
@@ -94,7 +95,11 @@ def open_release(
     cached_statements: int,
 ) -> Connection:
     """Opens the databases of a leased release. The connection owns the lease from then on."""
-    databases = lease.databases
+    try:
+        databases = lease.group(group)
+    except MoultError:
+        lease.close()
+        raise
     main = next((database for database in databases if database.schema == "main"), None)
 
     connection: Optional[Connection] = None

@@ -10,7 +10,7 @@ import shlex
 import struct
 import weakref
 from types import TracebackType
-from typing import Any, NamedTuple, Optional, Tuple, Type
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Type
 from urllib.parse import quote
 
 from .errors import MoultError
@@ -25,6 +25,8 @@ class Database(NamedTuple):
     #: `reference`, `shared`, `user` or `cache`.
     kind: str
     path: str
+    #: The databases of one group open on a connection of their own; None for those of the store's connection.
+    group: Optional[str] = None
 
     def uri(self, read_only: bool = False) -> str:
         """The URI to open it with."""
@@ -52,10 +54,24 @@ class Lease:
 
     @property
     def databases(self) -> Tuple[Database, ...]:
-        """All databases of the release. The first one of kind `user` has the schema name `main`."""
+        """All databases of the release. The first one of kind `user` in each group has the schema name `main`."""
         described = self._manifest["databases"]
-        main = next((name for name in described if described[name]["kind"] == "user"), None)
-        return tuple(self._database(name, described[name], name == main) for name in described)
+        mains: Dict[Optional[str], str] = {}
+        for name, database in described.items():
+            if database["kind"] == "user":
+                mains.setdefault(_group(database), name)
+        return tuple(self._database(name, one, mains.get(_group(one)) == name) for name, one in described.items())
+
+    def group(self, name: Optional[str] = None) -> Tuple[Database, ...]:
+        """The databases that open together: those of a group, or those without one."""
+        found = tuple(database for database in self.databases if database.group == name)
+        groups = sorted({database.group for database in self.databases if database.group is not None})
+        if not found and name is not None:
+            raise MoultError(
+                f'release {self.version} has no group "{name}" of databases',
+                f"it has {', '.join(groups)}" if groups else "all its databases open together",
+            )
+        return found
 
     def _database(self, name: str, described: Any, is_main: bool) -> Database:
         kind, member = described["kind"], described["member"]
@@ -65,7 +81,7 @@ class Lease:
             root = (_cache_root(self.directory) if kind == "cache" else None) or self.directory
             path = f"{root}/{described.get('path', member)}"
         schema = "main" if is_main else described.get("attach", {}).get("as", name)
-        return Database(name, schema, kind, path)
+        return Database(name, schema, kind, path, _group(described))
 
     def close(self) -> None:
         self._release()
@@ -77,6 +93,11 @@ class Lease:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         self.close()
+
+
+def _group(described: Any) -> Optional[str]:
+    group: Optional[str] = described.get("attach", {}).get("group")
+    return group
 
 
 def installed(directory: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, List, Optional, Tuple, Type, Union
 
 from .command import Command, Words, option, repeated
 from .connection import Connection, close_if_unused, open_release
+from .errors import MoultError
 from .lease import Lease, installed
 from .results import Plan, Status, Update, Verification
 
@@ -102,16 +103,25 @@ class Store:
         """A lease on the installed release, for programs that open its files themselves."""
         return Lease(self.path)
 
-    def attachments(self, read_only: bool = False) -> Attachments:
-        """The schema names and URIs of all databases, with a lease. The user's database is `main`."""
+    def attachments(self, read_only: bool = False, group: Optional[str] = None) -> Attachments:
+        """The schema names and URIs of the databases that open together, with a lease. The user's database is `main`.
+
+        A release with more databases than SQLite attaches has groups of them, each for a connection of its own.
+        """
         lease = self.lease()
-        pairs = Attachments((database.schema, database.uri(read_only)) for database in lease.databases)
+        try:
+            databases = lease.group(group)
+        except MoultError:
+            lease.close()
+            raise
+        pairs = Attachments((database.schema, database.uri(read_only)) for database in databases)
         pairs.lease = lease
         return pairs
 
     def connect(
         self,
         *,
+        group: Optional[str] = None,
         read_only: bool = False,
         timeout: Optional[float] = None,
         isolation_level: Optional[str] = "",
@@ -121,10 +131,11 @@ class Store:
     ) -> Connection:
         """Opens all databases of the installed release on one connection, which keeps this release until it is closed.
 
-        `timeout` is by default the store's; the other arguments are those of `sqlite3.connect`.
+        With `group` it opens the databases of that group instead of those without one. `timeout` is by default the store's; the other arguments are those of `sqlite3.connect`.
         """
         connection = open_release(
             self.lease(),
+            group=group,
             read_only=read_only,
             timeout=self._timeout if timeout is None else timeout,
             isolation_level=isolation_level,

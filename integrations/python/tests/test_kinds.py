@@ -56,3 +56,29 @@ def test_databases_in_wal_mode(store, releases):
     store.apply(releases[2], follow="match")
     assert store.connection.execute("SELECT count(*) FROM note").fetchone() == (1,)
     assert store.connection.execute("SELECT DISTINCT cents FROM price WHERE own = 0").fetchall() == [(2,)]
+
+
+def test_more_databases_than_sqlite_attaches_open_in_groups(place, moult):
+    scripts, databases = {}, {}
+    for number in range(22):
+        scripts[f"d{number}.sql"] = f"CREATE TABLE t (n); INSERT INTO t VALUES ({number});"
+        group = {"group": "maps"} if number > 10 else {}
+        is_main = number % 11 == 0
+        attach = group if is_main else {**group, "as": f"x{number % 11}"}
+        kind = "user" if is_main else "reference"
+        databases[f"d{number}"] = {"kind": kind, "build": {"script": f"d{number}.sql"}, "attach": attach}
+    draft = {"manifest": 1, "product": "org.example.many", "version": "1.0.0", "sequence": 1, "databases": databases}
+    manifest = pack(moult, place / "draft", {**scripts, "draft.json": draft}, place / "out")
+    store = Store(place / "store")
+    store.apply(manifest, create=True)
+    query = "SELECT main.t.n, x1.t.n, x10.t.n FROM main.t, x1.t, x10.t"
+    assert store.connection.execute(query).fetchone() == (0, 1, 10)
+    with store.connect(group="maps") as maps:
+        assert maps.execute(query).fetchone() == (11, 12, 21)
+    printed = store._command.run(["attach", "--group", "maps", "--json", "--store", store.path])[0]
+    with store.attachments(group="maps") as pairs:
+        assert list(pairs) == [(each["schema"], each["uri"]) for each in printed["databases"]]
+    for ask in [store.connect, store.attachments]:
+        with pytest.raises(MoultError) as raised:
+            ask(group="map")
+        assert str(raised.value).startswith('release 1.0.0 has no group "map" of databases: it has maps')
