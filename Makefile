@@ -6,10 +6,10 @@ PREFIX ?= /usr/local
 
 # Libraries for the build: Debian's libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
-# Programs for the tests: those that people use on the same files.
+# Programs for the tests, which people use on the same files.
 TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx docker-registry skopeo apache2-utils openssl gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
 
-# Installs what is missing, and asks for nothing if nothing is.
+# Installs missing packages; asks for no password if none is missing.
 define install_missing
 	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 	if [ -n "$$missing" ]; then echo "installing" $$missing; $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
@@ -22,20 +22,20 @@ test-deps: deps
 	$(call install_missing,$(TEST_DEPS))
 
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
-# One static file: loading seven shared libraries took longer than everything that an update without work does. Static-pie
-# keeps the addresses random, because this program reads other people's archives; packed relocations make that cheap.
-# The C library crashes at the start of such a program if it has a run path.
+# One static file: loading seven shared libraries took longer than a whole update without changes. Static-pie keeps the
+# addresses random, because this program reads untrusted archives; packed relocations make that cheap. The C library
+# crashes at the start of such a program if it has a run path.
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -static-executable -Xswiftc -Xclang-linker -Xswiftc -static-pie \
 	-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --strip-debug $(SWIFT_FLAGS)
 
-# moult-fetch cannot be static, because a static libcurl lacks features that people expect.
+# moult-fetch cannot be static, because a static libcurl lacks features that users expect.
 FETCH_FLAGS := -c release --static-swift-stdlib --disable-local-rpath --scratch-path .build/fetch -Xswiftc -use-ld=lld \
 	-Xlinker --strip-debug $(SWIFT_FLAGS)
 
 build: deps
 	swift build $(SWIFT_FLAGS)
 
-# The command as it is installed: one file that needs nothing of Swift on the machine.
+# The command as it is installed: one file that does not need a Swift runtime on the machine.
 release: deps
 	swift build $(RELEASE_FLAGS) --product moult
 	swift build $(FETCH_FLAGS) --product moult-fetch
@@ -54,18 +54,19 @@ lint:
 	scripts/fields
 	scripts/check-words
 
-# The documentation of the public API, as archives that any web server serves; a warning, or a symbol without a sentence, fails.
+# The documentation of the public API, as archives that any web server can serve; fails on a warning, or a symbol
+# without a doc comment.
 docs: build
 	scripts/docs .build/docs
 
-# A change must pass this: every test but the heavy ones, with the checks of a debug build.
+# A change must pass this: all tests except the heavy ones, with the checks of a debug build.
 test: test-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	scripts/docs .build/docs
 	scripts/test --skip '$(HEAVY)'
 
-# The rest: what builds other packages, power cuts, and the command as it is installed, struck at its system calls and
-# told random stories. `make test` is expected to have passed.
+# The other tests: those that build other packages, power failures, and the installed command, killed at its system
+# calls and running random stories. `make test` is expected to have passed.
 HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(PatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(SWIFT_FLAGS)
@@ -84,13 +85,14 @@ test-all: test-deps proof-deps release
 	scripts/sample-package $(MOULT)
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
-# than an hour on two quiet cores, so `make test` does not run it. Every finding in any process that a test starts is a file, and fails.
-# - Leaks are valgrind's business: XCTest leaks itself, and who is traced or confined cannot be looked into.
-# - SANITIZED takes away the examiner's limit of memory, because the sanitizers map terabytes of addresses.
-# - Some tests make an examiner fall with SIGSEGV, which the parent must notice and which is not a finding.
-# - What Swift's own Mutex guards looks like a race to the thread sanitizer: scripts/thread-sanitizer.supp says where.
-# - The addresses of a program are not random here, because newer kernels put them where the thread sanitizer has its map.
-# - valgrind does not know the instructions of newer processors, nor the sanitizers' ways: it has a build of its own.
+# than an hour on two idle cores, so `make test` does not run it. Every finding in any process that a test starts is
+# written to a file, and fails.
+# - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
+# - SANITIZED removes the memory limit of the examiner, because the sanitizers map terabytes of addresses.
+# - Some tests crash an examiner with SIGSEGV, which the parent must notice and which is not a finding.
+# - The thread sanitizer reports state protected by Swift's Mutex as a race: see scripts/thread-sanitizer.supp.
+# - Address randomization is off here, because newer kernels place programs where the thread sanitizer has its map.
+# - valgrind does not support the instructions of newer processors or the sanitizers, so it has a separate build.
 REPORTS = $(CURDIR)/.build/sanitizer-reports
 SANITIZERS := address thread
 
@@ -106,18 +108,19 @@ test-sanitize: test-deps proof-deps
 	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
 	scripts/memcheck .build/memcheck/debug/moult
 
-# Every state of the disk that a power cut may leave by the model of the file system in Tests/ModelTests; `make test-all` tries a sample.
+# Every disk state that a power failure may leave, according to the model of the file system in Tests/ModelTests;
+# `make test-all` tries a sample.
 model: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_MODEL=all swift test --skip-build --filter ModelTests
 
-# Each system call of an update and of a reset fails once, and from then on; `make test-all` tries a sample.
+# Makes each system call of an update and of a reset fail, once and from then on; `make test-all` tries a sample.
 faults: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_FAULTS=all scripts/test --only 'FaultTests' --limit 7200
 
-# Each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. An input that crashes a reader is kept in .build/fuzz/NAME, and
-# becomes a test.
+# Runs each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. An input that crashes a reader is kept in
+# .build/fuzz/NAME, and becomes a test.
 FUZZ_SECONDS ?= 60
 READERS := json manifest draft feed signature key versions script archive patch difference
 
@@ -127,18 +130,19 @@ fuzz: deps
 		.build/fuzz/debug/Fuzz $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=8192 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done
 
-# The built command struck at every system call that changes a disk, in minutes; SAMPLE=50 tries about so many points a flow.
-# The table goes to docs/proof.md; what is not run keeps its row. Power cuts need root, loop devices and mkfs.xfs; what is skipped is said.
+# Kills the built command at every system call that changes a disk, in minutes; SAMPLE=50 tries about that many points
+# per flow. The table goes to docs/proof.md; flows that are not run keep their rows. Power failures need root, loop
+# devices and mkfs.xfs; skipped parts are reported.
 proof: test-deps proof-deps release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
 
-# Each file of a store missing, empty, cut, garbage, a directory, a pipe or of another release: every verb must answer, and
-# what it names must repair the store.
+# Each file of a store is missing, empty, truncated, garbage, a directory, a pipe or from another release: every verb
+# must report it, and its advice must repair the store.
 broken: test-deps release
 	scripts/broken/run .build/release/moult --json .build/broken.json
 
-# Random stories of an app, its data and its updates against an oracle that knows where each row must be. `make test-all` tells
-# 100 of them; a report goes to docs/proof.md by hand.
+# Random stories of an app, its data and its updates, compared with an oracle that predicts where each row must be.
+# `make test-all` runs 100 of them; a report goes to docs/proof.md by hand.
 STORIES ?= 2000
 SEED ?= 1
 ledger: test-deps proof-deps release
@@ -147,34 +151,37 @@ ledger: test-deps proof-deps release
 proof-deps:
 	$(call install_missing,gcc libc6-dev e2fsprogs xfsprogs)
 
-# Releases one after the other under readers and writers, and a sealed set that is switched over and over, as often as promised.
+# Many releases in a row with readers and writers, and a read-only set that is switched again and again.
 load: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
 
-# A week of a million machines through the code that decides in a store, in a few minutes; WRITE=1 puts figures and pictures into docs/scale.md.
+# Simulates a week of a million machines with the code that decides in a store, in a few minutes; WRITE=1 writes figures
+# and pictures to docs/scale.md.
 simulate: test-deps release
 	swift build $(RELEASE_FLAGS) --product FleetSimulation
 	scripts/simulate .build/release/moult .build/release/FleetSimulation $(if $(MACHINES),--machines $(MACHINES)) --seed $(SEED) $(if $(WRITE),--write)
 
-# Thousands of real commands against nginx and a registry on this machine, in waves.
+# Runs thousands of real commands against nginx and a registry on this machine, in waves.
 load-servers: test-deps release
 	scripts/scale/load .build/release/moult $(if $(STORES),--stores $(STORES)) $(if $(WRITE),--write)
 
-# Push, pull and an unchanged feed, against skopeo.
+# Compares push, pull and an unchanged feed with skopeo.
 bench-registry: test-deps release
 	scripts/scale/registry .build/release/moult $(if $(WRITE),--write)
 
-# One store for some minutes under readers, writers, kills, a spoilt feed and a full disk (root, for a disk of its own).
+# Runs one store for some minutes with readers, writers, kills, a damaged feed and a full disk (root, for a separate
+# disk).
 soak: test-deps proof-deps release
 	scripts/soak/run --minutes $(or $(MINUTES),5) .build/release/moult
 
-# Memory, and times as ratios, of the command as it is installed.
+# Checks memory, and ratios of times, of the installed command.
 limits: test-deps bench-deps release
 	scripts/limits .build/release/moult
 
-# Against what people write instead, and with BEFORE=FILE against an earlier moult. QUICK=1 takes small data and few runs, CURVES=1
-# measures only how times grow. bench-report writes docs/benchmarks.md and its pictures, with everything: on a machine that does nothing else.
+# Compares the speed with hand-written scripts, and with BEFORE=FILE with an earlier moult. QUICK=1 uses small data and
+# few runs, CURVES=1 only measures how times grow. bench-report writes docs/benchmarks.md and its pictures with
+# everything: run it on an otherwise idle machine.
 BENCH = scripts/bench/run .build/release/moult $(if $(QUICK),--quick) $(if $(CURVES),--curves) $(if $(ONLY),--only "$(ONLY)")
 
 bench: test-deps bench-deps release
@@ -183,7 +190,7 @@ bench: test-deps bench-deps release
 bench-report: test-deps bench-deps release
 	$(BENCH) --report docs/benchmarks.md
 
-# The last ones are programs that it is compared with; what cannot be installed is left out of the tables.
+# The last ones are the programs to compare with; programs that cannot be installed are left out of the tables.
 bench-deps:
 	$(call install_missing,sqlite3-tools xdelta3 bsdiff time)
 	-$(call install_missing,swupdate rauc casync ostree cpio squashfs-tools dbus xxhash)
@@ -191,15 +198,15 @@ bench-deps:
 SHARE = $(DESTDIR)$(PREFIX)/share
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-# The built command; set it to test another one.
+# The built command; set it to test a different one.
 MOULT ?= .build/release/moult
 FETCH ?= .build/fetch/release/moult-fetch
 
 install: release
 	@$(MAKE) --no-print-directory put put-reader
 
-# The command, its completions, manual pages, JSON Schemas and units of systemd, readable by every user whatever the umask is.
-# With RUN_AS=USER the units work as that user, else as root; for a single store see docs/running.md.
+# The command, its completions, manual pages, JSON Schemas and systemd units, readable by every user whatever the umask.
+# With RUN_AS=USER the units run as that user, otherwise as root; for a single store see docs/running.md.
 put:
 	install -D -m 755 $(MOULT) $(DESTDIR)$(PREFIX)/bin/moult
 	mkdir -p $(DESTDIR)$(PREFIX)/libexec/moult && ln -sf ../../bin/moult $(DESTDIR)$(PREFIX)/libexec/moult/moult
@@ -225,19 +232,20 @@ put-reader:
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig .build/reader/moult-reader.pc
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 
-# The C library, and the statements of a GRDB pool, against stores that the command made; as root also as an ordinary user.
+# Tests the C library, and the statements of a GRDB pool, with stores created by the command; as root, also as an
+# ordinary user.
 reader-test: release
 	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind $(if $(shell command -v rustc),,rustc))
 	integrations/c/tests/run $(MOULT)
 	integrations/grdb/sequence.py $(MOULT)
 
-# The Python package as a wheel, with the libraries of others that it works with, from PyPI into .build.
+# Tests the Python package as a wheel, with the third-party libraries that it supports, installed from PyPI into .build.
 python-test: release
 	$(call install_missing,python3 python3-venv)
 	integrations/python/tests/run $(MOULT)
 
-# The library without what only Linux has (docs/porting.md): built beside the usual build, with the tests of the library. Tests of
-# features that this build refuses are skipped; PortableBuildTests has what it does instead.
+# Builds the library without Linux-only calls (docs/porting.md), next to the usual build, and runs the tests of the
+# library. Tests of features that this build refuses are skipped; PortableBuildTests tests what it does instead.
 PORTABLE := MoultBasicsTests,MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
 portable-test: export MOULT_PORTABLE := 1
 portable-test: export MOULT_TESTS := $(PORTABLE)
@@ -245,7 +253,8 @@ portable-test: test-deps
 	swift build --build-tests --scratch-path .build/portable $(SWIFT_FLAGS)
 	scripts/test --skip "$$(grep -v '^#' scripts/portable-skip | paste -sd '|')" .build/portable/debug/moultPackageTests.xctest
 
-# A Swift package in .build/moult-plugins with the plugins and the command, so that its users do not compile the command.
+# A Swift package in .build/moult-plugins with the plugins and the compiled command, so that its users do not have to
+# compile it.
 artifactbundle: release
 	scripts/artifact-bundle $(MOULT) .build/moult-plugins
 
@@ -254,12 +263,12 @@ deb: release
 	@packaging/deb/build $(MOULT) build
 	@packaging/deb/build-reader build
 
-# Installs, upgrades and purges the package in a fresh Debian, and updates a store there. Needs root and debootstrap.
+# Installs, upgrades and purges the package in a new Debian, and updates a store there. Needs root and debootstrap.
 deb-test: release
 	$(call install_missing,debootstrap)
 	$(SUDO) packaging/deb/test $(MOULT)
 
-# Rolls releases over four hosts by real Ansible, each a network namespace with an ssh server. Needs root.
+# Updates four hosts with real Ansible, each a network namespace with an ssh server. Needs root.
 ansible-test: release
 	$(call install_missing,python3-venv iproute2 openssh-client dropbear-bin)
 	$(SUDO) integrations/ansible/tests/run $(MOULT)

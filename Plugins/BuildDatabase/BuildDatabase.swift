@@ -1,10 +1,9 @@
 import PackagePlugin
 
-/// Makes the databases of a target when the target is built, from what is in the directory `Database` next to its
-/// sources: a draft with the name `draft.json`, the scripts that it names, and the tables that those import.
-///
-/// The directory `Database` of the target's resources then has the sealed manifest `release.json` and next to it what
-/// the release consists of. It is recreated when a file in `Database` has changed.
+/// Builds the databases of a target when the target is built, from the directory `Database` next to its sources: a
+/// draft called `draft.json`, the scripts that it names, and the tables that the scripts import. The directory
+/// `Database` of the target's resources then contains the sealed manifest `release.json` and the files of the release.
+/// It is recreated when a file in `Database` has changed.
 @main struct BuildDatabase: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         guard let target = target.sourceModule else { return [] }
@@ -23,7 +22,7 @@ import PackagePlugin
             .buildCommand(
                 displayName: "Building the databases of \(target.name)",
                 executable: try context.tool(named: "MoultTool").url,
-                // A build is of what is there now, committed or not; a release is packed by moult-pack.
+                // A build uses the current files, committed or not; moult-pack packs a release.
                 arguments: [
                     "pack", "--quiet", "--allow-dirty", "--name", "release", "--output",
                     result.path(percentEncoded: false), draft.path(percentEncoded: false),

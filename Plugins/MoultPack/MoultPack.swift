@@ -2,7 +2,7 @@
 import PackagePlugin
 
 /// `swift package moult-pack`: packs a release of every target that has a `Database/draft.json`, into `releases`. With
-/// arguments it is `moult pack` with these arguments, run in the package's directory.
+/// arguments, it runs `moult pack` with these arguments in the package's directory.
 @main struct MoultPack: CommandPlugin {
     func performCommand(context: PluginContext, arguments: [String]) throws {
         let tool = try context.tool(named: "MoultTool").url.path(percentEncoded: false)
@@ -32,7 +32,7 @@ import PackagePlugin
         while waitpid(child, &status, 0) < 0 {
             guard errno == EINTR else { throw Failure(text: "cannot wait for \(tool)") }
         }
-        // It has said why.
+        // The command has printed the reason.
         guard status == 0 else { throw Failure(text: "moult \(arguments.joined(separator: " ")) failed") }
     }
 }

@@ -1,41 +1,41 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// The file's name or its content is of a kind that is not read.
+    /// The file's name or content is of an unsupported kind.
     package static let archiveKind = Self(300)
     /// The archive is damaged, or breaks the rules of its format.
     package static let archiveDamaged = Self(301)
-    /// The archive ends before it is complete.
+    /// The archive ends too early.
     package static let archiveCut = Self(302)
     /// Data after the archive's end, or between its parts.
     package static let archiveGarbage = Self(303)
     /// The decoder would need more memory than is allowed.
     package static let archiveMemory = Self(304)
-    /// An entry is something else than a plain file: a link, a device, a sparse file.
+    /// An entry that is not a plain file: a link, a device, a sparse file.
     package static let archiveEntryKind = Self(305)
-    /// An entry's name is not plain.
+    /// An entry whose name is not allowed.
     package static let archiveName = Self(306)
     /// An undeclared entry.
     package static let archiveUndeclared = Self(307)
-    /// A declared member that does not exist.
+    /// A declared member that is missing.
     package static let archiveMissing = Self(308)
-    /// A member that comes twice.
+    /// A member that occurs twice.
     package static let archiveDuplicate = Self(309)
-    /// A member whose size is not the declared one.
+    /// A member with a different size than declared.
     package static let archiveSize = Self(310)
-    /// A library that decodes failed for a reason that is not the archive's.
+    /// A decoder library failed for a reason other than the archive.
     package static let archiveLibrary = Self(311)
-    /// Frames that are not as declared.
+    /// Frames that differ from the declaration.
     package static let archiveFrames = Self(312)
-    /// What cannot be packed.
+    /// Files that cannot be packed.
     package static let archivePacking = Self(313)
-    /// The process that reads the archive failed, needed too much, or sent what makes no sense.
+    /// The process that reads the archive failed, exceeded a limit, or sent an invalid reply.
     package static let archiveProcess = Self(314)
 }
 
-/// Why an archive is refused, before it is said which one.
+/// Why an archive is refused, without the name of the archive.
 struct ArchiveRefusal: Error {
-    /// All that is ever advised, so that a process that was taken over by an archive cannot advise anything else.
+    /// All possible advice, so that a process that an archive has taken over cannot send other advice.
     enum Advice: String {
         case again = "Download the archive again, or pack it again."
         case renameOne = "Rename one of them."
@@ -80,17 +80,17 @@ struct ArchiveRefusal: Error {
     }
 }
 
-/// The content does not begin, or end, like the format that the file's name declares.
+/// The content does not begin, or end, like the format that the file name declares.
 struct NotThisFormat: Error {}
 
-/// Runs what reads an archive; a refusal becomes the error that names the file.
+/// Runs a function that reads an archive; turns a refusal into an error that names the file.
 func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
         throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now?.rawValue)
     }
 }
 
-/// Runs what makes an archive; a refusal becomes an error of packing.
+/// Runs a function that writes an archive; turns a refusal into an error of packing.
 func packing<Result>(_ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
         throw MoultError(refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now?.rawValue)
@@ -98,8 +98,8 @@ func packing<Result>(_ body: () throws -> Result) throws -> Result {
 }
 
 extension MoultError {
-    /// A refusal by a process that reads an archive and that the archive may have taken over: it can choose only among the
-    /// known reasons and advice, and the words of the reason.
+    /// A refusal from a process that reads an archive, which the archive may have taken over: it can only choose among
+    /// the known codes and advice, and the text of the reason.
     package init(refusalOf path: String, code: Int, why: String, now: String?) {
         let code =
             (Code.archiveKind.rawValue...Code.archiveFrames.rawValue).contains(code) ? Code(code) : .archiveProcess

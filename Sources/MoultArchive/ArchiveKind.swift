@@ -1,11 +1,11 @@
 internal import MoultBasics
 
-/// What kind of archive a file is, as its name declares; nothing is ever guessed from the content.
+/// The kind of an archive, as its file name declares; the content is never used to guess it.
 package enum ArchiveKind: Hashable, Sendable {
     case tar(Compression)
     case zip
 
-    /// How a tar file is compressed as a whole.
+    /// How a whole tar file is compressed.
     package enum Compression: Hashable, Sendable, CaseIterable {
         case none, zstd, xz, gzip
     }
@@ -17,17 +17,17 @@ package enum ArchiveKind: Hashable, Sendable {
 
     private static let unsupported = ".7z"
 
-    /// Whether a file's name is that of an archive, also of one that is not supported.
+    /// Whether a file name is that of an archive, supported or not.
     package static func isArchive(fileName name: String) -> Bool {
         name.hasSuffix(unsupported) || endings.contains { name.hasSuffix($0.ending) }
     }
 
-    /// A file's name without the ending of an archive; nil if it has another ending.
+    /// A file name without the extension of an archive; nil if it has a different extension.
     package static func name(of path: String) -> String? {
         endings.first { path.hasSuffix($0.ending) }.map { String(path.dropLast($0.ending.count)) }
     }
 
-    /// Reads the kind off the end of a file's name; refuses every other ending.
+    /// Determines the kind from the extension of a file name; refuses every other extension.
     package init(fileName name: String) throws {
         guard let (_, kind) = Self.endings.first(where: { name.hasSuffix($0.ending) }) else {
             let endings = Self.endings.map(\.ending).joined(separator: ", ")
@@ -60,7 +60,7 @@ extension ArchiveKind: CustomStringConvertible {
 }
 
 extension ArchiveKind {
-    /// A description of a file by its first bytes, for an error; nil if they are unknown.
+    /// A description of a file by its first bytes, for errors; nil if they are unknown.
     package static func appearance(of start: [UInt8]) -> String? {
         let magics: [(bytes: [UInt8], what: String)] = [
             ([0x28, 0xb5, 0x2f, 0xfd], "data compressed with zstd"),

@@ -1,12 +1,12 @@
 internal import MoultBasics
 
-/// The members that an archive must have, and which of them have come.
+/// The members that an archive must have, and those found so far.
 struct MemberSet {
     private let sizes: [String: Int]
     private let directories: Set<String>
     private var seen: Set<String> = []
 
-    /// Refuses declared names that no archive may have.
+    /// Refuses declared names that are not allowed in archives.
     init(_ sizes: [String: Int]) throws {
         self.sizes = sizes
         var folded: Set<String> = []
@@ -24,15 +24,15 @@ struct MemberSet {
         self.directories = directories
     }
 
-    /// Refuses to pack names that the strict reader would not take.
+    /// Refuses to pack names that the strict reader would refuse.
     static func check(packed names: [String]) throws {
         var set = try MemberSet(Dictionary(names.map { ($0, 0) }, uniquingKeysWith: { first, _ in first }))
         for name in names { _ = try set.take(name) }
     }
 
-    /// Takes the next entry: its member's name and declared size, or why it is refused.
+    /// Handles the next entry: returns its member's name and declared size, or throws why it is refused.
     ///
-    /// A leading `./`, which `tar -C directory .` writes, is not part of the name.
+    /// A leading `./`, as written by `tar -C directory .`, is not part of the name.
     mutating func take(_ entry: String) throws -> (name: String, size: Int) {
         let name = Self.withoutDot(entry)
         try Self.check(name)
@@ -47,7 +47,7 @@ struct MemberSet {
         return (name, size)
     }
 
-    /// Takes a directory entry, which is of no use but harmless if a declared member is in it: nothing is made of it.
+    /// Handles a directory entry. It is harmless if it contains a declared member; no directory is created.
     mutating func takeDirectory(_ entry: String) throws {
         var path = Self.withoutDot(entry)
         if path.hasSuffix("/") { path.removeLast() }
@@ -63,10 +63,10 @@ struct MemberSet {
         guard seen.insert(name).inserted else { throw ArchiveRefusal(.archiveDuplicate, "it contains “\(name)” twice") }
     }
 
-    /// How many entries an archive can have without one too many.
+    /// The maximum number of entries without a surplus one.
     var mostEntries: Int { sizes.count + directories.count }
 
-    /// Refuses an archive that ended without some of the members.
+    /// Refuses an archive in which members are missing.
     func checkComplete() throws {
         let missing = sizes.keys.filter { !seen.contains($0) }.sorted()
         guard missing.isEmpty else {
@@ -79,7 +79,7 @@ struct MemberSet {
 
     private static let mostLevels = 8
 
-    /// Refuses every name that could be something else than a plain file below the directory it is unpacked in.
+    /// Refuses every name that may not be a plain file below the directory of unpacking.
     private static func check(_ name: String) throws {
         func refused(_ why: String) -> ArchiveRefusal {
             ArchiveRefusal(
@@ -113,17 +113,18 @@ struct MemberSet {
     }
 }
 
-/// A name from an archive, as errors quote it: short, and without control characters.
+/// A name from an archive for errors: short, and without control characters.
 func printable(_ name: String) -> String {
     shortened(visible(name), to: 100)
 }
 
-/// The declared members of an archive that another process reads: which of them have come, and how much of the current one.
+/// The declared members of an archive that another process reads: the ones received so far, and the size received of
+/// the current one.
 package struct ExpectedMembers {
     private var set: MemberSet
     private let path: String
     private var rest = 0
-    /// The member whose content comes.
+    /// The member whose content is arriving.
     package private(set) var current: String?
 
     /// `path` is the archive, for errors.

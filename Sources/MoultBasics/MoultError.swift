@@ -86,8 +86,8 @@ extension MoultError: CustomStringConvertible {
 extension MoultError.Code {
     /// A system call failed.
     public static let system = Self(100)
-    /// Text that is not JSON, or JSON of the wrong shape.
+    /// Invalid JSON, or JSON with an unexpected structure.
     public static let json = Self(110)
-    /// A feed that cannot be understood, or contradicts itself.
+    /// An invalid or contradictory feed.
     package static let feed = Self(260)
 }

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The answer while it comes: its head as one line of JSON, then its body.
+/// Writes an answer as it arrives: the head as one line of JSON, then the body.
 final class Answer {
     private(set) var status = 0
     private var etag: String?
@@ -17,23 +17,24 @@ final class Answer {
     /// The first bytes of an error's body.
     private var page: [UInt8] = []
     private var isHeadWritten = false
-    /// More of an error's page came than anybody reads.
+    /// Whether more of an error page has arrived than will be read.
     private(set) var isEnough = false
     private var passed = 0
-    /// Seconds after which the server wants to be asked again.
+    /// The seconds that the server asks clients to wait.
     var retryAfter: Int?
-    /// The file of passwords was left alone because other users can read it.
+    /// Whether the password file was not used because other users can read it.
     var isNetrcOpen = false
     private var headerSize = 0
     static let largestHeader = 1 << 16
-    /// libcurl has no limit for all lines together.
+    /// libcurl does not limit the total size of all header lines.
     var isHeaderTooLarge: Bool { headerSize > Self.largestHeader }
     /// errno of the write that failed.
     private(set) var failure: Int32 = 0
 
     init(to url: String) { self.url = url }
 
-    /// One line of the head; of several heads, as after a status 100, the last counts. False to end it there.
+    /// Handles one line of the head; if there are several heads, as after status 100, the last one counts. Returns
+    /// false to stop the transfer.
     func header(_ line: String) -> Bool {
         headerSize += line.utf8.count
         read(line)
@@ -60,9 +61,9 @@ final class Answer {
         }
     }
 
-    /// False if the parent no longer reads it.
+    /// Returns false if the parent no longer reads.
     func body(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // The body of an error is a page for humans.
+        // The body of an error is a page for people.
         guard status == 200 || status == 206 else {
             passed += bytes.count
             if page.count < 1 << 13 { page += bytes.prefix(1 << 13) }
@@ -85,7 +86,7 @@ final class Answer {
         return head.message.withUnsafeBytes(write)
     }
 
-    /// The error code of a registry. No other text of the server is passed on.
+    /// The error code of a registry. Other text from the server is not passed on.
     private var code: String? {
         // Other servers send HTML.
         guard !page.isEmpty, let json = try? JSON(parsing: page, source: ""),
@@ -95,7 +96,7 @@ final class Answer {
         return code
     }
 
-    /// Where the body begins in the whole, and how large the whole is: `bytes 90-99/100`.
+    /// The offset of the body within the file, and the file's total size: `bytes 90-99/100`.
     private var place: (offset: Int, total: Int?) {
         guard status == 206 else { return (0, status == 200 ? length : nil) }
         let numbers = (range ?? "").split { !$0.isNumber }.map { Int($0) }

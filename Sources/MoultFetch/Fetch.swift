@@ -3,9 +3,10 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// One answer by libcurl, perhaps after redirects.
+/// Gets one answer with libcurl, following redirects.
 enum Fetch {
-    /// Statuses: 0 an answer arrived, whatever it says; 1 no answer, and stderr says why; 2 wrong usage.
+    /// Exit statuses: 0, an answer arrived, whatever its status; 1, no answer, with the reason on stderr; 2, invalid
+    /// usage.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
@@ -31,7 +32,7 @@ enum Fetch {
 
     private static let mostRedirects = 5
 
-    /// Follows redirects itself, with a new transfer for each: libcurl would look up passwords for the other host, too.
+    /// Follows redirects with a new transfer for each, because libcurl would look up passwords for the other host.
     private static func follow(_ request: Request) throws {
         guard let first = Origin(request.url), let authority = Origin(request.authority) else {
             throw Failure("libcurl does not read the URL")
@@ -42,7 +43,7 @@ enum Fetch {
             guard let next = try transfer(url, first, authority, request, until: end) else { return }
             guard request.method.isRead else { throw Failure("it redirects an upload", .redirect) }
             guard let origin = Origin(next) else { throw Failure("libcurl does not read the redirect", .redirect) }
-            // Not from https to http, and not to a file.
+            // A redirect must not lead from https to http, or to a file.
             guard origin.scheme == first.scheme else {
                 throw Failure("the redirect has the scheme \(origin.scheme)", .scheme)
             }
@@ -52,14 +53,14 @@ enum Fetch {
         throw Failure("it redirects more than \(mostRedirects) times", .redirect)
     }
 
-    /// Writes the answer, or gives the URL that it redirects to.
+    /// Writes the answer, or returns the URL that it redirects to.
     private static func transfer(
         _ url: String, _ first: Origin, _ authority: Origin, _ request: Request, until end: ContinuousClock.Instant
     ) throws -> String? {
         let curl = try Handle()
         let answer = Answer(to: url)
         let body = Body(request)
-        // Not sent to the target of a redirect on another host.
+        // Not sent after a redirect to another host.
         let isKnown = Origin(url) == authority
         let headers = try HeaderList(request, authorization: isKnown ? request.authorization : nil)
         var message = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -67,7 +68,8 @@ enum Fetch {
             try curl.set(CURLOPT_ERRORBUFFER, pointer: buffer.baseAddress)
             try prepare(curl, url, request, headers, answer)
             try send(curl, request, body)
-            // Passwords come from the user's own file. They go over TLS, and only to the host that was asked first.
+            // Passwords come from the user's file. They are sent only over TLS, and only to the host of the original
+            // URL.
             let isTrusted = request.usesNetrc && first.scheme == "https" && Origin(url) == first
             answer.isNetrcOpen = try isTrusted && Netrc.isOpen()
             let isRead = isTrusted && !answer.isNetrcOpen
@@ -94,7 +96,7 @@ enum Fetch {
             result == CURLE_OPERATION_TIMEDOUT ? .slow : transient.contains(result) ? .transient : .other)
     }
 
-    /// Failures that may pass in a moment.
+    /// Failures that may be temporary.
     private static let transient: [CURLcode] = [
         CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_PARTIAL_FILE,
         CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,
@@ -110,7 +112,7 @@ enum Fetch {
         }
         guard let body else {
             try curl.set(CURLOPT_POST, 1)
-            // libcurl reads other post fields after this call.
+            // libcurl reads the other post options after this call.
             try curl.set(CURLOPT_COPYPOSTFIELDS, text: "")
             return try curl.set(CURLOPT_CUSTOMREQUEST, text: request.method.rawValue)
         }
@@ -136,12 +138,12 @@ enum Fetch {
         try curl.set(CURLOPT_PROTOCOLS_STR, text: "http,https")
         try curl.set(CURLOPT_FOLLOWLOCATION, 0)
         try curl.set(CURLOPT_CONNECTTIMEOUT, max(1, request.patience))
-        // A limit of the operator's own may be lower.
+        // The operator's limit may be lower.
         let slowest = request.bandwidth > 0 ? min(request.minimumRate, request.bandwidth / 2) : request.minimumRate
         try curl.set(CURLOPT_LOW_SPEED_LIMIT, max(1, slowest))
         try curl.set(CURLOPT_LOW_SPEED_TIME, max(1, request.patience))
         try curl.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: request.bandwidth)
-        // libcurl reads a hundred blocks before it looks at the time.
+        // libcurl reads a hundred blocks before it checks the time.
         if request.bandwidth > 0 { try curl.set(CURLOPT_BUFFERSIZE, max(1024, min(16_384, request.bandwidth / 200))) }
         try curl.set(CURLOPT_HTTPHEADER, pointer: UnsafeMutableRawPointer(headers.list))
         try authorities(curl)
@@ -161,7 +163,7 @@ enum Fetch {
         }
     }
 
-    /// The variables by which users of curl name other authorities than the system's.
+    /// Uses the variables with which users of curl replace the system's certificate authorities.
     private static func authorities(_ curl: borrowing Handle) throws {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         if let file = variable("CURL_CA_BUNDLE") ?? variable("SSL_CERT_FILE") {

@@ -2,18 +2,18 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// The rights of this program after it has its request: resolve names of servers and talk to them. It writes no file, starts
-/// no program, and reads the files that the C library and OpenSSL need for that.
+/// Drops the rights of this program after it has read its request. It can resolve server names and talk to servers, and
+/// read the files that the C library and OpenSSL need for that. It cannot write files or start programs.
 enum FetchGuard {
     #if SANITIZED
-        /// The address sanitizer's map of the memory takes terabytes of addresses by itself.
+        /// The shadow memory of the address sanitizer alone takes terabytes of address space.
         private static let memory: Int? = nil
     #else
         private static let memory: Int? = 1 << 30
     #endif
 
     static func confine() throws {
-        // A file that is missing or unreadable now cannot be read later either.
+        // A file that is missing or unreadable now will not be readable later either.
         let there = readable.filter { (try? Files.factsThroughLinks($0)) != nil }
         try Guard(.fetch, reading: .only(there), limits: .init(memory: memory)).confineThisProcess()
     }
@@ -24,20 +24,20 @@ enum FetchGuard {
         return names + libraries + authorities + named + (Netrc.path.map { [$0] } ?? [])
     }
 
-    /// How names of hosts and services are looked up.
+    /// Configuration for resolving hosts and services.
     private static let names =
         [
             "resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols", "passwd",
             "localtime",
         ].map { "/etc/\($0)" } + ["systemd/resolve", "resolvconf", "NetworkManager", "nscd"].map { "/run/\($0)" }
 
-    /// The C library loads one for each way to look a name up.
+    /// The C library loads one for each method of name resolution.
     private static let libraries =
         ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"] + [
             "/dev/null", "/dev/urandom",
         ]
 
-    /// Where distributions put certificates; the directory of private keys is not among them.
+    /// The certificate directories of distributions, without the directory of private keys.
     private static let authorities = [
         "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/usr/share/ca-certificates",
         "/usr/local/share/ca-certificates", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf",

@@ -24,14 +24,14 @@ struct Handle: ~Copyable {
         call: @escaping @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
     ) throws { try check(moult_curl_set_callback(curl, option, call)) }
 
-    /// Where the answer redirects to, as a whole URL; nil if it does not.
+    /// The URL that the answer redirects to; nil if it does not redirect.
     func redirect() throws -> String? {
         var url: UnsafeMutablePointer<CChar>?
         try check(moult_curl_get_string(curl, CURLINFO_REDIRECT_URL, &url))
         return url.map { String(cString: $0) }
     }
 
-    /// Seconds after which the server wants to be asked again, whether it says so by a number or by a date.
+    /// The seconds that the server asks clients to wait, given as a number or as a date.
     func retryAfter() throws -> Int? {
         var seconds: curl_off_t = 0
         try check(moult_curl_get_offset(curl, CURLINFO_RETRY_AFTER, &seconds))
@@ -43,16 +43,16 @@ struct Handle: ~Copyable {
     }
 }
 
-/// Headers in addition to those that libcurl sends on its own.
+/// Headers in addition to those of libcurl.
 final class HeaderList {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 
     init(_ request: Request, authorization: String?) throws {
-        // Bytes are counted and digested as they are stored: no encoding on the way.
+        // Bytes are counted and hashed as they are stored, so they must not be encoded for the transfer.
         try add("Accept-Encoding: identity")
         if let types = request.accept { try add("Accept: \(types)") }
         if let type = request.contentType { try add("Content-Type: \(type)") }
-        // Without `Expect: 100-continue`, which costs a round trip, or a second if the server ignores it.
+        // No `Expect: 100-continue`: it costs a round trip, or a second if the server ignores it.
         if !request.method.isRead { try add("Expect:") }
         if let proof = authorization { try add("Authorization: \(proof)") }
         if request.offset > 0 { try add("Range: bytes=\(request.offset)-") }
@@ -61,7 +61,7 @@ final class HeaderList {
     }
 
     private func add(_ line: String) throws {
-        // A tag is what a server said: it must not become a header of its own.
+        // A tag comes from a server: it must not inject another header.
         guard line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return }
         guard let longer = curl_slist_append(list, line) else { throw Failure("out of memory for a header") }
         list = longer
@@ -72,7 +72,7 @@ final class HeaderList {
 
 /// No answer arrived.
 struct Failure: Error {
-    /// The kind of failure for the caller; `other` does not pass by itself.
+    /// The kind of failure for the caller; `other` means that a retry does not help.
     enum Kind: String {
         case transient, slow, scheme, redirect, other
     }

@@ -1,11 +1,11 @@
 internal import MoultFiles
 internal import MoultLibc
 
-/// The user's file of passwords, as libcurl finds it.
+/// The user's password file, at the path where libcurl looks for it.
 enum Netrc {
     static var path: String? { getenv("HOME").map { "\(String(cString: $0))/.netrc" } }
 
-    /// Whether other users can read or change it: then nothing in it is used.
+    /// Whether other users can read or change it: then it is not used.
     static func isOpen() throws -> Bool {
         guard let path, let facts = try Files.factsThroughLinks(path) else { return false }
         return facts.mode & 0o077 != 0 || ![0, geteuid()].contains(facts.owner)

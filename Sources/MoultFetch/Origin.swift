@@ -1,6 +1,6 @@
 internal import CCurl
 
-/// Scheme, host and port of a URL: who gets what is sent there.
+/// Scheme, host and port of a URL: the receiver of everything that is sent there.
 struct Origin: Equatable {
     let scheme: String
     let host: String
@@ -8,7 +8,7 @@ struct Origin: Equatable {
     /// Whether the URL has a user or password in it.
     let hasPassword: Bool
 
-    /// Nil for what libcurl does not read as a URL.
+    /// Nil if libcurl cannot parse the URL.
     init?(_ url: String) {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }
@@ -27,7 +27,7 @@ struct Origin: Equatable {
         hasPassword = part(CURLUPART_USER) != nil || part(CURLUPART_PASSWORD) != nil
     }
 
-    /// Resolves a possibly relative URL of an answer; nil if libcurl cannot parse it.
+    /// Resolves a URL in an answer, which may be relative; nil if libcurl cannot parse it.
     static func resolve(_ text: String, from url: String) -> String? {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }

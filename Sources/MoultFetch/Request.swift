@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The request, as one JSON object on stdin.
+/// A request, read as one JSON object from stdin.
 struct Request {
     enum Method: String, CaseIterable {
         case get = "GET"
@@ -10,7 +10,7 @@ struct Request {
         case put = "PUT"
         case patch = "PATCH"
 
-        /// Whether it changes nothing, so redirects may be followed.
+        /// Whether it changes nothing, so that redirects may be followed.
         var isRead: Bool { self == .get || self == .head }
     }
 
@@ -26,23 +26,23 @@ struct Request {
     let file: Range<Int>?
     /// The Authorization header.
     let authorization: String?
-    /// The URL whose host and port receive the header, and no others.
+    /// The URL whose host and port alone receive the header.
     let authority: String
     /// Whether passwords are read from `~/.netrc`.
     let usesNetrc: Bool
-    /// Where to go on; 0 asks for all of it.
+    /// The offset at which to resume; 0 requests the whole file.
     let offset: Int
     /// Resumes only if the server's file still has this tag.
     let ifRange: String?
-    /// Wants nothing if the server still has what this tag stands for.
+    /// Requests no body if the file on the server still has this tag.
     let ifNoneMatch: String?
-    /// Seconds after which a server is given up that does not answer, or is slower than `minimumRate`.
+    /// Seconds after which to give up on a server that does not answer or is slower than `minimumRate`.
     let patience: Int
-    /// Bytes in a second.
+    /// Bytes per second.
     let minimumRate: Int
-    /// Seconds for all of it.
+    /// Seconds for the whole transfer.
     let deadline: Int
-    /// Bytes in a second; 0 has no bound.
+    /// Bytes per second; 0 means no limit.
     let bandwidth: Int
 
     static let fileNumber: Int32 = 3

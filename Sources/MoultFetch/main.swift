@@ -1,7 +1,6 @@
 internal import MoultLibc
 
-// moult starts this program to ask a web server: one request on stdin, the answer on stdout, the outcome on stderr.
-//
-// It is a separate program, because loading libcurl costs more time than an update without work does, and because a process
-// without access to the store should parse untrusted data.
+// moult starts this program to send a request to a web server: one request on stdin, the answer on stdout, the result
+// on stderr. It is a separate program because loading libcurl takes longer than an update without changes, and because
+// untrusted data should be parsed by a process without access to the store.
 exit(Fetch.run())

@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// The files that a command wrote are in place in part.
+    /// Only a part of the files that a command wrote is in place.
     package static let fileSet = Self(101)
 }
 

@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// A build without the features of Linux refused an operation that is not safe without them.
+    /// A portable build refused an operation that is unsafe without Linux features.
     package static let portableBuild = Self(102)
 }
 

@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// A build script has something that cannot be read or run.
+    /// A build script has a part that cannot be read or run.
     package static let script = Self(940)
     /// A file with rows cannot be imported.
     package static let importing = Self(941)
@@ -11,6 +11,6 @@ extension MoultError.Code {
     package static let substitution = Self(943)
     /// The version cannot be taken from the repository.
     package static let repository = Self(944)
-    /// The place where the result should go is not fit for it.
+    /// The output path cannot be used.
     package static let output = Self(945)
 }

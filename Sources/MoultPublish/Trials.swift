@@ -2,27 +2,29 @@ internal import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// Installs a release for trial before it is public: into an empty store, and over the releases that stores may have.
+/// Makes trial installations of a release before it is public: into an empty store, and over the releases that stores
+/// may have.
 package struct Trials: Sendable {
-    /// One trial, and the release that was installed before; nil for an empty store.
+    /// One trial, with the previously installed release; nil for an empty store.
     package struct Trial: Sendable {
         package let previous: Version?
-        /// Why no store could go that way; nil if it was installed.
+        /// Why no store could be updated this way; nil if it was installed.
         package let skipped: String?
     }
-    /// Installs a release, by its manifest, over another one or into an empty store. The store is made in a directory that
-    /// does not exist yet. If no store could go that way, gives the reason; throws what a store would throw.
+    /// Installs a release, by its manifest, over another one or into an empty store. The store is created in a
+    /// directory that does not exist yet. If no store could be updated this way, returns the reason; throws the errors
+    /// that a store would throw.
     package typealias Install = (_ manifest: String, _ previous: String?, _ directory: String) throws -> String?
 
     package private(set) var all: [Trial] = []
-    /// How long they took together.
+    /// The total time of the trials.
     package private(set) var milliseconds = 0
 
-    /// Over how many releases of a directory it is tried, the newest.
+    /// The maximum number of releases of a directory over which it is tried; the newest are used.
     private static let newest = 3
 
-    /// Throws what a store would throw. `files` are manifests of older releases; `directory` may have more of them. Without
-    /// `tryInstall` nothing is tried.
+    /// Throws the errors that a store would throw. `files` are manifests of older releases; `directory` may have more
+    /// of them. Without `tryInstall`, nothing is tried.
     init(
         of manifest: String, _ release: Manifest, over files: [String], and directory: String, in scratch: String,
         by tryInstall: Install?
@@ -48,7 +50,7 @@ package struct Trials: Sendable {
         milliseconds = Int((ContinuousClock.now - begun) / .milliseconds(1))
     }
 
-    /// The newest older releases in a directory, the newest first.
+    /// The newest older releases in a directory, newest first.
     static func newest(
         in directory: String, before release: Manifest, where isUsable: (EarlierRelease) throws -> Bool = { _ in true }
     ) throws -> [(String, Version)] {
@@ -56,17 +58,17 @@ package struct Trials: Sendable {
             .map { ($0.path, $0.manifest.version) }
     }
 
-    /// The bundle of a release that a feed does not keep is gone.
+    /// The bundle may be missing if the feed no longer keeps the release.
     private static func hasBundle(_ release: EarlierRelease) throws -> Bool {
         guard let bundle = release.manifest.bundle else { return true }
         return try Files.factsThroughLinks("\(Files.directory(of: release.path))/\(bundle.file)") != nil
     }
 
     private static func refusal(_ error: any Error, _ version: Version, over previous: Version?) -> any Error {
-        // These are about this machine, and not about the release.
+        // These errors are about this machine and not about the release.
         guard var error = error as? MoultError, error.outcome != .busy else { return error }
         if error.chain.contains(where: { $0 is Errno }) {
-            // What became of the trial's store does not matter.
+            // The state of the trial store does not matter.
             error.outcome = .failed
             return error
         }

@@ -3,12 +3,12 @@ package import MoultBasics
 extension MoultError.Code {
     /// A user other than root, or than the one who runs the command, can change the store or its settings.
     package static let custody = Self(804)
-    /// The settings of a store cannot be understood.
+    /// The settings of a store are invalid.
     package static let settings = Self(801)
-    /// A generation is damaged, or not what was recorded.
+    /// A generation is damaged or does not match its record.
     package static let generation = Self(803)
-    /// Something that this version does not do.
+    /// This version does not support the operation.
     package static let notBuilt = Self(501)
-    /// A saved plan does not fit any more.
+    /// A saved plan is out of date.
     package static let stale = Self(502)
 }

@@ -2,11 +2,11 @@ internal import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// SQLite opens only files with short paths, so the path of a store must leave room for the names below it.
+/// SQLite only opens files with short paths, so the path of a store must leave room for the names below it.
 package struct PathLimit {
-    /// Bytes: 512, as `os_unix.c` in SQLite has it, less the suffix `-journal`.
+    /// Bytes: 512, as in `os_unix.c` of SQLite, minus the suffix `-journal`.
     static let longest = 504
-    /// Bytes of a store's own path. The rest is enough for the names of usual databases in a transaction.
+    /// The maximum length of a store's path in bytes. The rest is enough for usual database names in a transaction.
     package static let longestRoot = 400
 
     private let layout: StoreLayout
@@ -26,7 +26,7 @@ package struct PathLimit {
         )
     }
 
-    /// Throws if SQLite could not open each database of a release at each place that it has on its way into the store.
+    /// Throws if SQLite could not open a database of the release at one of its paths during an update.
     package func prove(_ release: Manifest, generation: String, transaction: String) throws {
         let hidden = try resolved(layout.hidden)
         for database in release.databases {
@@ -45,7 +45,7 @@ package struct PathLimit {
         }
     }
 
-    /// SQLite follows links first. Of what does not exist, nothing is a link.
+    /// SQLite resolves links first. A path that does not exist contains no links.
     private func resolved(_ path: String) throws -> String {
         var (existing, rest) = (path, "")
         while existing.utf8.count > 1, try Files.factsThroughLinks(existing) == nil {

@@ -1,10 +1,10 @@
 internal import MoultFiles
 
-/// Where everything is in a store.
+/// The paths in a store.
 package struct StoreLayout: Sendable, Equatable {
     /// The store's directory, as an absolute path.
     package let root: String
-    /// The one database of the store, which is next to the store's directory; nil where databases are in it.
+    /// The only database of the store, which is next to the store's directory; nil if databases are in that directory.
     package let onlyFile: String?
 
     package init(root: String) throws {
@@ -18,14 +18,14 @@ package struct StoreLayout: Sendable, Equatable {
             isOfOneFile ? "\(Files.directory(of: path))/\(name.dropFirst().dropLast(Self.ending.count))" : nil
     }
 
-    /// The store of one database file, which keeps everything for it in a directory next to it: `.app.db.moult`.
+    /// The store for a single database file, which is a directory next to it: `.app.db.moult`.
     package init(ofFile path: String) throws {
         let path = try Files.absolute(path)
         try self.init(root: "\(Files.directory(of: path))/.\(Files.name(of: path))\(Self.ending)")
     }
 
     private static let ending = ".moult"
-    /// The releases' name for the database of a one-file store; the file may have any name.
+    /// The name of the database of a one-file store in releases; the file may have any name.
     package static let onlyDatabase = "database"
 
     package static let settingsName = "moult.json"
@@ -36,9 +36,9 @@ package struct StoreLayout: Sendable, Equatable {
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
     package var downloads: String { "\(hidden)/downloads" }
-    /// The last seen feed: the feed itself, its proof, and how new it was.
+    /// The last seen feed: the feed itself, its proof, and its serial.
     package var feed: String { "\(hidden)/feed" }
-    /// The key lists that have taken the place of the pinned keys, with their signatures.
+    /// The key lists that have replaced the pinned keys, with their signatures.
     package var keys: String { "\(hidden)/keys" }
     package var quarantine: String { "\(hidden)/quarantine" }
     /// The files on which readers hold their leases.
@@ -47,13 +47,13 @@ package struct StoreLayout: Sendable, Equatable {
     package var lock: String { "\(hidden)/lock" }
     /// The releases that must not be installed.
     package var holds: String { "\(hidden)/\(Holds.fileName)" }
-    /// The programs of steps that are trusted.
+    /// The trusted programs of steps.
     var trustedSteps: String { "\(hidden)/steps.json" }
-    /// The known facts about files that several generations share.
+    /// Metadata of files that several generations share.
     package var links: String { "\(hidden)/links.json" }
-    /// The known facts about databases that apps write to.
+    /// Results of checks of databases that apps write to.
     package var checks: String { "\(hidden)/checks.json" }
-    /// Everything that moult itself puts into its directory.
+    /// Everything that moult puts into its directory.
     package var own: [String] {
         [
             current, generations, transactions, downloads, feed, keys, quarantine, leases, history, lock, links, checks,
@@ -64,43 +64,44 @@ package struct StoreLayout: Sendable, Equatable {
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
     func lease(_ generation: String) -> String { "\(leases)/\(generation)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
-    /// A file of the store; a full path, as caches that live apart have, stays as it is.
+    /// A file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
     package func file(_ name: String) -> String {
         if name.hasPrefix("/") { return name }
         if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
-            // With what SQLite keeps next to it: `-wal`, `-shm`, `-journal`. No other file of that directory is the store's.
+            // Including SQLite's sidecars: `-wal`, `-shm`, `-journal`. No other file of that directory belongs to the
+            // store.
             let rest = name.dropFirst(Self.onlyDatabase.count)
             if rest.isEmpty || rest.hasPrefix("-") { return onlyFile + rest }
         }
         return "\(root)/\(name)"
     }
-    /// The directory in which a file of the store lies.
+    /// The directory of the store's database files.
     package var databases: String { onlyFile.map(Files.directory(of:)) ?? root }
-    /// The manifest's name for a writable file; a full path for one outside the store.
+    /// The name of a writable file in the manifest; an absolute path for a file outside the store.
     package func name(of file: String) -> String {
         if file == onlyFile { return Self.onlyDatabase }
         return file.hasPrefix("\(root)/") ? String(file.dropFirst(root.count + 1)) : file
     }
-    /// Where a transaction sets a database aside.
+    /// The path to which a transaction sets a database aside.
     package func quarantined(_ database: String, path: String, by transaction: String) -> String {
         "\(quarantine(of: path))/\(transaction)-\(database)"
     }
-    /// The quarantine on the file system of a living database.
+    /// The quarantine on the file system of a writable database.
     package func quarantine(of path: String) -> String {
         path.hasPrefix("/") ? "\(Files.directory(of: path))/.moult/quarantine" : quarantine
     }
 
-    /// What `current` points at, for a generation.
+    /// The target of `current` for a generation.
     package static func target(of generation: String) -> String { "generations/\(generation)" }
     /// The target of a read-only database's link.
     package static func link(to member: String) -> String { ".moult/current/\(member)" }
-    /// Whether what a link points at is in a store, this one or another.
+    /// Whether the target of a link is in a store, this one or another.
     package static func isSealed(_ target: String) -> Bool {
         target.hasPrefix(".moult/") || target.contains("/.moult/")
     }
 }
 
-/// The file by which backup tools know a directory whose content can be recreated (bford.info/cachedir).
+/// The file that marks a directory with content that can be recreated for backup tools (bford.info/cachedir).
 package enum CacheTag {
     private static let text =
         "Signature: 8a477f597d28d172789f06886806bc55\n# Made by moult: what is in here can be made again.\n"
@@ -111,7 +112,7 @@ package enum CacheTag {
         if try Files.facts(path) == nil { try Files.writeNew(Array(text.utf8), to: path) }
     }
 
-    /// Takes away the tag of an earlier version: backups must have what lies there.
+    /// Removes the tag that earlier versions wrote: backups must include the directory.
     package static func remove(from directory: String) throws { try Files.remove("\(directory)/\(name)") }
 
     package static func isTag(_ file: String) -> Bool { file == name }

@@ -3,11 +3,9 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// The records of a store at one moment: settings, holds, the installed generation with its seal, and what is remembered
-/// about files.
-///
-/// Each record is read when it is first needed, and only once. A command makes one snapshot, and another one when it holds
-/// the store's lock, because an update may have ended in between.
+/// The records of a store at one moment: settings, holds, the installed generation with its seal, and known file
+/// metadata. Each record is read only once, when it is first needed. A command creates one snapshot, and another one
+/// when it has the store's lock, because an update may have ended in between.
 package final class StoreSnapshot {
     package let layout: StoreLayout
     private var settingsRead: Result<Settings, any Error>?
@@ -22,8 +20,8 @@ package final class StoreSnapshot {
 
     package var settings: Settings { get throws { try once(\.settingsRead) { try Settings.read(layout) } } }
 
-    /// Throws if another user could have written settings that name programs or keys, for code that uses them. Code that only
-    /// reads the store may do so.
+    /// Throws if another user could have written settings that name programs or keys. For code that uses these
+    /// settings; code that only reads the store does not need it.
     package func proveSettings() throws {
         let settings = try settings
         if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil { return }
@@ -33,10 +31,10 @@ package final class StoreSnapshot {
     /// The releases that must not be installed.
     package var holds: Holds { get throws { try once(\.holdsRead) { try Holds.read(layout, settings) } } }
 
-    /// The records about the databases that apps write to.
+    /// The results of checks of databases that apps write to.
     var checks: CheckRecord { get throws { try once(\.checksRead) { try CheckRecord(layout) } } }
 
-    /// The stable path of a database: in the store, or where the operator's settings say that caches live.
+    /// The stable path of a database: in the store, or in the operator's directory for caches.
     package func place(of database: Database) throws -> String {
         guard database.kind.isDisposable, let root = try settings.cacheRoot else { return layout.file(database.path) }
         return "\(root)/\(database.path)"
@@ -44,13 +42,13 @@ package final class StoreSnapshot {
 
     // MARK: generations
 
-    /// The name that `current` points at; nil if nothing is installed.
+    /// The generation that `current` points to; nil if nothing is installed.
     package var installedName: String? { get throws { try once(\.pointerRead) { try Generation.currentName(layout) } } }
 
     /// The installed generation; nil if none is installed.
     package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
 
-    /// Its sequence; nil also if its manifest is damaged.
+    /// The sequence of the installed release; nil if its manifest is damaged.
     package var installedSequence: Int? {
         get throws {
             guard let name = try installedName else { return nil }
@@ -61,7 +59,7 @@ package final class StoreSnapshot {
         }
     }
 
-    /// The version that is installed, also if its manifest is damaged.
+    /// The installed version, even if its manifest is damaged.
     package var installedVersion: Version? {
         get throws {
             guard let name = try installedName else { return nil }
@@ -72,7 +70,7 @@ package final class StoreSnapshot {
         }
     }
 
-    /// The installed generation, or what a release that is applied again says of it where its own manifest is damaged.
+    /// The installed generation; if its manifest is damaged, it is described by the release that is applied again.
     package func installed(orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
         guard let name = try installedName else { return nil }
         do { return try generation(name) } catch {
@@ -99,21 +97,20 @@ package final class StoreSnapshot {
         return try result.get()
     }
 
-    /// The record of the generation's files; nil where it is missing or damaged.
+    /// The record of the generation's files; nil if it is missing or damaged.
     func sealIfSound(of generation: Generation) throws -> Seal? {
         do { return try seal(of: generation) } catch let error as MoultError where !Files.isDenied(error) { return nil }
     }
 
     private var links: [SealedFacts] { get throws { try once(\.linksRead) { try LinkedFiles(layout).records() } } }
 
-    /// Throws unless every file of the generation has the digest with which it was installed. Only files are read whose
-    /// facts do not confirm them.
-    ///
-    /// With `renewing`, which needs the store's lock, the facts of files that were read are recorded, so that they are not
-    /// read again. That needs a manifest whose full digest is known: the generation's name has only 32 bits of it. Either
-    /// `release` is the manifest that was just applied, which is signed or comes from the operator, or the seal has the
-    /// digest that the manifest had when the generation was made. A seal of an earlier version does not have it; then the
-    /// files are verified each time until the release is applied again.
+    /// Throws unless every file of the generation has the digest with which it was installed. A file is read only if
+    /// its metadata does not match. With `renewing`, which needs the store's lock, the metadata of files that were read
+    /// is recorded, so that they are not read again. That needs a manifest whose full digest is known, because the
+    /// generation's name has only 32 bits of it. Either `release` is the manifest that was just applied, which is
+    /// signed or comes from the operator, or the seal has the digest of the manifest from when the generation was
+    /// created. A seal of an earlier version does not have it; then the files are verified each time until the release
+    /// is applied again.
     package func prove(_ generation: Generation, renewing: Bool = false, as release: [UInt8]? = nil) throws {
         let seal = try seal(of: generation)
         let digest = try SHA256.digest(of: generation.bytes)

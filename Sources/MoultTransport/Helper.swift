@@ -1,11 +1,11 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The program that asks web servers, so that commands without network access do not pay for libcurl.
+/// The program that sends requests to web servers, so that commands without network access do not have to load libcurl.
 enum Helper {
     static let name = "moult-fetch"
 
-    /// Where it is: where a variable says, next to this very program, where it is installed, or in PATH.
+    /// Its path: from a variable, next to this program, in the installation directory, or in PATH.
     static func path() throws -> String {
         let environment = Subprocess.ownEnvironment
         if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }

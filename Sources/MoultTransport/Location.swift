@@ -2,23 +2,23 @@ package import MoultBasics
 internal import MoultFiles
 
 extension MoultError.Code {
-    /// A place that cannot be asked, because of how it is written.
+    /// A location that is not valid or not allowed.
     package static let location = Self(270)
-    /// The file does not exist, or the server does not give it out.
+    /// The file does not exist, or the server refuses access to it.
     package static let notThere = Self(272)
-    /// What came is not of the form or size that it must have.
+    /// The answer does not have the expected form or size.
     package static let badAnswer = Self(273)
-    /// The program that asks web servers is missing or broken.
+    /// The program that sends requests to web servers is missing or broken.
     package static let helper = Self(274)
 }
 
-/// The location of a file: on this machine, a web server or a registry. Its description has no secrets.
+/// The location of a file: on this machine, a web server or a registry. Its description contains no secrets.
 package enum Location: Sendable, Equatable, CustomStringConvertible {
     case file(String)
     case web(Address)
     case registry(RegistryFile)
 
-    /// Reads a path, a `file:`, `http:` or `https:` URL, or a repository in a registry, perhaps with a tag.
+    /// Parses a path, a `file:`, `http:` or `https:` URL, or a repository in a registry, with an optional tag.
     package init(_ address: Address) throws {
         let text = address.withSecrets
         let lower = text.lowercased()
@@ -49,7 +49,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         let url = address.withSecrets
         let rest = url.drop { $0 != ":" }.dropFirst()
         let host = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        // Process lists and shell histories show it.
+        // Process lists and shell histories would show the password.
         if host.contains("@") {
             throw error("\(address)", "it has a password in it", "Put name and password into ~/.netrc, for that host.")
         }
@@ -90,7 +90,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Whether it is a file of this machine.
+    /// Whether it is a file on this machine.
     package var isLocal: Bool { if case .file = self { true } else { false } }
 
     package var description: String {
@@ -110,7 +110,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The file next to it with a plain name. A registry finds it by its digest, or in the artifact of the release.
+    /// The file with a plain name next to it. A registry finds it by its digest, or in the artifact of the release.
     package func beside(_ name: String, sha256: String? = nil, ofVersion version: String? = nil) -> Location {
         switch self {
         case .registry(let file):
@@ -119,7 +119,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         case .web(let address):
             let url = address.withSecrets
             let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
-            // A query belongs to the requested file; a token in it is for all of them.
+            // The query belongs to the requested file, but a token in it is used for all files.
             let query = url[end...].prefix { $0 != "#" }
             let path = url[..<end]
             let scheme = path.firstRange(of: "://")?.upperBound ?? path.startIndex

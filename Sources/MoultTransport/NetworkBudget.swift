@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// The time that a command may spend on the network. Time between requests, as for an update, is not counted.
+/// The time that a command may spend on the network. Time between requests, for instance for an update, does not count.
 ///
-/// Requests are made one after the other; the mutex is for the compiler, which cannot know that.
+/// Requests are made one after the other; the mutex is only needed because the compiler cannot know that.
 package final class NetworkBudget: Sendable {
     private let limit: Duration
     private let whole: NetworkBudget?
@@ -12,13 +12,13 @@ package final class NetworkBudget: Sendable {
 
     private init(_ limit: Duration, of whole: NetworkBudget?) { (self.limit, self.whole) = (limit, whole) }
 
-    /// Never more than what is left of the whole.
+    /// Never more than the remaining time of the whole budget.
     package var left: Duration {
         let own = limit - spent.withLock { $0 }
         return max(.zero, whole.map { min(own, $0.left) } ?? own)
     }
 
-    /// The part for one of so many servers that can still be asked, so that a slow one leaves time for the next.
+    /// The share of one server if this many servers can still be tried, so that a slow one leaves time for the next.
     package func share(of servers: Int) -> NetworkBudget { NetworkBudget(left / max(1, servers), of: self) }
 
     func measure<Result>(_ body: () throws -> Result) rethrows -> Result {

@@ -1,14 +1,14 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The receiver of the body of an answer, piece by piece.
+/// Receives the body of an answer, piece by piece.
 protocol ResponseSink: AnyObject {
-    /// The head has come: from here on bytes follow that begin at its offset.
+    /// Called when the head has arrived; the following bytes start at its offset.
     func begin(_ head: WebHead) throws
     func take(_ bytes: UnsafeRawBufferPointer) throws
 }
 
-/// Takes a small body into memory.
+/// Reads a small body into memory.
 final class Memory: ResponseSink {
     private let limit: Int
     private let name: String
@@ -32,7 +32,7 @@ final class Memory: ResponseSink {
         bytes += part
     }
 
-    /// All of it, if it is as long as the server said.
+    /// The complete body, if it is as long as the server said.
     func whole(_ head: WebHead, _ url: Address) throws -> [UInt8] {
         if let total = head.total, total != bytes.count {
             throw MoultError(
@@ -44,7 +44,7 @@ final class Memory: ResponseSink {
     }
 }
 
-/// Drops the body, for requests whose answer is in the header.
+/// Discards the body, for requests whose answer is in the header.
 final class IgnoredBody: ResponseSink {
     private static let largest = 1 << 16
     private var count = 0
@@ -57,7 +57,7 @@ final class IgnoredBody: ResponseSink {
     }
 }
 
-/// Takes a large body into a file, from where it was left.
+/// Writes a large body to a file, starting where the last attempt stopped.
 final class PartialFile: ResponseSink {
     let path: String
     let size: Int
@@ -66,7 +66,7 @@ final class PartialFile: ResponseSink {
     private let progress: (Int) throws -> Void
     private let name: String
 
-    /// Resumes the partial file; one that is too long cannot be right.
+    /// Resumes the partial file; if it is too long, it cannot be right.
     init(_ path: String, size: Int, named name: String, progress: @escaping (Int) throws -> Void) throws {
         (self.path, self.size, self.name, self.progress) = (path, size, name, progress)
         file = try Descriptor(path, .append, mode: 0o600)

@@ -2,10 +2,9 @@ internal import MoultBasics
 internal import MoultFiles
 
 extension Transport {
-    /// Brings a large file in from the first place that gives it, byte for byte as long as it must be.
-    ///
-    /// `path` keeps what came when it is truncated or killed, and is gone on with. The caller proves what has come, and
-    /// removes the file if it is wrong. `progress` gets the bytes that are there.
+    /// Downloads a large file from the first location that provides it, with exactly the expected size. `path` keeps a
+    /// truncated or interrupted download, which is resumed. The caller verifies the file, and removes it if it is
+    /// wrong. `progress` gets the number of bytes received.
     package func download(
         _ location: Location, to path: String, size: Int, progress: @escaping (Int) throws -> Void
     ) throws {
@@ -17,7 +16,7 @@ extension Transport {
             switch head.status {
             case 200, 206: break
             case 416:
-                // The partial file is not a part of the server's present file.
+                // The partial file is not a part of the current file on the server.
                 try sink.restart()
                 throw cut(location, sink)
             default: throw try refusal()
@@ -27,7 +26,7 @@ extension Transport {
         try tag.forget()
     }
 
-    /// The header of the answer, and the error to throw if it is a refusal.
+    /// Gets the header of the answer, and the error to throw if it is a refusal.
     private func askForRest(
         of location: Location, _ sink: PartialFile, _ tag: Tag, _ until: ContinuousClock.Instant
     ) throws -> (head: WebHead, refusal: () throws -> any Error) {
@@ -57,13 +56,13 @@ extension Transport {
     }
 }
 
-/// The server's tag of the file that was partly downloaded, so that parts of two versions are not joined. The record has the
-/// URL without its secrets: the digest proves the file in any case.
+/// The server's tag of the partly downloaded file, so that parts of two versions are not combined. The record contains
+/// the URL without its secrets: the digest verifies the file in any case.
 private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }
 
-    /// The tag, if the part came from this place. A weak one says too little to continue with.
+    /// The tag, if the part came from this location. A weak tag is not enough to resume.
     func of(_ url: Address) throws -> String? {
         let text = String(decoding: try Files.read(file, limit: 1 << 14) ?? [], as: UTF8.self)
         let lines = text.split(separator: "\n").map { String($0) }
@@ -80,7 +79,7 @@ private struct Tag {
     func forget() throws { try Files.remove(file) }
 }
 
-/// A sink that also passes on the head first.
+/// A sink that first passes on the head.
 private final class ObservingSink: ResponseSink {
     private let sink: PartialFile
     private let note: (WebHead) throws -> Void

@@ -2,25 +2,26 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Gets things from elsewhere: small ones into memory, large ones into a file that can be gone on with.
+/// Gets files from other places: small ones into memory, large ones into a file that can be resumed.
 package struct Transport: Sendable {
-    /// How patient it is.
+    /// When to retry, and when to give up.
     package struct RetryPolicy: Sendable, Equatable {
-        /// Seconds after which a connection is given up that does not exist, or slower than `minimumRate`.
+        /// Seconds after which to give up on a connection that is not established, or that is slower than
+        /// `minimumRate`.
         package var patience = 30
-        /// Bytes in a second below which a server is given up; otherwise it could keep the command for months.
+        /// Bytes per second below which moult gives up on a server; otherwise it could block the command for months.
         package var minimumRate = 1024
-        /// Seconds that one file may take, with all attempts.
+        /// Seconds for one file, including all attempts.
         package var fileDeadline = 1800
-        /// Bytes in a second; 0 has no bound.
+        /// Bytes per second; 0 means no limit.
         package var bandwidth = 0
-        /// How often something is tried in a row without any progress.
+        /// The number of consecutive attempts without progress.
         package var attempts = 4
-        /// About how many milliseconds pass before the second attempt; twice as many before each further one.
+        /// The approximate pause before the second attempt, in milliseconds; it doubles before each further attempt.
         package var pause = 500
         package init() {}
 
-        /// Feeds, signatures, lists of keys and manifests are small.
+        /// Feeds, signatures, key lists and manifests are small.
         static let smallFileDeadline = 300
         /// The longest pause that a server may ask for.
         static let longestPause = 120
@@ -29,7 +30,7 @@ package struct Transport: Sendable {
     let retryPolicy: RetryPolicy
     private var budget: NetworkBudget
     let registries = RegistrySession()
-    /// Asked often; ends the transfer by throwing.
+    /// Called often; throws to stop the transfer.
     let stopIfAsked: @Sendable () throws -> Void
 
     package init(
@@ -39,7 +40,7 @@ package struct Transport: Sendable {
         (self.retryPolicy, self.budget, self.stopIfAsked) = (retryPolicy, budget, stopIfAsked)
     }
 
-    /// The same with the part of the time that one of so many servers gets, which can still be asked.
+    /// The same transport with the share of time for one server, if this many servers can still be tried.
     package func share(of servers: Int) -> Transport {
         var part = self
         part.budget = budget.share(of: servers)
@@ -49,12 +50,12 @@ package struct Transport: Sendable {
     /// The answer to a request for a small file.
     package enum Answer: Sendable, Equatable {
         case bytes([UInt8], tag: String?)
-        /// It is what the tag stands for.
+        /// The file still has the given tag.
         case unchanged
         case nothing
     }
 
-    /// Gets something of at most `limit` bytes; with a tag only if it is not what the tag stands for.
+    /// Gets a file of at most `limit` bytes; with a tag, only if the file has changed.
     package func read(_ location: Location, limit: Int, unless tag: String? = nil) throws -> Answer {
         switch location {
         case .file(let path):
@@ -76,7 +77,7 @@ package struct Transport: Sendable {
         }
     }
 
-    /// Tries again after a pause, as long as the error may pass and time is left.
+    /// Retries after a pause, as long as the error may be temporary and time is left.
     func patiently<Result>(
         seconds: Int, progress: () -> Int = { 0 },
         _ body: (_ until: ContinuousClock.Instant) throws -> Result
@@ -94,7 +95,8 @@ package struct Transport: Sendable {
                 }
                 let gained = progress() - before
                 before += gained
-                // A bad line that brings a part each time gets there, and a server that drips does not.
+                // Over a bad line that transfers a part each time, the download completes; from a server that sends a
+                // few bytes at a time, it does not.
                 if gained > (failure.isSlow ? retryPolicy.minimumRate * retryPolicy.patience : 0) {
                     attempt = 0
                 } else if failure.isSlow {
@@ -107,8 +109,8 @@ package struct Transport: Sendable {
         }
     }
 
-    /// Anything up to twice as long as the last time, so that those who were truncated together do not come back together;
-    /// at least as long as the server asks for, or the error if that is too long.
+    /// A random pause, up to twice as long as the last one, so that clients that were cut off together do not return
+    /// together. It is at least as long as the server requests; if that is too long, the error is thrown.
     private func rest(after attempt: Int, _ failure: Retryable, _ until: ContinuousClock.Instant) throws {
         let most = min(retryPolicy.pause << (attempt - 1), 30_000)
         let asked = failure.pause ?? 0
@@ -123,12 +125,12 @@ package struct Transport: Sendable {
     }
 }
 
-/// An error after which the same server may be asked again.
+/// An error after which the same server may be tried again.
 struct Retryable: Error {
     let error: MoultError
-    /// Seconds that the server asks for.
+    /// The seconds that the server asks clients to wait.
     var pause: Int?
-    /// It was below the minimum rate.
+    /// Whether the server was below the minimum rate.
     var isSlow = false
 
     init(_ error: MoultError, pause: Int? = nil, isSlow: Bool = false) {
@@ -136,7 +138,7 @@ struct Retryable: Error {
     }
 }
 
-/// Waiting for time alone.
+/// Waits for a period of time.
 enum Pause {
     static func milliseconds(_ count: Int) { usleep(UInt32(count * 1000)) }
 }

@@ -4,11 +4,11 @@ internal import MoultBasics
 struct WebHead: Equatable {
     let status: Int
     let tag: String?
-    /// Where the body begins in the whole.
+    /// The offset of the body within the file.
     let offset: Int
-    /// How large the whole is, if the server says so.
+    /// The total size of the file, if the server reports it.
     let total: Int?
-    /// Seconds after which the server wants to be asked again.
+    /// The seconds that the server asks clients to wait.
     let retryAfter: Int?
     /// Whether `~/.netrc` was not used, because other users can read it.
     let isNetrcOpen: Bool
@@ -16,7 +16,7 @@ struct WebHead: Equatable {
     let digest: String?
     /// The absolute URL for the rest of an upload.
     let place: String?
-    /// The authentication that the server asks for.
+    /// The authentication that the server requires.
     let challenges: [String]
     /// The error code of a registry.
     let code: String?
@@ -40,7 +40,7 @@ struct WebHead: Equatable {
         sent = try fields.optionalString("sent")
     }
 
-    /// The error for an answer that brings nothing; some of them may be another one a moment later.
+    /// The error for an answer without the file; some errors may be temporary.
     func refusal(_ url: Address) -> any Error {
         if let transient = transient("cannot get \(url)") { return transient }
         let isSecure = url.withSecrets.lowercased().hasPrefix("https:")

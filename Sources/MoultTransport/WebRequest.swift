@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// One question to a web server, asked by the helper program.
+/// A request to a web server, sent by the helper program.
 struct WebRequest {
     enum Method: String { case get = "GET", head = "HEAD", post = "POST", put = "PUT", patch = "PATCH" }
     enum Body {
@@ -20,17 +20,17 @@ struct WebRequest {
     /// The Authorization header, and the URL whose host and port receive it. `~/.netrc` is then not used.
     var authorization: String?
     var authority: String?
-    /// The failed operation in errors; nil stands for getting the URL.
+    /// The operation that failed, for errors; nil for getting the URL.
     var purpose: String?
 
     private var failed: String { purpose ?? "cannot get \(url)" }
 
-    /// Asks, hands the answer to `sink` while it comes, and returns its head.
+    /// Sends the request, passes the answer to `sink` as it arrives, and returns its head.
     func perform(
         _ retryPolicy: Transport.RetryPolicy, until: ContinuousClock.Instant, _ sink: any ResponseSink,
         _ stopIfAsked: () throws -> Void
     ) throws -> WebHead {
-        // The URL is not an argument of the program, because every user sees those.
+        // The URL is not passed as an argument, because every user can see the arguments of a program.
         var command = try Subprocess.Command([Helper.path()])
         command.endsWithParent = true
         var file: Descriptor?
@@ -46,7 +46,8 @@ struct WebRequest {
             if ContinuousClock.now >= until { throw late }
         }
         do {
-            // The helper gives up on its own; the deadline is also for one that hangs. Redirects take their time in silence.
+            // The helper gives up by itself; the deadline is in case it hangs. While it follows redirects, it sends
+            // nothing.
             while let block = try child.read(patience: 86_400, stop: proveTime) {
                 var body = block
                 if head == nil {
@@ -69,7 +70,7 @@ struct WebRequest {
     }
 
     private func json(_ retryPolicy: Transport.RetryPolicy, _ until: ContinuousClock.Instant) -> JSON {
-        // A little more than is left: who waits for the answer says why it ends.
+        // A little more than the remaining time, so that the caller reports why it stops.
         let left = max(until - .now, .zero) + .seconds(1)
         return .compact([
             "url": .string(url.withSecrets), "offset": .size(offset), "ifRange": .optional(ifRange),
@@ -93,7 +94,7 @@ struct WebRequest {
     private var text: String? { if case .text(let text, _) = body { text } else { nil } }
     private var part: Range<Int>? { if case .file(_, let part) = body { part } else { nil } }
 
-    /// No time is left for another attempt either.
+    /// No time is left for another attempt.
     private var late: Retryable {
         Retryable(
             MoultError(
@@ -108,11 +109,12 @@ struct WebRequest {
             return head
         }
         let last = end.errors.split(separator: UInt8(ascii: "\n")).last.map { Array($0) } ?? []
-        // Last words that are no JSON are no answer: then it died.
+        // If the last line is not JSON, the helper crashed.
         guard end.ending == .exited(1), let said = try? JSON(parsing: last, source: Helper.name),
             let why = said["why"]?.string.map({ url.redacted($0) })
         else {
-            // It died: perhaps of what the server sent, perhaps of a signal to all of us. Another attempt may tell.
+            // It crashed, perhaps because of the server's data, perhaps because of a signal to all of us. Another
+            // attempt will show.
             throw MoultError(
                 .unreachable, .busy, what: failed,
                 why: "\(Helper.name) failed: \(url.redacted(end.complaint))", now: "Try again later.")

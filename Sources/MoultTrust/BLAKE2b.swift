@@ -1,7 +1,7 @@
 /// BLAKE2b of RFC 7693 without a key, for short input and any digest length.
 ///
-/// minisign guards secret keys with a 32-byte BLAKE2b, and libcrypto before 3.2 knows only the 64-byte one. Whatever
-/// may be long goes through libcrypto.
+/// minisign protects secret keys with a 32-byte BLAKE2b, and libcrypto before 3.2 only supports the 64-byte one. Long
+/// input is hashed by libcrypto.
 package enum BLAKE2b {
     package static func digest(of bytes: [UInt8], size: Int) -> [UInt8] {
         var state = initial

@@ -6,26 +6,26 @@ package final class BackgroundDigest: Sendable {
     private let work: Work
     private let thread: Mutex<Threads.Running?>
 
-    /// The files are opened at once, so that they may be moved afterwards; their content must stay as it is.
+    /// The files are opened at once, so they may be moved afterwards; their content must not change.
     package init(of paths: [String: String]) throws {
         let work = try Work(paths.map { (name: $0.key, file: File(try Descriptor($0.value, .read))) })
         self.work = work
         thread = Mutex(try Threads.start { work.run() })
     }
 
-    /// Reading the files ends with this object.
+    /// Stops reading the files.
     deinit {
         work.isStopped.withLock { $0 = true }
         wait()
     }
 
-    /// Waits for all of them; nil for a name without a file.
+    /// Waits for all digests; nil for a name without a file.
     package func digest(_ name: String) throws -> String? {
         wait()
         return try work.results.withLock { $0[name] }?.get()
     }
 
-    /// Computes the digest of a file while `body` runs, and gives it to `check` afterwards.
+    /// Computes the digest of a file while `body` runs, and passes it to `check` afterwards.
     package static func of(_ path: String, while body: () throws -> Void, check: (String) throws -> Void) throws {
         let running = try BackgroundDigest(of: [path: path])
         try body()

@@ -1,4 +1,4 @@
-/// Base64 of RFC 4648, canonical only: no line ends, padding where it belongs, unused bits zero.
+/// Base64 according to RFC 4648, canonical form only: no line breaks, correct padding, unused bits zero.
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let padding = UInt8(ascii: "=")
@@ -15,7 +15,7 @@ package enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes, or nil if this is not what `encode` gives for any bytes.
+    /// The bytes; nil if `encode` never returns this text.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits = 0

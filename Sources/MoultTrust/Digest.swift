@@ -1,9 +1,9 @@
-/// A SHA-256 digest: 32 bytes that are compared by value and written as lower-case hexadecimal.
+/// A SHA-256 digest: 32 bytes, compared by value and written as lower-case hexadecimal.
 package struct Digest: Hashable, Sendable {
-    /// How many bytes a digest has.
+    /// The size of a digest in bytes.
     package static let size = 32
 
-    // Four big-endian words: equality and hashing come with them, and nothing is allocated.
+    // Four big-endian words: equality and hashing are synthesized, and nothing is allocated.
     private let words: SIMD4<UInt64>
 
     /// Takes the 32 bytes of a digest; nil for any other number of bytes.
@@ -48,7 +48,7 @@ package struct Digest: Hashable, Sendable {
         return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// The first 8 hexadecimal digits: enough to tell two releases of one product apart in a name.
+    /// The first 8 hexadecimal digits: enough to distinguish two releases of a product in a name.
     package var prefix8: String { String(hex.prefix(8)) }
 }
 

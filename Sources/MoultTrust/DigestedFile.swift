@@ -1,17 +1,17 @@
 internal import MoultFiles
 
-/// A file in the making, and the SHA-256 of everything written to it, so that it need not be read for that.
+/// A file that is being written, with the SHA-256 of its content, so that it need not be read again.
 package final class DigestedFile {
     private let file: Descriptor?
     private let digest = GrowingDigest()
     private var started = 0
-    /// How many bytes were written.
+    /// The number of bytes written.
     package private(set) var size = 0
 
-    /// The disk begins with so much at a time, so that the sync at the end is short.
+    /// Writeback starts after this many bytes, so that the sync at the end is short.
     private static let writeback = 8 << 20
 
-    /// Without a path only the digest is computed.
+    /// Without a path, only the digest is computed.
     package init(path: String?, mode: UInt32 = 0o600) throws {
         guard let path else {
             file = nil
@@ -30,14 +30,14 @@ package final class DigestedFile {
         }
     }
 
-    /// The digest as hexadecimal digits; nothing is written afterwards.
+    /// The digest as hexadecimal digits; no more bytes may be written.
     package func finish() throws -> String { try digest.finish() }
 }
 
-/// Large enough that system calls cost nothing next to the digest, small enough to stay in the CPU's second cache.
+/// Large enough that system calls cost nothing compared with the digest, small enough to stay in the CPU's L2 cache.
 private let blockSize = 256 << 10
 
-/// Hands out a whole file in order, block by block, to its end.
+/// Passes the blocks of a whole file to `body` in order.
 func forEachBlock(of file: borrowing Descriptor, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let block = UnsafeMutableRawBufferPointer.allocate(byteCount: blockSize, alignment: 4096)
     defer { block.deallocate() }

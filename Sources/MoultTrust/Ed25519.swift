@@ -1,12 +1,12 @@
 internal import CCrypto
 
-/// Ed25519 of RFC 8032 over messages in memory, by libcrypto.
+/// Ed25519 according to RFC 8032 over messages in memory, using libcrypto.
 package enum Ed25519 {
     static let seedSize = 32
     static let publicKeySize = 32
     static let signatureSize = 64
 
-    /// A seed from the system's randomness.
+    /// A seed from the system's random number generator.
     package static func generateSeed() throws -> [UInt8] { try randomBytes(seedSize) }
 
     package static func publicKey(ofSeed seed: [UInt8]) throws -> [UInt8] {
@@ -30,7 +30,7 @@ package enum Ed25519 {
         return signature
     }
 
-    /// Whether the signature is the key owner's for this message; throws only if the check cannot be made.
+    /// Whether the key's owner made this signature of the message; throws only if it cannot be checked.
     package static func verify(_ signature: [UInt8], of message: [UInt8], publicKey: [UInt8]) throws -> Bool {
         let key = try Key(publicKey: publicKey)
         let context = try Context()
@@ -38,16 +38,16 @@ package enum Ed25519 {
             throw cryptoError("begin to verify with Ed25519")
         }
         let result = EVP_DigestVerify(context.handle, signature, signature.count, message, message.count)
-        // A bad signature leaves its reason in the library's queue, where the next error must not find it.
+        // An invalid signature leaves an error in the library's queue, where the next error must not find it.
         ERR_clear_error()
         return result == 1
     }
 
-    /// Whether a public key is a point of small order, or not written in the one way that RFC 8032 allows. Signatures by a
-    /// point of small order are valid for messages that were never signed.
+    /// Whether a public key is a point of small order, or not in the only encoding that RFC 8032 allows. Signatures by
+    /// a point of small order are valid for messages that were never signed.
     static func isWeak(publicKey: [UInt8]) -> Bool {
         guard publicKey.count == publicKeySize else { return true }
-        // The last bit is the sign of x; the others are y, and little-endian.
+        // The last bit is the sign of x; the other bits are y, in little-endian order.
         var y = publicKey
         y[31] &= 0x7f
         let prime = [0xed] + [UInt8](repeating: 0xff, count: 30) + [0x7f]
@@ -101,7 +101,7 @@ package enum Ed25519 {
     }
 }
 
-/// Bytes from the system's randomness, for keys and salts.
+/// Random bytes from the system, for keys and salts.
 func randomBytes(_ count: Int) throws -> [UInt8] {
     try Library.begin()
     var bytes = [UInt8](repeating: 0, count: count)

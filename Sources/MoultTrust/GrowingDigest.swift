@@ -1,13 +1,13 @@
 internal import MoultFiles
 
-/// A SHA-256 digest that grows while bytes pass by. The caller continues while another thread computes.
+/// A SHA-256 digest of bytes as they arrive. The caller continues while another thread computes the digest.
 package final class GrowingDigest: @unchecked Sendable {
-    // Unchecked: it is used by one thread at a time, and what it shares with its own is inside of `work`.
+    // Unchecked: only one thread uses it at a time, and the state shared with the internal thread is in `work`.
     private let work = Work()
     private var thread: Threads.Running?
     private var block: [UInt8] = []
 
-    /// Large enough that handing it over costs nothing, small enough for the processor's caches.
+    /// Large enough that the handover costs nothing, small enough for the CPU's caches.
     private static let blockSize = 1 << 18
 
     package init() {}
@@ -17,7 +17,7 @@ package final class GrowingDigest: @unchecked Sendable {
         thread?.wait()
     }
 
-    /// Takes the next bytes; they are copied.
+    /// Adds the next bytes, which are copied.
     package func update(_ bytes: UnsafeRawBufferPointer) throws {
         var done = 0
         while done < bytes.count {
@@ -28,7 +28,7 @@ package final class GrowingDigest: @unchecked Sendable {
         }
     }
 
-    /// The digest of all that came, as hexadecimal digits; nothing may come afterwards.
+    /// The digest of all bytes, as hexadecimal digits; no more bytes may be added.
     package func finish() throws -> String {
         guard let running = thread else { return try SHA256.digest(of: block).hex }
         try handOver()
@@ -46,7 +46,7 @@ package final class GrowingDigest: @unchecked Sendable {
 
 /// The shared state of the two threads: full blocks, empty ones, and the result.
 private final class Work: @unchecked Sendable {
-    // Unchecked: everything is touched inside of the monitor only.
+    // Unchecked: all state is accessed only within the monitor.
     private let monitor = Monitor()
     private var full: [[UInt8]] = []
     private var empty: [[UInt8]] = []
@@ -55,7 +55,7 @@ private final class Work: @unchecked Sendable {
 
     private static let mostBlocks = 8
 
-    /// Returns an empty block for a full one; waits where the other thread is far behind.
+    /// Exchanges a full block for an empty one; waits if the other thread is far behind.
     func put(_ block: [UInt8], reserving size: Int) throws -> [UInt8] {
         try monitor.locked {
             monitor.wait { full.count == Self.mostBlocks && outcome == nil }
@@ -68,7 +68,7 @@ private final class Work: @unchecked Sendable {
         }
     }
 
-    /// No further block follows, and an abandoned digest is not used.
+    /// Ends the input; an abandoned digest is not used.
     func end(abandoned: Bool) {
         monitor.locked {
             isOver = true

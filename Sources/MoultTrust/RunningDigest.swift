@@ -1,7 +1,7 @@
 internal import CCrypto
 internal import MoultBasics
 
-/// A running digest of libcrypto: the handle that SHA-256 and BLAKE2b-512 share.
+/// An incremental libcrypto digest: the handle that SHA-256 and BLAKE2b-512 share.
 package struct RunningDigest: ~Copyable {
     package enum Function: String { case sha256 = "SHA256", blake2b512 = "BLAKE2B-512" }
 
@@ -38,10 +38,10 @@ package struct RunningDigest: ~Copyable {
     }
 }
 
-/// libcrypto's set-up.
+/// Initializes libcrypto.
 enum Library {
-    /// Sets the library up without its configuration file, which could load other people's code: OPENSSL_CONF is in
-    /// the environment, and a digest must not depend on that. Idempotent and cheap.
+    /// Initializes the library without its configuration file, which could load other code: OPENSSL_CONF is an
+    /// environment variable, and a digest must not depend on it. Idempotent and cheap.
     static func begin() throws {
         let options = UInt64(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT)
         guard OPENSSL_init_crypto(options, nil) == 1 else { throw cryptoError("start") }

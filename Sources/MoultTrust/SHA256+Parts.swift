@@ -1,9 +1,9 @@
 package import MoultFiles
 
 extension SHA256 {
-    /// The digests of a whole file and of its consecutive parts, for which it is read once.
+    /// The digests of a whole file and of its consecutive parts, in a single read.
     ///
-    /// `stop` is asked at each block, and may throw.
+    /// `stop` is called for each block, and may throw.
     package static func digests(
         of file: borrowing Descriptor, parts: [Int], stop: () throws -> Void
     ) throws -> (whole: Digest, parts: [Digest]) {
@@ -18,7 +18,7 @@ extension SHA256 {
     }
 }
 
-/// The digests of the consecutive parts of what comes.
+/// The digests of the consecutive parts of the input.
 private final class PartDigests {
     private let sizes: [Int]
     private var running: SHA256?

@@ -1,6 +1,6 @@
 package import MoultFiles
 
-/// A SHA-256 digest in the making: bytes go in, in order, and `finish` gives the digest.
+/// An incremental SHA-256 digest: add bytes in order, then `finish` returns the digest.
 package struct SHA256: ~Copyable {
     private var hasher: RunningDigest
 
@@ -29,10 +29,9 @@ extension SHA256 {
         try bytes.withUnsafeBytes { try digest(of: $0) }
     }
 
-    /// The digest of a whole regular file, from its first byte whatever the descriptor's offset, which stays.
-    ///
-    /// Never use it on a database that someone may have open in this process: closing the descriptor afterwards would
-    /// drop SQLite's locks. `stop` is asked at each block, and may throw.
+    /// The digest of a whole regular file, from its first byte; the descriptor's offset is ignored and unchanged. Never
+    /// use it on a database that may be open in this process: closing the descriptor afterwards would drop SQLite's
+    /// locks. `stop` is called for each block, and may throw.
     package static func digest(of file: borrowing Descriptor, stop: () throws -> Void = {}) throws -> Digest {
         var hash = try SHA256()
         try forEachBlock(of: file) {

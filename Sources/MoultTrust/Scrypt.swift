@@ -1,8 +1,8 @@
 internal import CCrypto
 
-/// scrypt of RFC 7914, as costly as two limits in libsodium's manner say.
+/// scrypt according to RFC 7914, with its cost given by two limits as in libsodium.
 package struct Scrypt: Equatable {
-    /// About how many operations, and how many bytes of memory.
+    /// The approximate number of operations, and of bytes of memory.
     package var operations: UInt64
     package var memory: UInt64
 
@@ -11,19 +11,20 @@ package struct Scrypt: Equatable {
         self.memory = memory
     }
 
-    /// What new keys are protected with: N = 2^17, r = 8, p = 1, which is 128 MiB and some tenths of a second. A file says
-    /// its limits, so minisign opens these keys, too.
+    /// The protection of new keys: N = 2^17, r = 8, p = 1, which takes 128 MiB and a few tenths of a second. A key file
+    /// contains its limits, so minisign can open these keys, too.
     package static let usual = Scrypt(operations: 4_194_304, memory: 134_217_728)
-    /// What minisign protects its own keys with: 1 GiB and some seconds.
+    /// The protection that minisign uses for its own keys: 1 GiB and a few seconds.
     package static let sensitive = Scrypt(operations: 33_554_432, memory: 1_073_741_824)
 
     private static let blockFactor: UInt64 = 8
 
-    /// A key of `count` bytes from a password.
+    /// Derives a key of `count` bytes from a password.
     package func key(password: [UInt8], salt: [UInt8], count: Int) throws -> [UInt8] {
         try Library.begin()
         let (cost, parallel) = parameters
-        // Counted as libcrypto counts: 128 r bytes for each of N + 2 + p blocks. Its own limit of 32 MiB would refuse.
+        // Calculated like libcrypto: 128 r bytes for each of N + 2 + p blocks. Its default limit of 32 MiB would be
+        // exceeded.
         let needed = 128 * Self.blockFactor * (cost + 2 + parallel)
         var key = [UInt8](repeating: 0, count: count)
         let result = password.withUnsafeBytes {
@@ -37,7 +38,7 @@ package struct Scrypt: Equatable {
         return key
     }
 
-    /// N and p for the limits, chosen as libsodium chooses them, so that its keys open here and ours there.
+    /// N and p for the limits, chosen as in libsodium, so that its keys open here and ours there.
     private var parameters: (cost: UInt64, parallel: UInt64) {
         let operations = max(operations, 32_768)
         if operations < memory / 32 {

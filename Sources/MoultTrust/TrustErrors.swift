@@ -2,11 +2,11 @@ internal import CCrypto
 package import MoultBasics
 
 extension MoultError.Code {
-    /// libcrypto failed, which it does for want of memory or because of a bug.
+    /// libcrypto failed, because memory ran out or because of a bug.
     package static let crypto = Self(250)
 }
 
-/// The error for a libcrypto call that failed, with the library's own words; empties its queue of errors.
+/// The error for a failed libcrypto call, with the library's message; empties its error queue.
 func cryptoError(_ doing: String) -> MoultError {
     var words: String?
     let number = ERR_get_error()

@@ -1,7 +1,7 @@
 public import MoultBasics
 
 extension Effect {
-    /// The effect as plans and journals keep it; `init(json:)` reads it back.
+    /// The effect as it is stored in plans and journals; `init(json:)` reads it back.
     public var json: JSON {
         .compact([
             "step": .string(step), "phase": .string(phase.rawValue), "database": .optional(database),
@@ -9,7 +9,7 @@ extension Effect {
         ])
     }
 
-    /// Reads an effect as a saved plan has it; `source` names the plan in errors.
+    /// Reads an effect from a saved plan; `source` names the plan in errors.
     public init(json: JSON, source: String) throws {
         let fields = try Fields(json) { place, why, _ in
             MoultError(

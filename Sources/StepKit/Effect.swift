@@ -1,14 +1,14 @@
 public import MoultBasics
 
-/// One thing that a step intends: typed, printable, undoable. A plan is a list of effects.
+/// A change that a step intends to make: typed, printable, undoable. A plan is a list of effects.
 public struct Effect: Sendable, Equatable {
-    /// The name of the step that planned it and will do it.
+    /// The name of the step that planned it and will apply it.
     public var step: String
-    /// When it is done.
+    /// The phase in which it is applied.
     public var phase: Phase
-    /// The database that it concerns, if it concerns one.
+    /// The database that it affects, if any.
     public var database: String?
-    /// The action.
+    /// The change.
     public var change: Change
 
     /// An effect of the step with this name.
@@ -17,83 +17,83 @@ public struct Effect: Sendable, Equatable {
     }
 }
 
-/// The closed list of what an effect can do. The core does all but `custom`, so that it can journal and undo them.
+/// The closed list of changes. The core applies all but `custom`, so that it can journal and undo them.
 public enum Change: Sendable, Equatable {
     // check
-    /// Nothing is changed; a problem was found to be as it must be.
+    /// Changes nothing: something was checked and is as required.
     case confirm(String)
 
     // delete
-    /// A database of the installed generation goes out of service; its file is kept there.
+    /// Takes a database of the installed generation out of service; its file is kept there.
     case retire(generation: String)
-    /// The link of a database that the release no longer has goes.
+    /// Removes the link of a database that the release no longer has.
     case unlink(path: String)
-    /// A plain file that was at the path before moult is taken into a generation of its own.
+    /// A plain file that was at the path before moult becomes a generation.
     case adopt(path: String, generation: String)
-    /// A writable database goes to quarantine, with everything next to it.
+    /// Moves a writable database and its sidecars to quarantine.
     case quarantine(path: String, why: String, reason: KeptReason)
-    /// A writable database moves to the path that the release has for it.
+    /// Moves a writable database to its path in the release.
     case move(from: String, path: String)
 
     // copy
-    /// A sealed file from the bundle goes into the new generation.
+    /// Puts a sealed file from the bundle into the new generation.
     case seal(member: String, size: Int)
-    /// The file of which a living database is made goes into the new generation, for a later rollback or reset.
+    /// Puts the template of a writable database into the new generation, for a later rollback or reset.
     case keepTemplate(member: String, size: Int)
-    /// The new generation points at a file that stays where it lies.
+    /// Links the new generation to a file that stays where it is.
     case linkInPlace(target: String, size: Int)
-    /// A database of a kept generation comes back into service.
+    /// Makes a database of a kept generation current again.
     case restore(generation: String)
-    /// The staged generation takes its place among the others.
+    /// Moves the staged generation into place.
     case installGeneration(generation: String)
-    /// `current` points at another generation: the one rename that moves every sealed database.
+    /// Points `current` to another generation: the single rename that switches every sealed database.
     case switchCurrent(to: String, from: String?)
-    /// A path of the store becomes a link through `current`.
+    /// Makes a path of the store a link through `current`.
     case link(path: String, member: String)
-    /// A living file is made where none is, from the one that is kept in the generation.
+    /// Creates a missing writable database from the template in the generation.
     case create(path: String, size: Int)
-    /// A writable database gets the release's content; preserved rows are carried over, other app content is kept.
+    /// Gives a writable database the release's content; preserved rows are carried over, other app content is kept.
     case replace(
         path: String, member: String, size: Int, way: Database.Replacement, why: String, reason: KeptReason,
         rows: [RowFate])
-    /// The user database is brought to the release's schema by its migrations, in one transaction.
+    /// Migrates the user database to the release's schema, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
-    /// Rows of one table come back from a set in quarantine. `generations` shipped the set's content and the installed
-    /// one: rows that equal theirs are not the app's.
+    /// Restores rows of one table from a set in quarantine. `generations` shipped the set's content and the installed
+    /// content: rows that equal theirs were not written by the app.
     case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
-    /// The database stays as it is.
+    /// Leaves the database as it is.
     case keep(why: String)
-    /// A cache stays although it does not fit, because a process has it open: a later update recreates it.
+    /// Keeps a cache that does not match because a process has it open; a later update recreates it.
     case postpone(path: String, why: String)
 
     // attach
-    /// The databases open together on one connection: the main one, and the others by name.
+    /// Opens the databases on one connection: the main one, and the others by name.
     case attach(main: String?, names: [String])
 
     // verify
-    /// The methods by which a database is verified.
+    /// The methods that verify a database.
     case prove([String])
 
-    /// Something that only its step knows how to do and to undo; `text` is what the plan prints.
+    /// A change that only its step can apply and undo; the plan prints `text`.
     case custom(name: String, text: String, with: JSON)
 }
 
 extension Effect {
-    /// The meaning of the sign before a line of the plan.
+    /// The mark in front of a line of the plan.
     public enum Mark: String, Sendable {
         /// Nothing is changed.
         case none = " "
-        /// Something is new.
+        /// Something is added.
         case adds = "+"
-        /// Something goes away, and is kept where the line says so.
+        /// Something is removed, and kept where the line says.
         case removes = "-"
-        /// Something is another one afterwards.
+        /// Something changes.
         case changes = "~"
         /// Something stays as it is.
         case keeps = "="
     }
 
-    /// The sign of the effect, by what it does.
+    /// The mark of the effect.
     public var mark: Mark {
         switch change {
         case .confirm, .attach, .prove: .none
@@ -104,7 +104,7 @@ extension Effect {
         }
     }
 
-    /// Whether the store is another one afterwards.
+    /// Whether the effect changes the store.
     public var changesStore: Bool {
         switch change {
         case .confirm, .keep, .postpone, .attach, .prove: false
@@ -116,7 +116,7 @@ extension Effect {
         }
     }
 
-    /// Whether it only carries out what another line of the plan says already.
+    /// Whether it only carries out a change that another line of the plan already shows.
     public var isDetail: Bool {
         switch change {
         case .keepTemplate, .installGeneration, .switchCurrent, .link: true
@@ -124,7 +124,7 @@ extension Effect {
         }
     }
 
-    /// Whether only its step knows how to do it.
+    /// Whether only its step can apply it.
     public var isCustom: Bool { if case .custom = change { true } else { false } }
 
     /// The bytes that it stages on the store's file system.

@@ -12,7 +12,7 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case reset
     /// The operator let a release take over the file.
     case takenOver = "taken-over"
-    /// A cache that does not load, or has another schema.
+    /// A cache that does not load, or has a different schema.
     case unfitCache = "unfit-cache"
     /// An undo after a crash replaced content that an app may have written to.
     case undone
@@ -20,19 +20,19 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case restored
 }
 
-/// The fate of the rows of one table when the content of a database is replaced or migrated.
+/// What happens to the rows of one table when the content of a database is replaced or migrated.
 public struct RowFate: Sendable, Equatable {
     /// The table.
     public var table: String
-    /// Its database, where counts of several databases stand together.
+    /// Its database, if the counts are for several databases.
     public var database: String?
-    /// Rows that are carried into the new content.
+    /// Rows that are carried over into the new content.
     public var carried: Int
     /// Rows that are written to `moult_rejected`.
     public var rejected: Int
-    /// Rows that are whole only in the copy of the old content that quarantine keeps.
+    /// Rows that are complete only in the copy of the old content in quarantine.
     public var kept: Int
-    /// Those of `kept` that are also among `carried`: the new table lacks columns in which they have values.
+    /// Rows counted in `kept` that are also in `carried`: the new table lacks columns in which they have values.
     public var incomplete: Int
 
     /// The counts of one table.
@@ -41,13 +41,13 @@ public struct RowFate: Sendable, Equatable {
         (self.kept, self.incomplete) = (kept, incomplete)
     }
 
-    /// Nothing happens to any row.
+    /// Whether no row is affected.
     public var isEmpty: Bool { carried == 0 && rejected == 0 && kept == 0 }
 
-    /// `3 rows of item carried over, 1 to moult_rejected`; `place` keeps the old content.
+    /// `3 rows of item carried over, 1 to moult_rejected`; the old content is kept in `place`.
     public func text(keptIn place: String) -> String { text(carrying: "carried over", place) }
 
-    /// The same before it is done: whether rows fit is known when the release is applied.
+    /// The same text before the update: whether rows fit is known only when the release is applied.
     public var plannedText: String { text(carrying: "to carry over", "quarantine") }
 
     private func text(carrying: String, _ place: String) -> String {
@@ -63,12 +63,13 @@ public struct RowFate: Sendable, Equatable {
         return parts.compactMap(\.self).joined(separator: ", ")
     }
 
-    /// The same for migrations, which carry nothing: `values of 3 rows of note change, the old ones are kept in quarantine`.
+    /// The same text for migrations, which carry nothing over: `values of 3 rows of note change, the old ones are kept
+    /// in quarantine`.
     public var migratedText: String {
         "values of \(counted(kept, "row")) of \(table) change or are dropped, the old database is kept in quarantine"
     }
 
-    /// The counts as plans and results have them.
+    /// The counts in the form for plans and results.
     public var json: JSON {
         .compact([
             "database": .optional(database), "table": .string(table), "carried": .size(carried),
@@ -77,7 +78,7 @@ public struct RowFate: Sendable, Equatable {
         ])
     }
 
-    /// Reads counts as the history has them; nil if it has no table.
+    /// Reads counts from the history; nil without a table.
     package init?(json: JSON) {
         guard let table = json["table"]?.string else { return nil }
         func count(_ name: String) -> Int { Int(json[name]?.integer ?? 0) }
@@ -87,7 +88,7 @@ public struct RowFate: Sendable, Equatable {
         database = json["database"]?.string
     }
 
-    /// Reads counts as a saved plan has them.
+    /// Reads counts from a saved plan.
     public init(_ fields: Fields) throws {
         self.init(
             table: try fields.string("table"), carried: try fields.optionalCount("carried") ?? 0,
@@ -96,21 +97,21 @@ public struct RowFate: Sendable, Equatable {
     }
 }
 
-/// Counts by table, in the order in which the tables were met.
+/// Counts by table, in the order in which the tables were first counted.
 public struct RowFates: Sendable {
     /// The counts of each table.
     public private(set) var all: [RowFate] = []
 
-    /// No tables yet.
+    /// An empty list.
     public init() {}
 
-    /// Changes the counts of a table; names are compared as SQLite compares them.
+    /// Changes the counts of a table; names are compared as in SQLite.
     public mutating func add(_ table: String, _ change: (inout RowFate) -> Void) {
         let index = all.firstIndex { SQLName($0.table) == SQLName(table) } ?? all.endIndex
         if index == all.endIndex { all.append(RowFate(table: table)) }
         change(&all[index])
     }
 
-    /// Whether rows stay behind that are only in the old content.
+    /// Whether some rows are only in the old content.
     public var keepsAny: Bool { all.contains { $0.kept > 0 } }
 }

@@ -1,29 +1,29 @@
 public import MoultBasics
 
-/// Whose file is at the path that a database of the release has.
+/// The owner of the file at the path of a database of the release.
 public enum Occupant: Sendable, Equatable {
-    /// Nothing is there, and nothing has to be.
+    /// No file exists, and none is expected.
     case nothing
-    /// The installed release has a database with the app's data there, and its file is missing.
+    /// The installed release has a database with app data there, but its file is missing.
     case missing(Database)
     /// A link to the installed generation.
     case generationLink
-    /// The file of the same database, or of one that the release may continue with.
+    /// The file of the same database, or of one that the release may continue to use.
     case own
-    /// The file of a database that may be recreated.
+    /// The file of a database that can be recreated.
     case cache
-    /// The file of a database of another kind: only the operator may let the release take it over.
+    /// The file of a database of a different kind, which the release may take over only if the operator allows it.
     case claimed(Database)
-    /// A file that moult did not make.
+    /// A file that moult did not create.
     case foreign
-    /// A symbolic link that moult did not make.
+    /// A symbolic link that moult did not create.
     case link(to: String)
     /// A directory or a special file.
     case obstacle
 }
 
 extension PlanContext {
-    /// Whose file is at the path of a database.
+    /// The owner of the file at the path of a database.
     public func occupant(of database: Database) throws -> Occupant {
         let path = path(of: database)
         let before = isAdopted(installedGeneration) ? nil : installed?.databases.first { self.path(of: $0) == path }
@@ -41,13 +41,14 @@ extension PlanContext {
         case .file:
             if policy.alwaysAdopts { return .foreign }
             guard let before, !before.kind.isSealed else {
-                // As a cache, data that an earlier release had for the user could be removed without the operator's word.
+                // As a cache, data that belonged to the user in an earlier release could be removed without the
+                // operator's permission.
                 if before == nil, database.kind.isDisposable, let earlier = try store.earlierDatabase(at: path),
                     earlier.holdsAppData
                 {
                     return .claimed(earlier)
                 }
-                // The file of an earlier release is moult's own, also when the installed one does not list it.
+                // The file of an earlier release belongs to moult, even if the installed release does not list it.
                 return try database.kind.isReplaced && store.marker(path) == database.sha256 ? .own : .foreign
             }
             if before.kind == database.kind || (before.kind.isReplaced && database.kind.isMigrated) { return .own }
@@ -61,19 +62,20 @@ extension PlanContext {
         return installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
     }
 
-    /// Whether the newest kept release with a database at a path has a cache there, so that the file is moult's own.
+    /// Whether the newest kept release with a database at this path has a cache there, so that the file belongs to
+    /// moult.
     public func hadCache(at path: String) throws -> Bool {
         if isAdopted(installedGeneration) { return false }
         return try store.earlierDatabase(at: path)?.kind.isDisposable ?? false
     }
 
-    /// Whether a generation has the files that were there before moult.
+    /// Whether a generation has files from before moult.
     public func isAdopted(_ generation: String?) -> Bool { generation?.hasPrefix("0+adopted") ?? false }
 
-    /// Whether files from before moult come back.
+    /// Whether files from before moult are restored.
     public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }
 
-    /// The path where the installed release has a database with the app's data that the release has elsewhere.
+    /// The path of the database in the installed release, if it has app data and the release moves it.
     public func movedFrom(_ database: Database) -> String? {
         guard database.holdsAppData, !isAdopted(installedGeneration), !isAdopted(generation),
             let before = installed?.database(database.name), before.holdsAppData, before.path != database.path
@@ -81,7 +83,7 @@ extension PlanContext {
         return before.path
     }
 
-    /// Throws unless the operator lets the release take the file over.
+    /// Throws unless the operator has allowed the release to take over the file.
     public func proveTakeOver(of database: Database, from before: Database) throws {
         if policy.takeOver.contains(database.name) {
             // A link can only be written through.
@@ -100,7 +102,7 @@ extension PlanContext {
                 + "command with --take-over \(database.name)")
     }
 
-    /// The refusal of what is in the way of a database.
+    /// The error for an obstacle at the path of a database.
     public func obstacle(at path: String, _ database: Database) throws -> MoultError {
         var (old, number) = ("\(store.path(path)).old", 2)
         while try store.look(old) != .nothing { (old, number) = ("\(store.path(path)).old.\(number)", number + 1) }
@@ -112,7 +114,7 @@ extension PlanContext {
                 + shellLine(["mv", store.path(path), old]))
     }
 
-    /// The refusal of a link that moult did not make.
+    /// The error for a link that moult did not create.
     public func foreignLink(_ target: String, at path: String, _ database: Database) -> MoultError {
         MoultError(
             .occupied, .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
@@ -120,7 +122,7 @@ extension PlanContext {
             now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
     }
 
-    /// The refusal of a user's database that lacks what the release's app will ask for.
+    /// The error for a user database that lacks parts of the schema that the app needs.
     public func schemaMisfit(_ lack: String, at place: String) -> MoultError {
         MoultError(
             .userDatabase, .refused,
@@ -130,7 +132,7 @@ extension PlanContext {
                 + "if the app changes the schema by itself.")
     }
 
-    /// The refusal to reset a database that has a history.
+    /// The error for a missing database that must not be recreated.
     public func missing(_ database: Database, at path: String) -> MoultError {
         MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
@@ -141,12 +143,12 @@ extension PlanContext {
 }
 
 extension Database {
-    /// Whether an app or a user writes data to it that cannot be recreated.
+    /// Whether it has data of an app or a user that cannot be recreated.
     public var holdsAppData: Bool { kind.holdsAppData }
 }
 
 extension Manifest {
-    /// The refusal of migrations that do not lead to what the release's template is.
+    /// The error for migrations that do not result in the schema of the template.
     public func migrationMisfit(_ why: String, of database: Database) -> MoultError {
         MoultError(
             .userDatabase, .refused,
@@ -156,7 +158,7 @@ extension Manifest {
 }
 
 extension MoultError {
-    /// The refusal of a release that would leave rows behind which the installed one preserves.
+    /// The error for a release that would leave behind rows that the installed release preserves.
     public static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int)
         -> MoultError
     {
@@ -170,16 +172,16 @@ extension MoultError {
 }
 
 extension MoultError.Code {
-    /// A file or link at the path of a database is not the release's to replace.
+    /// The release must not replace the file or link at the path of a database.
     public static let occupied = Self(610)
-    /// Beside a read-only database is a file that some versions of SQLite would read with it.
+    /// Next to a read-only database is a file that some versions of SQLite would read as part of it.
     public static let straySidecar = Self(611)
-    /// A writable database cannot be made where it belongs.
+    /// A writable database cannot be created at its path.
     public static let userDatabase = Self(520)
     /// A database with data of the app or the user is missing.
     public static let missingData = Self(521)
     /// A staged file does not match the manifest.
     public static let wrongContent = Self(620)
-    /// Rows that a release preserves do not fit into it, or another release gives them up.
+    /// Preserved rows do not fit into the release, or the release no longer preserves them.
     public static let preserve = Self(630)
 }

@@ -1,6 +1,6 @@
-/// The names that a manifest may give to files: short, ASCII, and without any power over paths.
+/// The names that a manifest may give to files: short, ASCII, and without path separators.
 public enum PlainName {
-    /// The fault of a file's name; nil if it is plain.
+    /// Why a file name is not allowed; nil if it is.
     public static func fault(_ name: String) -> String? { fault(name, longest: 128) }
 
     private static func fault(_ name: String, longest: Int) -> String? {
@@ -10,7 +10,7 @@ public enum PlainName {
             return "has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"
         }
         if name.hasPrefix(".") || name.hasPrefix("-") { return "begins with '\(name.prefix(1))'" }
-        // SQLite would take such a file for a part of another database.
+        // SQLite would treat such a file as a sidecar of another database.
         let lower = name.lowercased()
         for suffix in ["-wal", "-shm", "-journal"] where lower.hasSuffix(suffix) {
             return "ends with \(suffix), which belongs to SQLite"
@@ -18,10 +18,11 @@ public enum PlainName {
         return reserved.contains(lower) ? "is a name that moult uses itself" : nil
     }
 
-    /// The store's settings, and the files next to the sealed databases in a generation.
+    /// The names of the store's settings, and of the files next to the sealed databases in a generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
-    /// The fault of a member's path: plain names of up to 255 characters, at most eight, joined by '/'.
+    /// Why a member's path is not allowed; nil if it is. Allowed are up to eight plain names joined by '/', up to 255
+    /// characters.
     public static func fault(path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         if parts.count > 8 { return "has more than eight parts" }
@@ -33,7 +34,7 @@ public enum PlainName {
         return nil
     }
 
-    /// The name of a database: a letter, then letters, digits and '_', '-'.
+    /// Why a database name is not allowed. Allowed are a letter, then letters, digits, '_' and '-'.
     public static func databaseFault(_ name: String) -> String? {
         guard let first = name.utf8.first, (first | 0x20) >= 0x61, (first | 0x20) <= 0x7A else {
             return "must begin with a letter"
@@ -44,8 +45,8 @@ public enum PlainName {
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }
 
-    /// The fault of a product's name, which is in reverse DNS, `org.example.app`: at least two labels of letters, digits, '_'
-    /// and '-'.
+    /// Why a product name is not allowed. Allowed are at least two labels in reverse-DNS form (`org.example.app`), of
+    /// letters, digits, '_' and '-'.
     public static func productFault(_ name: String) -> String? {
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count >= 2, labels.allSatisfy({ !$0.isEmpty && $0.first != "-" && $0.utf8.allSatisfy(isPlain) })

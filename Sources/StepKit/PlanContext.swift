@@ -1,51 +1,51 @@
-/// The facts for planning: values, and a view of the store that cannot write.
+/// The input of planning: values, and a read-only view of the store.
 public struct PlanContext: Sendable {
     /// The reason for the update.
     public enum Purpose: String, Sendable, CaseIterable {
         /// A release is installed.
         case update
-        /// A kept generation comes back.
+        /// A kept generation is restored.
         case rollback
-        /// One database that cannot be used is set aside, and replaced by an empty one.
+        /// A database that cannot be used is set aside and replaced by an empty one.
         case reset
     }
 
     /// The reason for the update.
     public let purpose: Purpose
-    /// The one database that a reset is about, and why it is reset.
+    /// The database to reset, if this is a reset.
     public let only: String?
     /// Why that database is reset.
     public let reason: String
-    /// The release that should be installed.
+    /// The release to install.
     public let release: Manifest
-    /// The name that its generation has or will have.
-    public let generation: String
-    /// The release that is installed now.
-    public let installed: Manifest?
     /// The name of its generation.
+    public let generation: String
+    /// The installed release.
+    public let installed: Manifest?
+    /// The name of the installed generation.
     public let installedGeneration: String?
-    /// The directory in which databases in place lie: the manifest's own.
+    /// The directory of databases in place: that of the manifest.
     public let resources: String
     /// The operator's choices.
     public let policy: Policy
-    /// The store, to look at.
+    /// A read-only view of the store.
     public let store: any StoreView
-    /// The file whose content a reset puts in place of the shipped one.
+    /// The file whose content a reset uses instead of the shipped content.
     public package(set) var restoring: String?
-    /// The table whose rows alone come back from that file.
+    /// The table to restore from that file, if it is not the whole file.
     public package(set) var restoringTable: RestoredTable?
     /// Whether the programs that have a database open are asked to release it before it changes.
     public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
-    /// Whether release keys that the store trusts signed the manifest itself: then its publisher's proofs count.
+    /// Whether trusted release keys have signed the manifest itself, so that the publisher's proofs count.
     public package(set) var trustsProofs = false
-    /// The members that come from a kept generation, and not from the bundle or a patch.
+    /// The members that are taken from a kept generation instead of the bundle or a patch.
     public package(set) var reused: Set<String> = []
-    /// The effects that were planned before this step, by it and by others.
+    /// The effects that were planned before this step.
     public var planned: [Effect] = []
-    /// Tells what the plan should say of how a step was kept from changing anything.
+    /// Adds a note to the plan about how a step was prevented from changing anything.
     public package(set) var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
 
-    /// A context for planning; tests of steps make one themselves.
+    /// Creates a context for planning; tests of steps use this.
     public init(
         purpose: Purpose, only: String? = nil, because reason: String = "", release: Manifest, generation: String,
         installed: Manifest?,
@@ -64,9 +64,8 @@ public struct PlanContext: Sendable {
 }
 
 extension PlanContext {
-    /// The publisher's proof that stands for a check by this machine; nil if the machine checks the file itself.
-    ///
-    /// It counts only for the first installation of files that are written here and have the signed digest.
+    /// The publisher's proof that replaces a check by this machine; nil if the machine checks the file itself. It
+    /// counts only when files are first installed, are written here, and have the signed digest.
     public func carriedProof(of database: Database) -> Database.Proof? {
         guard trustsProofs, purpose == .update, generation != installedGeneration, database.place == .generation,
             demandedCheck(of: database) == nil, !reused.contains(database.member)
@@ -74,13 +73,13 @@ extension PlanContext {
         return database.proved
     }
 
-    /// How deeply the release or the operator want a file to be checked on each machine; nil if neither says.
+    /// The check that the release or the operator requires on each machine; nil if neither requires one.
     public func demandedCheck(of database: Database) -> Database.Depth? {
         [database.verify, policy.verify].compactMap(\.self).max()
     }
 }
 
-/// A table whose rows come back from a set in quarantine.
+/// A table whose rows are restored from a set in quarantine.
 public struct RestoredTable: Sendable, Equatable {
     /// The table.
     public let table: String
@@ -95,33 +94,34 @@ public struct RestoredTable: Sendable, Equatable {
 }
 
 extension PlanContext {
-    /// The path of a living database, as effects have it: relative to the store, or absolute where caches live apart.
+    /// The path of a writable database in effects: relative to the store, or absolute if caches are in a separate
+    /// directory.
     public func path(of database: Database) -> String {
         guard database.kind.isDisposable, let root = policy.cacheRoot else { return database.path }
         return "\(root)/\(database.path)"
     }
 
-    /// Whether a living file is planned to be made at a path.
+    /// Whether the plan creates a writable database at a path.
     public func creates(_ path: String) -> Bool {
         planned.contains { if case .create(path, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the file at a path is planned to move to another one.
+    /// Whether the plan moves the file at a path.
     public func moves(_ from: String) -> Bool {
         planned.contains { if case .move(from, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the file at a path is planned to become a generation of its own.
+    /// Whether the plan turns the file at a path into a generation.
     public func adopts(_ path: String) -> Bool {
         planned.contains { if case .adopt(path, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the file at a path is planned to be out of the way.
+    /// Whether the plan moves the file at a path to quarantine.
     public func isSetAside(_ path: String) -> Bool {
         planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the cache at a path is planned to stay until no process has it open.
+    /// Whether the plan leaves the cache at a path until no process has it open.
     public func isPostponed(_ path: String) -> Bool {
         planned.contains { if case .postpone(path, _) = $0.change { true } else { false } }
     }

@@ -4,9 +4,9 @@ public import MoultBasics
 public struct Policy: Sendable, Equatable {
     /// The accepted releases.
     public enum Follow: String, Sendable, CaseIterable {
-        /// Only upward.
+        /// Only newer releases.
         case newer
-        /// Whatever differs from what is installed.
+        /// Any release that differs from the installed one.
         case match
 
         /// Whether an older release may be installed.
@@ -14,7 +14,7 @@ public struct Policy: Sendable, Equatable {
     }
     /// The accepted releases.
     public var follow: Follow
-    /// Whether an older release is accepted, too.
+    /// Whether an older release is accepted as well.
     public var allowDowngrade: Bool
     /// Whether an older release may be installed, because of `follow` or of `allowDowngrade`.
     public var takesOlder: Bool { follow.takesOlder(allowDowngrade) }
@@ -22,22 +22,22 @@ public struct Policy: Sendable, Equatable {
     public var appVersion: Version?
     /// The version of moult.
     public var moultVersion: Version
-    /// The databases whose files the release may take over from the user, or from another kind.
+    /// The databases whose files the release may take over from the user, or from a different kind.
     public var takeOver: Set<String> = []
-    /// Whether rows that the installed release preserves may stay behind in quarantine.
+    /// Whether the update may drop rows that the installed release preserves and keep them in quarantine.
     public var acceptUnpreserved = false
-    /// The directory of caches, where it is not the store.
+    /// The directory of caches, if it is not the store.
     public var cacheRoot: String?
-    /// How long the check of a database may take.
+    /// The limit for the check of a database.
     public var checkTime = CheckTime()
-    /// How deeply this machine checks each file of a release, whatever its publisher has verified; nil if that is enough.
+    /// The check that this machine runs on each file of a release, even if the publisher has verified it; nil for none.
     public var verify: Database.Depth?
-    /// Whether each update keeps the file that it finds as it is, as a generation of its own, and not only the first one.
+    /// Whether every update, not only the first, keeps the existing file unchanged as a generation.
     public var alwaysAdopts = false
-    /// The time by which something has expired.
+    /// The current time, for expiry.
     public var now: Timestamp
 
-    /// Decisions as an operator makes them.
+    /// Creates the choices of an operator.
     public init(
         follow: Follow, allowDowngrade: Bool = false, appVersion: Version? = nil, moultVersion: Version,
         cacheRoot: String? = nil, now: Timestamp = .now
@@ -51,19 +51,20 @@ public struct Policy: Sendable, Equatable {
     }
 }
 
-/// How much of the processor the check of a database may take, because a hostile one can keep SQLite busy for days.
+/// The limit on the CPU time for checking a database, because a malicious database can keep SQLite busy for days.
 public struct CheckTime: Sendable, Equatable {
-    /// The possible settings of an operator: up to a week.
+    /// The values that an operator can set: up to a week.
     public static let range = 1...604_800
-    /// Seconds, if the operator has set them; otherwise it depends on the size.
+    /// Seconds, if the operator has set them; otherwise the limit depends on the size.
     public var fixed: Int?
-    /// Whether a release is tried by its publisher, who gets a quarter, so that slower machines can install it.
+    /// Whether the publisher is trying the release. The publisher gets a quarter of the time, so that slower machines
+    /// can install it.
     public var isTrial: Bool
 
-    /// As an operator or a publisher has it.
+    /// Creates a limit for an operator or a publisher.
     public init(fixed: Int? = nil, isTrial: Bool = false) { (self.fixed, self.isTrial) = (fixed, isTrial) }
 
-    /// Seconds of the processor: usually 60 for each gigabyte, and 30 at least.
+    /// CPU seconds: by default 60 per gigabyte, and at least 30.
     public func seconds(for size: Int) -> Int {
         let whole = fixed ?? max(30, size / 1_000_000_000 * 60 + size % 1_000_000_000 * 60 / 1_000_000_000)
         return isTrial ? max(1, whole / 4) : whole

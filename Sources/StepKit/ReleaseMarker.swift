@@ -1,19 +1,19 @@
-/// The row by which a living database says which release its content is from; integrity says nothing about that.
+/// The row that records the release of a shared database's content, which an integrity check cannot tell.
 public enum ReleaseMarker {
-    /// The table with the one row.
+    /// The table with this row.
     public static let table = "moult_release"
-    /// Rows of the user's that did not fit into a new release, if its policy is to keep them there.
+    /// The table of rows that did not fit into a new release.
     public static let rejects = "moult_rejected"
-    /// Tables that moult adds, which are not part of the identity of a database.
+    /// Tables that moult adds, which are not part of a database's identity.
     public static let tables: Set<String> = [table, rejects]
 
-    /// The tables and views of these names that are not moult's own, because their columns are others.
+    /// Tables and views with these names that are not moult's, because their columns differ.
     public static let foreign = """
         SELECT name FROM sqlite_schema AS x WHERE type IN ('table', 'view') AND CASE lower(name)
             WHEN 'moult_release' THEN 'release,sequence,digest' WHEN 'moult_rejected' THEN 'release,table,reason,row' END
             != iif(type = 'view', '', (SELECT group_concat(c.name) FROM (SELECT name FROM pragma_table_info(x.name) ORDER BY cid) AS c))
         """
-    /// Makes the table, empty.
+    /// Creates the empty table.
     public static let create = """
         CREATE TABLE IF NOT EXISTS moult_release(release TEXT NOT NULL, sequence INTEGER NOT NULL, digest TEXT NOT NULL);
         DELETE FROM moult_release;
@@ -24,7 +24,7 @@ public enum ReleaseMarker {
     public static let isThere = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'moult_release'"
     /// The digest in the row.
     public static let digest = "SELECT digest FROM moult_release"
-    /// Makes the table of rejected rows.
+    /// Creates the table of rejected rows.
     public static let createRejects =
         "CREATE TABLE IF NOT EXISTS moult_rejected(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
     /// Writes a rejected row: release, table, reason, row.

@@ -2,30 +2,30 @@ public import MoultBasics
 
 /// The resources of a step during `prepare`: the staged files, and a view of the store.
 public struct PrepareContext: Sendable {
-    /// The facts from planning.
+    /// The input of planning.
     public let plan: PlanContext
-    /// The transaction's own directory, on the store's file system; gone when the update has ended.
+    /// The transaction's directory, on the store's file system; removed when the update ends.
     public let staging: String
-    /// The staged generation's directory, in which sealed files are made ready.
+    /// The directory of the staged generation, in which sealed files are prepared.
     public let stagedGeneration: String
-    /// Reports the progress of a long piece of work, and throws when it has to stop.
+    /// Reports the progress of a long operation, and throws if it has to stop.
     public let progress: @Sendable (Progress) throws -> Void
-    /// Tells what the operator should know although it does not stop the update.
+    /// Shows the operator a warning.
     public let warn: @Sendable (String) -> Void
 
-    /// How far a long piece of work is.
+    /// The progress of a long operation.
     public struct Progress: Sendable {
-        /// The work, in a few words.
+        /// The operation, in a few words.
         public let what: String
-        /// The bytes that are done.
+        /// The number of bytes done.
         public let done: Int
         /// The total number of bytes; 0 if it is unknown.
         public let total: Int
-        /// Work in bytes.
+        /// Creates a progress report in bytes.
         public init(_ what: String, done: Int, total: Int) { (self.what, self.done, self.total) = (what, done, total) }
     }
 
-    /// A context for preparing; tests of steps make one themselves.
+    /// Creates a context for preparing; tests of steps use this.
     public init(
         plan: PlanContext, staging: String, stagedGeneration: String,
         progress: @escaping @Sendable (Progress) throws -> Void, warn: @escaping @Sendable (String) -> Void
@@ -40,49 +40,49 @@ public struct PrepareContext: Sendable {
     /// The path of an unpacked member of the bundle; such a file is moved, not copied.
     public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
 
-    /// Where a file waits that will become a living database: always on the file system where it will live.
+    /// The staged file of a writable database, always on the file system of its destination.
     public func waiting(_ path: String) -> String { Staging.waiting(path, in: staging) }
 }
 
 /// The resources of a step while it applies its effects.
 public struct ApplyContext: Sendable {
-    /// The facts from planning.
+    /// The input of planning.
     public let plan: PlanContext
-    /// The transaction's own directory.
+    /// The transaction's directory.
     public let staging: String
-    /// Does the changes of the closed list, journaled and undoable; refuses what is not in the plan.
+    /// Applies the changes of the closed list, journaled and undoable; refuses changes that are not in the plan.
     public let changes: any Changes
-    /// Keeps in the journal what is about to be done for an effect, before it is done.
+    /// Records in the journal what the step is about to do for an effect.
     public let intents: any Intents
 
-    /// A context for applying; tests of steps make one themselves.
+    /// Creates a context for applying; tests of steps use this.
     public init(plan: PlanContext, staging: String, changes: any Changes, intents: any Intents = NoIntents()) {
         (self.plan, self.staging, self.changes, self.intents) = (plan, staging, changes, intents)
     }
 }
 
-/// The part of the journal in which a step notes what it is about to do, so that an undo after a crash knows of it.
+/// The part of the journal in which a step records what it is about to do, so that an undo after a crash knows it.
 public protocol Intents: Sendable {
-    /// Notes it; on disk when this returns.
+    /// Records an intent; it is on disk when this returns.
     func add(_ intent: JSON, for effect: Effect) throws
-    /// The notes for an effect, also those of a process that has crashed since; in order.
+    /// The intents of an effect in order, including those of a process that has crashed.
     func all(for effect: Effect) throws -> [JSON]
 }
 
-/// No journal: for steps that are tried out.
+/// Intents without a journal, for trying out steps.
 public struct NoIntents: Intents {
-    /// Keeps nothing.
+    /// Creates intents without a journal.
     public init() {}
-    /// Keeps nothing.
+    /// Records nothing.
     public func add(_ intent: JSON, for effect: Effect) {}
-    /// Nothing was kept.
+    /// An empty list.
     public func all(for effect: Effect) -> [JSON] { [] }
 }
 
-/// The hands of the core.
+/// Applies the changes of the closed list.
 public protocol Changes: Sendable {
-    /// Does what the effect says.
+    /// Applies an effect.
     func perform(_ effect: Effect) throws
-    /// Takes back what the effect did, or had begun.
+    /// Undoes an effect that was applied, completely or partly.
     func revert(_ effect: Effect) throws
 }

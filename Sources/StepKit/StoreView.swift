@@ -1,24 +1,24 @@
-/// A look at the store, with no way to change it.
+/// A read-only view of the store.
 public protocol StoreView: Sendable {
     /// The store's directory.
     var root: String { get }
-    /// The full path of a file of the store; a full path stays as it is.
+    /// The absolute path of a file in the store; an absolute path is returned unchanged.
     func path(_ name: String) -> String
-    /// The file at a path of the store, without following links.
+    /// The file at a path in the store, without following links.
     func look(_ path: String) throws -> Found
-    /// The digest of the release content by which a shared database at a path is marked; nil without a mark.
+    /// The digest in the release marker of the shared database at a path; nil without a marker.
     func marker(_ path: String) throws -> String?
-    /// Whether a file is at a path, or where a link at it leads.
+    /// Whether a file exists at a path or at the target of a link there.
     func leads(_ path: String) throws -> Bool
-    /// The file at the place of a generation: a directory if it is kept.
+    /// The file at the path of a generation: a directory if the generation is kept.
     func look(forGeneration generation: String) throws -> Found
     /// Whether a path is the stable link to a sealed database.
     func isLinked(_ path: String, to member: String) throws -> Bool
-    /// Where a sealed file of a generation lies.
+    /// The path of a sealed file of a generation.
     func path(ofMember member: String, in generation: String) -> String
-    /// The database that the newest kept release with any database at a path has there.
+    /// The database at a path in the newest kept release that has one there.
     func earlierDatabase(at path: String) throws -> Database?
-    /// Whether a kept generation's files are the very ones that were sealed; throws what is wrong with them.
+    /// Throws if the files of a kept generation are not the ones that were sealed.
     func proveSeal(of generation: String) throws
 }
 
@@ -28,9 +28,9 @@ public enum Found: Sendable, Equatable {
     case nothing
     /// A regular file.
     case file(size: Int)
-    /// A symbolic link that moult made to a read-only database, and its target.
+    /// A symbolic link that moult created to a read-only database, and its target.
     case sealedLink(to: String)
-    /// Any other symbolic link, and what it points at.
+    /// Any other symbolic link, and its target.
     case link(to: String)
     /// A directory.
     case directory
@@ -39,14 +39,14 @@ public enum Found: Sendable, Equatable {
 }
 
 extension StoreView {
-    /// No mark: for views that look at names only.
+    /// No marker: for views that only know names.
     public func marker(_ path: String) throws -> String? { nil }
-    /// None: for views of a store without earlier releases.
+    /// No database: for views of a store without earlier releases.
     public func earlierDatabase(at path: String) throws -> Database? { nil }
 
-    /// For views that look at names only.
+    /// For views that only know names.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }
 
-    /// For stores whose databases are in their own directory.
+    /// For stores whose databases are in the store's directory.
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }

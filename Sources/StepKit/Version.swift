@@ -1,33 +1,33 @@
-/// A version as Semantic Versioning 2.0 defines it, compared by its rules of precedence.
+/// A version according to Semantic Versioning 2.0, with its precedence rules.
 public struct Version: Sendable, Hashable, CustomStringConvertible {
-    /// The first number: what does not fit any more.
+    /// The first number, which increases with incompatible changes.
     public let major: Int
-    /// The second number: what is new.
+    /// The second number, which increases with new features.
     public let minor: Int
-    /// The third number: fixes.
+    /// The third number, which increases with fixes.
     public let patch: Int
     /// The identifiers after the `-`: `rc`, `1` in `2.0.0-rc.1`.
     public let prerelease: [String]
-    /// The identifiers after the `+`; they do not take part in precedence.
+    /// The identifiers after the `+`, which do not affect precedence.
     public let build: [String]
 
-    /// A version of these numbers.
+    /// Creates a version with these numbers.
     public init(_ major: Int, _ minor: Int, _ patch: Int, prerelease: [String] = [], build: [String] = []) {
         (self.major, self.minor, self.patch) = (major, minor, patch)
         (self.prerelease, self.build) = (prerelease, build)
     }
 
-    /// The version of this moult.
+    /// The version of moult.
     public static let moult = Version(0, 1, 0)
 
-    /// The version as a part of a file's name, where `+` has no place: `2.1.0_5`.
+    /// The version as part of a file name, where `+` is not allowed: `2.1.0_5`.
     public var inFileNames: String { description.replacing("+", with: "_") }
 
-    /// Reads `2.1.0`, `2.1.0-rc.1`, `2.1.0+5`; nil for anything that SemVer does not allow, and for a major, minor or
-    /// patch of more than 18 digits.
+    /// Parses `2.1.0`, `2.1.0-rc.1`, `2.1.0+5`; nil for text that SemVer does not allow, and for a major, minor or
+    /// patch number with more than 18 digits.
     public init?(_ text: String) { self.init(text.utf8[...]) }
 
-    // By bytes: a feed has thousands of versions, and all that counts here is ASCII.
+    // Works on bytes for speed: a feed has thousands of versions, and all relevant characters are ASCII.
     init?(_ text: Substring.UTF8View) {
         var rest = text
         func identifiers(after mark: UInt8) -> [Substring.UTF8View]? {
@@ -48,7 +48,7 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
             build: build.map { String(Substring($0)) })
     }
 
-    /// The parts between the points.
+    /// The parts between the dots.
     static func parts(_ text: Substring.UTF8View) -> [Substring.UTF8View] {
         text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
@@ -58,12 +58,12 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
         isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D
     }
 
-    /// Digits without leading zeros, as SemVer wants a number.
+    /// Whether the text consists of digits without leading zeros, as SemVer requires.
     private static func isNumber(_ text: Substring.UTF8View) -> Bool {
         !text.isEmpty && text.allSatisfy(isDigit) && (text.first != 0x30 || text.dropFirst().isEmpty)
     }
 
-    /// Such a number of at most 18 digits: it fits, and so does the next one, which ranges need.
+    /// A number of at most 18 digits: it and the next number, which ranges need, fit into an Int.
     static func number(_ text: Substring.UTF8View) -> Int? {
         guard isNumber(text), text.count <= 18 else { return nil }
         return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
@@ -78,7 +78,7 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Version {
-    /// Precedence, section 11 of SemVer: build metadata does not count, a pre-release comes before its release.
+    /// Precedence, section 11 of SemVer: build metadata is ignored, and a pre-release precedes its release.
     public func precedes(_ other: Version) -> Bool {
         let mine = (major, minor, patch)
         let theirs = (other.major, other.minor, other.patch)
@@ -86,17 +86,17 @@ extension Version {
         if prerelease.isEmpty || other.prerelease.isEmpty { return !prerelease.isEmpty && other.prerelease.isEmpty }
         for (a, b) in zip(prerelease, other.prerelease) where a != b {
             switch (Self.isNumber(a.utf8[...]), Self.isNumber(b.utf8[...])) {
-            // As numbers of any length.
+            // Compared as numbers of any length.
             case (true, true) where a.utf8.count != b.utf8.count: return a.utf8.count < b.utf8.count
             case (true, false): return true
             case (false, true): return false
-            // By ASCII, which is the order of the bytes.
+            // Compared in ASCII order, which is the order of the bytes.
             default: return a.utf8.lexicographicallyPrecedes(b.utf8)
             }
         }
         return prerelease.count < other.prerelease.count
     }
 
-    /// Whether neither precedes the other: equal but for build metadata.
+    /// Whether neither precedes the other: equal except for build metadata.
     public func ranksWith(_ other: Version) -> Bool { !precedes(other) && !other.precedes(self) }
 }

@@ -1,8 +1,8 @@
-/// A set of versions as a constraint names it: `>=1.4 <3`, `^2.1`, `~2.1.3`, `2.0.0 || >=2.2`, `*`.
+/// A set of versions given by a constraint: `>=1.4 <3`, `^2.1`, `~2.1.3`, `2.0.0 || >=2.2`, `*`.
 ///
-/// Terms next to each other must all hold, `||` separates alternatives. Missing parts count as 0, except that a bare or
-/// partial version without operator (`2`, `2.1`) means all versions that begin so, and that `<=2` and `>2` respect the
-/// whole of 2. A pre-release satisfies a range only if a term names a pre-release of the same three numbers.
+/// Adjacent terms must all match, and `||` separates alternatives. Missing parts count as 0, with two exceptions: a
+/// bare or partial version without an operator (`2`, `2.1`) matches all versions that start with it, and `<=2` and `>2`
+/// treat 2 as all its versions. A pre-release matches only if a term names a pre-release of the same three numbers.
 public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     public let description: String
     private let alternatives: [[Bound]]
@@ -11,15 +11,15 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         enum Relation: Sendable { case atLeast, below }
         let relation: Relation
         let version: Version
-        /// The version was written with a pre-release tag, which lets pre-releases of its numbers in.
+        /// Whether the version was written with a pre-release tag, which allows pre-releases of its numbers.
         let named: Bool
     }
 
-    /// Reads a range such as `>=1.4 <3`; nil if it is none.
+    /// Parses a range such as `>=1.4 <3`; nil if it is invalid.
     public init?(_ text: String) {
         description = text
         var alternatives: [[Bound]] = []
-        // Between two signs of `||` stands nothing.
+        // There must be nothing between the two characters of `||`.
         let parts = text.utf8.split(separator: UInt8(ascii: "|"), omittingEmptySubsequences: false)
         for (index, part) in parts.enumerated() {
             if index.isMultiple(of: 2) {
@@ -45,12 +45,12 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Whether a version lies within the bounds of the range, also as a pre-release that no term names.
+    /// Whether a version is within the bounds of the range, even if it is a pre-release that no term names.
     public func spans(_ version: Version) -> Bool {
         alternatives.contains { bounds in bounds.allSatisfy { Self.holds($0, version) } }
     }
 
-    /// A version that is in the range; nil if none is.
+    /// A version in the range; nil if the range is empty.
     public var example: Version? {
         let lowest = alternatives.flatMap { $0.filter { $0.relation == .atLeast }.map(\.version) } + [Version(0, 0, 0)]
         return lowest.first(where: contains)
@@ -75,7 +75,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         return bounds
     }
 
-    /// `>= 1.4` is the same as `>=1.4`; but `> =1.4` and an operator at the end are nothing.
+    /// `>= 1.4` is the same as `>=1.4`; but `> =1.4` and a trailing operator are invalid.
     private static func terms(_ text: Text) -> [(sign: Text, version: Text)]? {
         var terms: [(sign: Text, version: Text)] = []
         var pending: Text?
@@ -104,12 +104,12 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         let named = !low.prerelease.isEmpty
         func atLeast(_ version: Version) -> Bound { Bound(relation: .atLeast, version: version, named: named) }
         func below(_ version: Version) -> Bound { Bound(relation: .below, version: version, named: named) }
-        /// The first version after all that begin with the first `count` numbers.
+        /// The first version after all versions that start with the first `count` numbers.
         func after(_ count: Int) -> Version {
             switch count {
             case 1: Version(low.major + 1, 0, 0, prerelease: ["0"])
             case 2: Version(low.major, low.minor + 1, 0, prerelease: ["0"])
-            // The version that follows directly: `2.1.3` is followed by the pre-release `2.1.4-0`, `2.1.3-a` by `2.1.3-a.0`.
+            // The next version: `2.1.3` is followed by the pre-release `2.1.4-0`, `2.1.3-a` by `2.1.3-a.0`.
             default:
                 named
                     ? Version(low.major, low.minor, low.patch, prerelease: low.prerelease + ["0"])
@@ -134,7 +134,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// A version of which the last numbers may be missing, and how many were given.
+    /// A version whose last numbers may be missing, and the number of parts given.
     private static func partial(_ text: Text) -> (Version, given: Int)? {
         if let version = Version(text) { return (version, 3) }
         let numbers = Version.parts(text).map(Version.number)

@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `of a sealed database`(_ example: Case) throws {
+    func `the changed tables of a sealed database are named`(_ example: Case) throws {
         // Without the first one there would be nothing to compare with.
         try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
         let input = try listen()
@@ -69,7 +69,7 @@ import Testing
 
     /// Compared with what the app has made of it, and not with what was shipped; moult's own marker does not count.
     @Test(arguments: [("", []), ("INSERT INTO a VALUES('mine')", ["a"])])
-    func `of a living database`(_ sql: String, _ tables: [String]) throws {
+    func `the changed tables of a writable database are named`(_ sql: String, _ tables: [String]) throws {
         func release(_ number: Int, _ more: String) throws -> String {
             try maker.make("\(number).0.0", sequence: number, [.shared("pantry", Self.same + more, more: [])])
         }

@@ -14,7 +14,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    @Test func `last in first out`() throws {
+    @Test func `consumers release in reverse order`() throws {
         try shop.set(consumers: shop.consumer("a"), shop.consumer("b"), shop.consumer("c"))
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 0, "\(ended.errors)")
@@ -48,7 +48,7 @@ import Testing
         #expect(try shop.said.count == 3)
     }
 
-    @Test func `the plan says it`() throws {
+    @Test func `the plan lists the consumers`() throws {
         try shop.set(
             consumers: shop.consumer("api"), ["name": "web", "systemd": "web.service", "databases": ["food", "fod"]])
         let ended = try BuiltCommand.run("plan", "--store", shop.root, shop.release(2))
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// A read-only file that a release ships again with the same content is not a change.
-    @Test func `the same content is not a change`() throws {
+    @Test func `identical content is not a change`() throws {
         try shop.set(consumers: shop.consumer("food", ["databases": ["food"]]))
         let maker = try ReleaseMaker(in: shop.scratch.path("more"))
         let food = ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(1);")
@@ -70,7 +70,7 @@ import Testing
         #expect(try shop.said == [])
     }
 
-    @Test func `the message names generations paths and tables`() throws {
+    @Test func `the message names generations, paths and tables`() throws {
         let input = shop.scratch.path("input")
         try shop.set(consumers: shop.consumer("api", release: "cat > \(input).1", reload: "cat > \(input).2"))
         let before = try shop.store.lease().generation
@@ -94,7 +94,7 @@ import Testing
         #expect(reload["databases"]?.array?.first?["tables"]?.line == "[\"food\"]")
     }
 
-    @Test func `who is not running is left in peace`() throws {
+    @Test func `a process that is not running gets no signal`() throws {
         let gone = try Program(["true"])
         gone.wait()
         let file = shop.scratch.path("pid")
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// The number of a process that was started after the file was written belongs to another process by now.
-    @Test func `a number that was given again is not signalled`() throws {
+    @Test func `a reused process ID gets no signal`() throws {
         let file = shop.scratch.path("pid")
         let innocent = try Program.python("print('ready'); input()")
         #expect(innocent.line() == "ready")

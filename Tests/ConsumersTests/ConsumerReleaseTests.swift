@@ -47,7 +47,7 @@ import Testing
         return file
     }
 
-    @Test func `a program lets go by signal and comes back`() throws {
+    @Test func `a program releases on a signal and reloads`() throws {
         let server = try Program.python(Self.server, shop.pantry)
         #expect(server.line() == "1")
         try shop.set(consumers: ["name": "server", "signal": ["pidFile": .string(pidFile(server)), "release": "USR1"]])
@@ -112,7 +112,7 @@ import Testing
             ])
     }
 
-    @Test func `what a timed out command has started ends with it`() throws {
+    @Test func `child processes of a command end with its timeout`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", release: "sleep 60 & echo $! > \(file); wait", ["timeout": 1]))
         #expect(try shop.apply(shop.release(2)).status == 75)
@@ -123,7 +123,7 @@ import Testing
     }
 
     /// A service that a command starts and leaves running is not waited for, and is not ended.
-    @Test func `what a command leaves running stays`() throws {
+    @Test func `background processes of a command keep running`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", reload: "sleep 60 & echo $! > \(file)"))
         let start = ContinuousClock.now
@@ -135,7 +135,7 @@ import Testing
         kill(child, SIGKILL)
     }
 
-    @Test func `force ends who still has the file open`() throws {
+    @Test func `force ends processes that still have the file open`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
         try shop.set(consumers: shop.consumer("api", release: "exit 1"))
@@ -148,7 +148,7 @@ import Testing
     }
 
     /// A database that is locked for longer than the wait is not a fault of the release.
-    @Test func `who keeps it locked is waited for and then tried later`() throws {
+    @Test func `an update waits for a process with a lock, and then exits with 75`() throws {
         let writer = try Program.python(
             """
             import sqlite3, sys
@@ -163,7 +163,7 @@ import Testing
     }
 
     /// A process that ignores the first signal gets the second.
-    @Test func `force ends who ignores being told`() throws {
+    @Test func `force ends a process that ignores the request to release`() throws {
         let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn
         let holder = try Program.python(deaf, shop.pantry)
         #expect(holder.line() == "ready")

@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `the last one lets go first`() throws {
+    @Test func `the last consumer releases first`() throws {
         let (store, notes) = (shop.store, ObservingSink.Notes())
         for name in ["a", "b"] { store.register(ObservingSink(name: name, notes: notes), named: name) }
         let gone = store.register(ObservingSink(name: "gone", notes: notes))
@@ -69,7 +69,7 @@ import Testing
         #expect(notes.all.last == "food reload food 1.0.0")
     }
 
-    @Test func `what the app itself has open is exchanged`() async throws {
+    @Test func `a file that the app itself has open is exchanged`() async throws {
         let store = shop.store
         let screen = try Screen(store)
         #expect(try await screen.value() == "1")
@@ -81,7 +81,7 @@ import Testing
         #expect(try await screen.value() == "2")
     }
 
-    @Test func `one that throws keeps the update from happening`() throws {
+    @Test func `a consumer that throws prevents the update`() throws {
         struct Busy: DatabaseConsumer {
             struct Editing: Error {}
             func release(_ change: DatabaseChange) throws { throw Editing() }
@@ -97,7 +97,7 @@ import Testing
         #expect(try store.lease().version == "1.0.0")
     }
 
-    @Test func `one that takes too long is not waited for`() throws {
+    @Test func `a consumer that exceeds its timeout is not waited for`() throws {
         struct Slow: DatabaseConsumer {
             func release(_ change: DatabaseChange) async throws { try await Task.sleep(for: .seconds(60)) }
             func reload(_ change: DatabaseChange) {}
@@ -111,7 +111,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 
-    @Test func `one that cannot reload may take the release back`() throws {
+    @Test func `a consumer that cannot reload may roll back the release`() throws {
         struct Picky: DatabaseConsumer {
             struct Bad: Error {}
             func release(_ change: DatabaseChange) {}

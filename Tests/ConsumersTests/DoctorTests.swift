@@ -95,7 +95,7 @@ import Testing
         #expect(found.first?.what == "the file has 2 names")
     }
 
-    @Test func `a link that leads nowhere`() throws {
+    @Test func `a dangling link is reported`() throws {
         try Files.symlink(to: ".moult/current/gone.db", at: "\(shop.root)/gone.db")
         let found = try examine()
         #expect(found.map(\.kind) == ["dangling"])
@@ -103,7 +103,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func `settings that every user may write`() throws {
+    @Test func `settings that every user can write to are reported`() throws {
         try Files.setMode("\(shop.root)/moult.json", 0o666)
         let found = try examine()
         #expect(found.map(\.kind) == ["writable"])
@@ -111,7 +111,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func `unknown files and a broken generation`() throws {
+    @Test func `unknown files and a broken generation are reported`() throws {
         let layout = try shop.layout
         try Files.writeNew([], to: "\(layout.hidden)/it's mine")
         try Files.makeDirectory(layout.generation("9.9.9+00000000"))
@@ -126,7 +126,7 @@ import Testing
         #expect(try Files.list(shop.root).contains("it's mine.moved"))
     }
 
-    @Test func `a pointer to nothing`() throws {
+    @Test func `a pointer to a missing generation is reported`() throws {
         let layout = try shop.layout
         try Files.remove(layout.current)
         try Files.symlink(to: "generations/none", at: layout.current)
@@ -174,7 +174,7 @@ import Testing
         (3_006_023, false), (3_007_000, true), (3_044_005, true), (3_044_006, false), (3_045_000, true),
         (3_050_006, true), (3_050_007, false), (3_051_002, true), (3_051_003, false), (3_053_000, false),
     ])
-    func `versions with the WAL reset bug`(_ number: Int, _ hasBug: Bool) {
+    func `SQLite versions with the WAL reset bug are reported`(_ number: Int, _ hasBug: Bool) {
         #expect(SQLiteVersion(number: number).hasWALResetBug == hasBug)
     }
 }

@@ -138,7 +138,7 @@ struct FileAttributesTests {
     }
 
     #if DEBUG
-        @Test func `where statx is forbidden, the table of mounts answers`() throws {
+        @Test func `without statx, the mount table is used`() throws {
             // The second call; the first looks whether the path exists.
             let faults = Faults(failAt: 2, code: ENOSYS)
             #expect(try Faults.$current.withValue(faults) { try Files.isMountPoint("/proc") })

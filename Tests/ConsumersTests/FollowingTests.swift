@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `watch runs a program and gives its failure`() throws {
+    @Test func `watch runs a program and returns its failure`() throws {
         let first = try shop.store.lease().generation
         try shop.store.updateBlocking(to: shop.release(2, living: false))
         let print = ["sh", "-c", "echo $MOULT_STORE $MOULT_VERSION $MOULT_CHANGED; exit $STATUS"]
@@ -88,7 +88,7 @@ import Testing
         #expect(try BuiltCommand.run("watch", "--store", shop.root, "--exec").status == 64)
     }
 
-    @Test func `the recipe in Python`() throws {
+    @Test func `the recipe in Python follows releases`() throws {
         let recipes = try Recipes.all(in: "following.md", "python")
         #expect(recipes.count == 2)
         let reader = try Program.python(
@@ -108,7 +108,7 @@ import Testing
         #expect(try LeaseFile.holders(of: Files.name(of: path), shop.layout).map(\.pid) == [holder.pid])
     }
 
-    @Test func `the recipes in sh`() throws {
+    @Test func `the recipes in sh follow releases`() throws {
         let recipes = try Recipes.all(in: "following.md", "sh")
         #expect(recipes.count == 2)
         let query = try Shell.run(

@@ -86,7 +86,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func `each of many readers is named once with what it does, beside many other locks`() throws {
+    @Test func `each of many readers is listed once with its activity, among many other locks`() throws {
         let readers = try Program.python(
             """
             import fcntl, os, sqlite3, sys
@@ -119,7 +119,7 @@ import Testing
         #expect(Set(holders.compactMap { $0["pid"]?.integer }).count == 60)
     }
 
-    @Test func `a lease and the lock of the store`() throws {
+    @Test func `a lease and the lock of the store are listed`() throws {
         let flock = """
             import fcntl, os, sys
             for path in sys.argv[1:]: fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_SH)
@@ -135,7 +135,7 @@ import Testing
             ])
     }
 
-    @Test func `who reads a file that was replaced is found`() throws {
+    @Test func `a process that reads a replaced file is found`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "SELECT * FROM pantry")
         #expect(program.line() == "ready")
         try Files.rename(shop.pantry, to: shop.scratch.path("aside"))
@@ -145,7 +145,7 @@ import Testing
         #expect(try uses(of: program).map(\.what) == [.gone])
     }
 
-    @Test func `the command names pid command and age`() throws {
+    @Test func `the command lists process ID, command line and age`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         let before = try Tree(shop.root)
@@ -164,7 +164,7 @@ import Testing
         #expect(try Tree(shop.root) == before)
     }
 
-    @Test(.enabled(if: getuid() == 0)) func `without permission it says what it cannot see`() throws {
+    @Test(.enabled(if: getuid() == 0)) func `without permission, it reports what it cannot see`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         try Files.setMode(shop.scratch.path, 0o755)

@@ -5,7 +5,7 @@ import Testing
 
 /// On what a path lies.
 struct MountedFileSystemTests {
-    @Test func `the kernels own`() throws {
+    @Test func `a file in /proc has the type proc`() throws {
         let system = try MountedFileSystem.of("/proc/self/status")
         #expect(system?.type == "proc")
         #expect(system?.isShared == false)
@@ -15,7 +15,7 @@ struct MountedFileSystemTests {
         ("/srv/data/store", "nfs4", true), ("/srv/database", "ext4", false), ("/mnt/my disk/x", "fuse.sshfs", true),
         ("/mnt/my", "ext4", false),
     ])
-    func `the nearest above`(_ path: String, _ type: String, _ isShared: Bool) {
+    func `the mount table shows the file system of a path`(_ path: String, _ type: String, _ isShared: Bool) {
         let table = """
             21 1 254:0 / / rw,relatime - ext4 /dev/vda rw
             30 21 0:40 / /srv/data rw,relatime shared:3 - nfs4 server:/x rw,vers=4.2

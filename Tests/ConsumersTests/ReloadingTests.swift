@@ -28,7 +28,7 @@ import Testing
         #expect(try shop.store.lease().version == "2.0.0")
     }
 
-    @Test func `a failure that is fatal takes the release back`() throws {
+    @Test func `a fatal failure rolls back the release`() throws {
         try shop.set(
             consumers: shop.consumer("api", reload: Self.picky, ["onReloadFailure": "roll-back"]), shop.consumer("web"))
         try Shell.must(["sqlite3", shop.pantry, "INSERT INTO pantry VALUES('mine')"])
@@ -49,7 +49,7 @@ import Testing
         #expect(try History.read(shop.layout).entries.map(\.action) == ["update", "update", "rollback"])
     }
 
-    @Test func `with nothing to go back to the operator is needed`() throws {
+    @Test func `without an earlier release, the operator has to intervene`() throws {
         let fresh = try Shop()
         try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))
         try fresh.set(consumers: fresh.consumer("api", reload: "exit 1", ["onReloadFailure": "roll-back"]))
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// Without waiting, no reader is late.
-    @Test func `who is not waited for is not named`() throws {
+    @Test func `readers are not listed without waiting`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         let ended = try shop.apply(shop.release(2))
@@ -106,7 +106,7 @@ import Testing
 
     /// A lease of an older version is a lock on the directory, which only the kernel's table shows.
     @Test(arguments: [true, false])
-    func `only who has old files open without a lease is named as outdated`(_ leases: Bool) throws {
+    func `only a process with old files open and without a lease is outdated`(_ leases: Bool) throws {
         let reader = try Program.python(
             """
             import fcntl, os, sys
@@ -121,7 +121,7 @@ import Testing
         #expect(ended.errors.contains("pid \(reader.pid) (") != leases, "\(ended)")
     }
 
-    @Test func `who does not move is named`() throws {
+    @Test func `a reader that does not switch is named`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         let old = try shop.store.lease().generation

@@ -58,7 +58,7 @@ import Testing
     }
 
     /// Stopped before the living database is exchanged, and started after.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `is stopped and started`() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit stops and starts`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service"])
         let ended = try underSystemd(
             "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"
@@ -78,7 +78,7 @@ import Testing
     }
 
     /// A missing unit cannot hold anything, but its reload is reported as failed.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit that is not there`() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a missing unit is named`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])
         let ended = try underSystemd(apply(2))
         #expect(ended.status == 0, "\(ended)")

@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `rows that only the WAL has are adopted too`(kind: String) throws {
+    func `rows that are only in the WAL are also adopted`(kind: String) throws {
         try App.run(
             shop.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "CREATE TABLE item(name TEXT, cents INT)",
             "INSERT INTO item VALUES('MINE', 1)")
@@ -282,7 +282,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
     }
 
-    @Test func `a file that came back from an adopted generation does not become a cache because its schema fits`()
+    @Test func `a file restored from an adopted generation does not become a cache because its schema matches`()
         throws
     {
         try shop.sql("app.db", Self.mine)

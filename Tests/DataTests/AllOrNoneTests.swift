@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["delete", "wal"]) func `a refused exchange changes no byte of any file`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `a refused exchange does not change any file`(mode: String) throws {
         try begin(["a", "b", "c"], mode: mode, way: "exchange")
         let app = try App(opens: shop.path("b.db"), "SELECT * FROM item")
         func files() throws -> Tree {

@@ -169,7 +169,7 @@ import Testing
                 == "101\n")
     }
 
-    @Test func `AUTOINCREMENT of the release stays if it is larger`() throws {
+    @Test func `the AUTOINCREMENT counter of the release is kept if it is higher`() throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY AUTOINCREMENT, t, mine INT DEFAULT 1);"
         try must(
             update(
@@ -178,7 +178,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT seq FROM sqlite_sequence WHERE name = 'item'") == "500\n")
     }
 
-    @Test func `AUTOINCREMENT does not use a number again after a rollback`() throws {
+    @Test func `AUTOINCREMENT does not reuse a number after a rollback`() throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY AUTOINCREMENT, t, mine INT DEFAULT 1);"
         try must(update(schema, app: "SELECT 1", schema + "INSERT INTO item VALUES(1, 'a', 0);"))
         try shop.sql("app.db", "INSERT INTO item(id, t) VALUES(100, 'x'); DELETE FROM item WHERE id = 100")
@@ -188,7 +188,7 @@ import Testing
                 == "101\n")
     }
 
-    @Test func `a shipped row whose number the user has is not lost`() throws {
+    @Test func `a shipped row with the same number as a row of the user is not lost`() throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY AUTOINCREMENT, t, mine INT DEFAULT 1);"
         try must(
             update(
@@ -216,7 +216,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM item ORDER BY id") == "MINE\nMORE\n")
     }
 
-    @Test func `a trigger that calls a function of the app does not stop the update`() throws {
+    @Test func `a trigger that calls a function of the app does not block the update`() throws {
         let schema = """
             CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);
             CREATE TRIGGER a AFTER INSERT ON item BEGIN SELECT appfunc(new.t); END;
@@ -309,7 +309,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT id FROM part") == "50\n")
     }
 
-    @Test func `a child before its parent in the list is carried`() throws {
+    @Test func `a child row listed before its parent is carried over`() throws {
         try must(
             update(
                 Self.related, app: "INSERT INTO item VALUES(9, 'MINE', 1); INSERT INTO part VALUES(50, 9, 1)",

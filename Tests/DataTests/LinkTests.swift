@@ -206,7 +206,7 @@ import Testing
     // MARK: Files next to the link of a sealed database
 
     @Test(arguments: ["-wal", "-journal", "-shm"])
-    func `a stray file beside a sealed database's link is refused before the decision`(suffix: String) throws {
+    func `a stray file next to a sealed database's link is refused before the decision`(suffix: String) throws {
         try shop.install("1.0.0")
         let stray = shop.path("food.db\(suffix)")
         try Files.writeNew(Array("stray".utf8), to: stray)
@@ -221,7 +221,7 @@ import Testing
         #expect(try shop.read("food.db", "SELECT x FROM food") == "TWO\n")
     }
 
-    @Test(arguments: ["-wal", "-journal", "-shm"]) func `a plan tells of a stray file`(suffix: String) throws {
+    @Test(arguments: ["-wal", "-journal", "-shm"]) func `a plan reports a stray file`(suffix: String) throws {
         try shop.install("1.0.0")
         let stray = shop.path("food.db\(suffix)")
         try Files.writeNew(Array("stray".utf8), to: stray)

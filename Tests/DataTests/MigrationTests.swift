@@ -196,7 +196,7 @@ import Testing
     private let rows = "PRAGMA user_version; SELECT t FROM note NOT INDEXED"
 
     @Test(arguments: contents)
-    func `a migration follows a database with`(_ content: (name: String, statements: [String])) throws {
+    func `a migration runs on a database with`(_ content: (name: String, statements: [String])) throws {
         try beginNote()
         try shop.install("1.0.0")
         try write(content.statements)
@@ -207,7 +207,7 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `a first update follows a database that was there, with`(_ content: (name: String, statements: [String]))
+    func `a first update migrates an existing database with`(_ content: (name: String, statements: [String]))
         throws
     {
         try beginNote()

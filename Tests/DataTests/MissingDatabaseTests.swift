@@ -53,7 +53,7 @@ import Testing
         try shop.install("2.0.0")
     }
 
-    @Test(arguments: ["diary", "app"]) func `a missing database of which only the WAL is left is refused`(name: String)
+    @Test(arguments: ["diary", "app"]) func `a missing database with only its WAL left is refused`(name: String)
         throws
     {
         try begin()
@@ -64,7 +64,7 @@ import Testing
         #expect(try Files.facts(shop.path("\(name).db-wal"))?.kind == .file)
     }
 
-    @Test func `a database that a release adds is made`() throws {
+    @Test func `a database that a release adds is created`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE note(t);")])
         try shop.install("1.0.0")
         try shop.pack(

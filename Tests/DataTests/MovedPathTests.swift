@@ -60,7 +60,7 @@ import Testing
         #expect(try Files.facts(shop.path("diary.db-wal")) == nil)
     }
 
-    @Test func `mode and place in the file system stay`() throws {
+    @Test func `mode and file system stay the same`() throws {
         try begin()
         try packSecond()
         try Files.setMode(shop.path("diary.db"), 0o600)
@@ -71,7 +71,7 @@ import Testing
         #expect((facts?.mode ?? 0) & 0o777 == 0o600)
     }
 
-    @Test func `the plan says that a database moves`() throws {
+    @Test func `the plan shows that a database moves`() throws {
         try begin()
         try packSecond()
         let text = try shop.plan("2.0.0").output

@@ -105,7 +105,7 @@ import Testing
         #expect(try access() == before)
     }
 
-    @Test func `the record of what is kept says who owned it`() throws {
+    @Test func `the record in quarantine contains the owner`() throws {
         try shop.sql("exchanged.db", "INSERT INTO item VALUES('APP', 0)")
         try setMode("640")
         try shop.install("2.0.0")

@@ -46,7 +46,7 @@ import Testing
         #expect(kept.rows("own") == 1)
     }
 
-    @Test func `the text of a plan says that rows are kept and not carried`() throws {
+    @Test func `a plan shows that rows are kept and not carried over`() throws {
         try begin()
         let text = try shop.plan("2.0.0").output
         #expect(text.contains("2 rows of item"), "\(text)")
@@ -54,7 +54,7 @@ import Testing
         #expect(text.contains("quarantine") || text.contains("kept"), "\(text)")
     }
 
-    @Test func `a plan writes nothing, also beside a database in WAL mode`() throws {
+    @Test func `a plan writes nothing, even next to a database in WAL mode`() throws {
         try begin()
         try shop.sql("app.db", "PRAGMA journal_mode = WAL")
         let app = try App(opens: shop.path("app.db"), "INSERT INTO item VALUES('LATE', 1, 1)")
@@ -102,7 +102,7 @@ import Testing
         #expect(table["changed"]?.integer == 1)
     }
 
-    @Test func `a deep plan says that keep-new rejects rows`() throws {
+    @Test func `a deep plan shows that keep-new rejects rows`() throws {
         try shop.pack("1.0.0", [.shared(Self.item, [Self.own("keep-new")])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('lost', 1, 3), ('stays', 1, 3)")
@@ -114,7 +114,7 @@ import Testing
         #expect(!text.contains("2 rows of item carried over"), "\(text)")
     }
 
-    @Test func `a deep plan says that rows do not fit`() throws {
+    @Test func `a deep plan shows that rows do not fit`() throws {
         try shop.pack("1.0.0", [.shared(Self.item, [Self.own()])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('x', 1, 3), ('stays', 1, 3)")
@@ -200,7 +200,7 @@ import Testing
         #expect(told.contains("does not fit release 3.0.0") && told.contains("moult quarantine"), "\(told)")
     }
 
-    @Test func `a migration that keeps every value needs no word`() throws {
+    @Test func `a migration that keeps every value is not mentioned`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE d(a, b); PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO d VALUES('AVALUE', 'BVALUE')")

@@ -70,7 +70,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.errors)")
     }
 
-    @Test(arguments: right) func `an entry that is right carries the row`(_ entry: JSON) throws {
+    @Test(arguments: right) func `a correct entry carries the row over`(_ entry: JSON) throws {
         try shop.pack("1.0.0", [.shared(Self.schema, [entry])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")

@@ -48,7 +48,7 @@ import Testing
         #expect(try names() == "MINE\nONE\n")
     }
 
-    @Test func `a release that preserves no more is installed if no row was selected`() throws {
+    @Test func `a release that stops preserving a table is installed if no row was selected`() throws {
         try begin()
         try shop.sql("app.db", "DELETE FROM item WHERE mine = 1")
         try shop.pack("2.0.0", [.shared(shipped("TWO"))])
@@ -195,7 +195,7 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM item WHERE name = 'APPROW'") == "APPROW\n")
     }
 
-    @Test func `three shared databases each keep what is theirs`() throws {
+    @Test func `three shared databases keep their own rows`() throws {
         let names = ["a", "b", "c"]
         try shop.pack("1.0.0", names.map { .shared(shipped("ONE"), [Self.own], name: $0) })
         try shop.install("1.0.0")

@@ -144,7 +144,7 @@ import Testing
         #expect(try shop.read("app.db", "PRAGMA integrity_check") == "ok\n")
     }
 
-    @Test func `rows that were written since stay when rows are put back`() throws {
+    @Test func `rows written later stay when rows are restored`() throws {
         try begin()
         try shop.sql("app.db", "INSERT INTO item VALUES('APP', 5), ('LATER', 1)")
         let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test(arguments: ["moult_release", "moult_rejected", "nothing"])
-    func `a table that is not the app's is not put back`(table: String) throws {
+    func `a table that does not belong to the app is not restored`(table: String) throws {
         try begin()
         let before = try shop.tree()
         let ended = try shop.moult("quarantine", "--restore", "app", "--table", table)
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test(arguments: ["delete", "persist", "truncate", "wal"])
-    func `rows come back beside a reader in each journal mode`(mode: String) throws {
+    func `rows are restored while a reader is active, in each journal mode`(mode: String) throws {
         try begin()
         let app = try App(
             opens: shop.path("app.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO item VALUES('LATER', 1)")
@@ -213,7 +213,7 @@ import Testing
         #expect(try shop.read("app.db", "PRAGMA journal_mode") == (mode == "wal" ? "wal\n" : "delete\n"))
     }
 
-    @Test func `an app that keeps a database for itself keeps rows from being put back`() throws {
+    @Test func `an exclusive lock of an app prevents restoring rows`() throws {
         try begin()
         let app = try App(
             opens: shop.path("app.db"), "PRAGMA locking_mode = EXCLUSIVE", "INSERT INTO item VALUES('LATER', 1)")
@@ -244,7 +244,7 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "0\n")
     }
 
-    @Test func `a database that is put back has the journal mode of the one in its place`() throws {
+    @Test func `a restored database gets the journal mode of the one that it replaces`() throws {
         try begin()
         try App.run(shop.path("diary.db"), "PRAGMA journal_mode = WAL", "INSERT INTO note VALUES('LATE')")
         #expect(try shop.moult("quarantine", "--restore", "diary").status == 0)
@@ -313,7 +313,7 @@ import Testing
         #expect(String(decoding: try Files.read(victim, limit: 100) ?? [], as: UTF8.self) == "precious")
     }
 
-    @Test func `a database that is open is not put back`() throws {
+    @Test func `an open database is not replaced by a restore`() throws {
         try begin()
         let app = try App(opens: shop.path("diary.db"), "BEGIN IMMEDIATE", "INSERT INTO note VALUES('LATER')")
         let ended = try shop.moult("quarantine", "--restore", "diary")
@@ -331,13 +331,13 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `what is younger stays`() throws {
+    @Test func `newer sets stay`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "--older-than", "1", "--user-data").status == 0)
         #expect(try shop.kept().count == 3)
     }
 
-    @Test func `one set is removed by its name`() throws {
+    @Test func `a set is removed by its name`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "diary").status == 0)
         #expect(try shop.kept().compactMap(\.database).sorted() == ["app", "cache"])

@@ -139,7 +139,7 @@ import Testing
         #expect(try shop.rejected("app.db") == "")
     }
 
-    @Test func `rows that look the same but are stored otherwise are a conflict`() throws {
+    @Test func `rows with equal values but different storage classes are a conflict`() throws {
         try shop.pack("1.0.0", [.shared(Self.open, [Self.own("fail")])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES(7, '1', NULL, 1)")

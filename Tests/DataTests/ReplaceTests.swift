@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `rows are carried over that are named`() throws {
+    @Test func `the named rows are carried over`() throws {
         try scratch.must(
             "sqlite3 app.db \"INSERT INTO note VALUES(1, 'mine'), (2, 'other'); INSERT INTO t VALUES('x')\"")
         let text = try scratch.must("moult replace app.db new1.db --preserve \"note:v = 'mine'\"")
@@ -88,7 +88,7 @@ import Testing
         #expect(try refusal("moult replace app.db new2.db --preserve nothing").contains("has no table \"nothing\""))
     }
 
-    @Test func `the new database must be sound, and answer as expected`() throws {
+    @Test func `the new database must be sound and pass its checks`() throws {
         try scratch.must("head -c 6000 new1.db > cut.db; echo text > text.db")
         try scratch.must(
             "cp new1.db damaged.db; printf '\\377' | dd of=damaged.db bs=1 seek=4096 conv=notrunc status=none")
@@ -108,7 +108,7 @@ import Testing
             "moult replace app.db new1.db --check 'SELECT count(*) FROM t=1' --check 'SELECT x FROM t!=old'")
     }
 
-    @Test func `what cannot be replaced is refused, with a command that works`() throws {
+    @Test func `a file that cannot be replaced is refused, with a command that works`() throws {
         try scratch.must("ln -s app.db link.db; ln app.db other.db; mkdir directory; mkfifo pipe")
         for (line, why) in [
             ("moult replace missing.db new1.db", "no such file"),
@@ -133,7 +133,7 @@ import Testing
         #expect(try content() == "new1\n" && content("other.db") == "old\n")
     }
 
-    @Test func `a database of a store is not replaced behind its back`() throws {
+    @Test func `a database that belongs to a store is refused`() throws {
         let release = try ReleaseMaker(in: scratch.path("rel")).make(
             "1.0.0", sequence: 1,
             [.shared("pantry", "CREATE TABLE t(x); CREATE TABLE note(id INTEGER PRIMARY KEY, v)", more: [])]
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func `its result is JSON for who asks for it`() throws {
+    @Test func `its result is available as JSON`() throws {
         let json = try JSON(parsing: scratch.must("moult replace --json app.db new1.db"), source: "replace")
         #expect(json["undo"]?.array?.compactMap(\.string) == ["moult", "replace", "--undo", "app.db"])
         #expect(json["copies"] == 1 && json["content"] == "new1.db")
@@ -225,7 +225,7 @@ import Testing
         #expect(try scratch.must("sqlite3 app.db 'PRAGMA integrity_check'") == "ok\n")
     }
 
-    @Test func `a dry run and an undo speak of files and times, not of releases`() throws {
+    @Test func `a dry run and an undo show files and times, not releases`() throws {
         try scratch.must("sqlite3 app.db \"ALTER TABLE note ADD COLUMN extra; INSERT INTO note VALUES (1, 'a', 'b')\"")
         let plan: Shell.Ended = try scratch.run("moult replace --dry-run app.db new1.db --preserve note")
         #expect(plan.output.contains("app.db gets the content of new1.db, "), "\(plan)")
@@ -250,7 +250,7 @@ import Testing
         #expect(done.hasPrefix("✓ app.db is restored to its state at 20"), "\(done)")
     }
 
-    @Test func `status and history of a replaced file speak of the file and of times`() throws {
+    @Test func `status and history of a replaced file show the file and times`() throws {
         try scratch.must("moult replace app.db new1.db && moult replace app.db new2.db")
         let replaced = try scratch.must("moult status -s .app.db.moult; moult history -s .app.db.moult")
         #expect(replaced.hasPrefix("app.db: replaced at 20"))

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ScratchDirectoryTests {
     private struct Failed: Error {}
 
-    @Test func `the body's error counts more than a directory that cannot be removed`() throws {
+    @Test func `an error in the body takes precedence over a directory that cannot be removed`() throws {
         let faults = Faults(failAt: 1, code: EIO, goesOn: true)
         var left: String?
         #expect(throws: Failed.self) {

@@ -35,7 +35,7 @@ import Testing
         #expect(ended.errors.contains("SQLite attaches only databases of one text encoding"), "\(ended.errors)")
     }
 
-    @Test func `an adopted file in UTF-16 comes back by a rollback`() throws {
+    @Test func `a rollback restores an adopted file in UTF-16`() throws {
         try shop.sql("word.db", "PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w); INSERT INTO word VALUES('before')")
         try shop.sql("food.db", "CREATE TABLE food(f); INSERT INTO food VALUES('before')")
         try shop.pack(

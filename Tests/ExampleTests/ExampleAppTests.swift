@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Scenario 1: each version of an app brings its own data at its start, and the user's rows stay.
-    @Test func `an app brings its data along`() async throws {
+    @Test func `an app ships its data`() async throws {
         let (one, two) = ("releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json")
         let first = try await phrasebook(one, "store", "it's mine")
         #expect(first.output.hasPrefix("installed 1.0.0+"))

@@ -30,7 +30,7 @@ import Testing
         #expect(ended.output.hasSuffix(" checks passed\n"))
     }
 
-    @Test func `masks what is installed`() async throws {
+    @Test func `masks the installed data`() async throws {
         let (world, masked) = (try world(), try await ExampleApps.path("Masked"))
         let plan = try Shell.run([masked, "plan", world.second, "--store", world.store])
         #expect(plan.output.contains("~ copy     food        person.email is masked\n"), "\(plan.output)\(plan.errors)")

@@ -6,7 +6,7 @@ import Testing
 @Suite struct ReadmeTests {
     /// Every terminal that a page shows is run, and must print what stands there.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
-    func `its commands print what it shows`(_ document: String) throws {
+    func `its commands print the shown output`(_ document: String) throws {
         let ended = try Project.run(["scripts/replay", document], in: Project.root)
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
         #expect(!ended.output.contains(": 0 commands"))
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `a page that shows something else is found out`() throws {
+    @Test func `a page with different output is detected`() throws {
         let scratch = try Scratch()
         let page = scratch.path("page.md")
         try Files.writeNew(Array("```console\n$ echo one; echo two\none\n```\n".utf8), to: page)
@@ -31,13 +31,13 @@ import Testing
     }
 
     /// Every field that a verb prints is on the page about JSON, and every field on the page is printed.
-    @Test func `the JSON is what its page says`() throws {
+    @Test func `the JSON matches its page`() throws {
         let ended = try Project.run(["scripts/json-contract"], in: Project.root)
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
     @Test(arguments: try Project.pages())
-    func `its links lead somewhere`(_ document: String) throws {
+    func `its links have targets`(_ document: String) throws {
         let text = try Project.text(document)
         for link in text.matches(of: /\]\(([^)#:]+)\)/) {
             let path = "\(Project.root)/\(Files.directory(of: document))/\(link.output.1)"

@@ -13,7 +13,7 @@ import Testing
         "manifests/build-and-attach/run", "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
         "manifests/replace-live/run",
     ])
-    func `walks from anywhere any number of times`(_ script: String) throws {
+    func `walkthroughs run from any directory, any number of times`(_ script: String) throws {
         let temporary = try scratch.directory("tmp")
         for directory in ["/", scratch.path] {
             let ended = try Project.run(["\(Project.root)/\(script)"], in: directory, ["TMPDIR": temporary])
@@ -24,20 +24,20 @@ import Testing
         #expect(try Files.list(scratch.path) == ["tmp"])
     }
 
-    @Test func `the demo takes the command by its path`() throws {
+    @Test func `the demo accepts the path of the command`() throws {
         let ended = try Project.run(
             ["scripts/demo", "\(Project.built)/moult"], in: Project.root, ["PATH": "/usr/bin:/bin"])
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
     /// Colours must not hide the words that the walk looks for.
-    @Test func `the demo looks through colours`() throws {
+    @Test func `the demo ignores colours`() throws {
         let ended = try Project.run(["\(Project.root)/scripts/demo"], in: "/", ["CLICOLOR_FORCE": "1"])
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
         #expect(ended.output.contains("\u{1B}["))
     }
 
-    @Test func `a walk fails if the command does not answer as it should`() throws {
+    @Test func `a walkthrough fails if the command does not behave as expected`() throws {
         let silent = try Project.run(["\(Project.root)/scripts/demo", "/bin/true"], in: "/")
         #expect(silent.status == 1)
         #expect(silent.errors.hasSuffix("said \"phrasebook-1.0.0\", and it ended with 0\n"))

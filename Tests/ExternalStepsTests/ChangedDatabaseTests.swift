@@ -36,7 +36,7 @@ import Testing
         "c = sqlite3.connect(path); c.execute(\"\(statement)\"); c.commit(); c.close()"
     }
 
-    @Test func `it is proven and sealed as it is then`() throws {
+    @Test func `the changed file is verified and sealed`() throws {
         let world = try StepWorld(program(Self.sql("UPDATE food SET id = id + 1000 WHERE id <= 10")))
         try world.update()
         #expect(
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// Without such a step the same file is taken, so that the test above means something.
-    @Test func `without a step the same file is taken`() throws {
+    @Test func `without a step, the unchanged file is used`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let world = try StepWorld(program("pass"))
         try world.settings { $0.setting("after", to: nil) }

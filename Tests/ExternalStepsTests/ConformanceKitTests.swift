@@ -16,11 +16,11 @@ import Testing
         return try ConformanceKit(options).run().filter { $0.finding != nil }.map { "\($0.name): \($0.finding ?? "")" }
     }
 
-    @Test func `a good one passes`() throws {
+    @Test func `a correct step passes`() throws {
         #expect(try failures(Programs.shell(scratch)) == [])
     }
 
-    @Test func `finds a step that answers whatever it is asked`() throws {
+    @Test func `finds a step that answers every message`() throws {
         let program = try Programs.write(
             """
             #!/bin/sh
@@ -34,7 +34,7 @@ import Testing
                 })
     }
 
-    @Test func `finds a plan that is not the same twice`() throws {
+    @Test func `finds a plan that is not repeatable`() throws {
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$(date +%N)$$"'"}}]}'"#
         #expect(
@@ -43,7 +43,7 @@ import Testing
             ])
     }
 
-    @Test func `finds an apply that is not the same twice and an undo that is none`() throws {
+    @Test func `finds an apply that is not idempotent and an undo without effect`() throws {
         let granted = "$(printf '%s' \"$message\" | sed 's/.*\"writable\":\\[\"\\([^\"]*\\)\".*/\\1/')"
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"a line","with":{"writes":["'"\#(granted)"'"]}}}]}'"#

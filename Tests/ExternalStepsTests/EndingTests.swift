@@ -42,7 +42,7 @@ import Testing
     }
 
     /// A step that is not trusted any more, or gone, does not keep the store from being settled.
-    @Test func `a report that fails is a warning`() throws {
+    @Test func `a failing report is only a warning`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)
         let moult = try BuiltMoult.path()
@@ -61,7 +61,7 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    @Test func `what is installed has nothing to do`() throws {
+    @Test func `an installed release has nothing to do`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         #expect(try world.plan().changesStore)
         try world.update()

@@ -102,7 +102,7 @@ import Testing
 
     /// A process and its start for each message, as the command asks them: twenty steps more are to cost twenty messages
     /// more. Others use the machine, too, hence the best of several.
-    @Test func `a message costs little`() throws {
+    @Test func `a message takes little time`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
         func best(_ command: [String]) throws -> Duration {
@@ -128,7 +128,7 @@ import Testing
         #expect(message > .microseconds(100), "none was started")
     }
 
-    @Test func `it finds nothing in its environment but what the page says`() throws {
+    @Test func `its environment contains only the documented variables`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch,

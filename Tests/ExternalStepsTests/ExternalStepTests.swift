@@ -13,7 +13,7 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func `its effects are planned and done at their place`() throws {
+    @Test func `its effects are planned and applied in their phase`() throws {
         let log = scratch.path("granted-later")
         let program = try Programs.shell(
             scratch, plan: Programs.planned("a line in the log"), apply: "echo '{\"reply\":\"result\"}'")
@@ -43,7 +43,7 @@ import Testing
         #expect(try Files.read("\(world.granted)/file", limit: 100) == Array("done\n".utf8))
     }
 
-    @Test func `what fails after it takes it back`() throws {
+    @Test func `a later failure undoes its effects`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply:
@@ -138,7 +138,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    @Test func `a step of the manifest is the one that the settings name`() throws {
+    @Test func `a step in the manifest is the one in the settings`() throws {
         let program = try Programs.shell(scratch, plan: Programs.planned("named by the manifest"))
         let top: [JSON.Member] = [.init("steps", [["step": "test.step", "after": "attach"]])]
         let world = try StepWorld(program, releases: Releases(top: top))
@@ -164,7 +164,7 @@ import Testing
         #expect(try world.world.versions() == [ending == .done ? "2.0.0" : "1.0.0"])
     }
 
-    @Test func `a database that it does not name is not changed`() throws {
+    @Test func `a database that it does not name stays unchanged`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", database: "food"),
             prepare: """

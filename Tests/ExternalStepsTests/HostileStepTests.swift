@@ -172,7 +172,7 @@ import Testing
         #expect(try running() == "")
     }
 
-    @Test func `a program that was exchanged is not run`() throws {
+    @Test func `a replaced program is not run`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
@@ -186,7 +186,7 @@ import Testing
     }
 
     /// It rewrites its own file while it runs: what runs is the sealed copy, and the next process is refused.
-    @Test func `a program that exchanges itself changes nothing`() throws {
+    @Test func `a program that replaces itself has no effect`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),

@@ -36,7 +36,7 @@ import Testing
         #expect(try world.world.visible() == before)
     }
 
-    @Test func `what is in force is said`() throws {
+    @Test func `the protection in force is reported`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         try world.settings { $0.setting("after", to: nil) }
         let words = "seccomp only: this kernel has no Landlock"
@@ -67,7 +67,7 @@ import Testing
         #expect(try Files.facts(database)?.size == before)
     }
 
-    @Test func `with Landlock 2 a store is updated as always`() throws {
+    @Test func `with Landlock 2, a store is updated as usual`() throws {
         let old = try OlderKernel.withOldLandlock(in: scratch.path)
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),

@@ -49,7 +49,7 @@ import Testing
         #expect(try text(world, "other") == "other\n")
     }
 
-    @Test func `a new file is made in its directory and taken back`() throws {
+    @Test func `a new file is created in its directory and undone`() throws {
         let world = try world(
             apply: "echo x > GRANTED/.t; mv GRANTED/.t GRANTED/file; exit 1",
             undo: "rm -f GRANTED/.t GRANTED/file || exit 7; \(Self.result)", isThere: false)
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// It gets its own intents only.
-    @Test func `the mark is not told to steps`() throws {
+    @Test func `steps do not see the mark`() throws {
         let world = try world(
             apply: """
                 case $message in *'"intents":[]'*) ;; *) exit 8 ;; esac

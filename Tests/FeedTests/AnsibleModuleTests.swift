@@ -66,7 +66,7 @@ import Testing
         #expect(try Files.facts(bench.path("store")) == nil)
     }
 
-    @Test func `a store that the module makes takes only what its keys signed`() throws {
+    @Test func `a store created by the module accepts only files signed by its keys`() throws {
         let (status, result) = try run(["keys": [.string(key)]])
         #expect(status == 0 && result["changed"]?.bool == true)
         #expect(try bench.installed() == "1.0.0")
@@ -98,7 +98,7 @@ import Testing
         #expect(status == 0 && result["changed"]?.bool == true)
     }
 
-    @Test func `what is not a key is named`() throws {
+    @Test func `an invalid key is named`() throws {
         let (status, result) = try run(["keys": ["RWQ="]])
         #expect(status == 1)
         #expect(try Files.facts(bench.path("store")) == nil, "\(result)")

@@ -33,13 +33,13 @@ import Testing
         ("sed -i 's/\"serial\": 2/\"serial\": 3/' public/feed.json", "feed.json"),
         ("rm public/feed.json*.minisig", "is not signed"),
     ])
-    func `what a store would refuse is a fault`(damage: String, text: String) throws {
+    func `a feed that a store would refuse is a fault`(damage: String, text: String) throws {
         try bench.must(damage)
         let ended = try check()
         #expect(ended.status == 1 && ended.output.contains(text), "\(ended.output)\(ended.errors)")
     }
 
-    @Test func `a feed of another key is a fault`() throws {
+    @Test func `a feed signed by another key is a fault`() throws {
         try bench.key("b")
         let ended = try check("--trust b.pub")
         let id = try bench.id("b")
@@ -58,7 +58,7 @@ import Testing
     }
 
     /// A directory in which a command works is not a leftover.
-    @Test func `a command that runs keeps its directory`() throws {
+    @Test func `the directory of a running command is kept`() throws {
         try bench.must("mkdir public/.moult-pack.0; flock -n public/.moult-pack.0 moult publish public --check --tidy")
         #expect(try Files.facts(bench.path("public/.moult-pack.0")) != nil)
     }

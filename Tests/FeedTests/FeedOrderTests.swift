@@ -124,7 +124,7 @@ import Testing
         try bench.must("rm -r public; mv new public; moult check")
     }
 
-    @Test func `key lists that an earlier version kept beside the feed count`() throws {
+    @Test func `key lists that an earlier version kept next to the feed are used`() throws {
         try revoke()
         try bench.must("mv store/.moult/keys/* store/.moult/feed; rmdir store/.moult/keys")
         #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("b"))\n"))

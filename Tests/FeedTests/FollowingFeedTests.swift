@@ -36,7 +36,7 @@ import Testing
         #expect(parts.first?["name"]?.string == "fetch" && parts.first?["pass"]?.string == "prepare")
     }
 
-    @Test func `could not ask is never nothing new`() throws {
+    @Test func `an unreachable feed is never reported as no newer release`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q; mv public gone")
         #expect(
@@ -46,7 +46,7 @@ import Testing
         #expect(try bench.run("moult apply").status == 1)
     }
 
-    @Test func `a mirror steps in`() throws {
+    @Test func `a mirror is used if the first server fails`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("cp -r public mirror; echo rubbish > public/feed.json")
         let feed: JSON = [
@@ -58,7 +58,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `without a feed it says what is missing`() throws {
+    @Test func `without a feed, the message says what is missing`() throws {
         try bench.must("moult init --product org.example.test -q")
         #expect(
             try bench.refusal("moult apply", status: 64)
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// Else a timer would fail each time.
-    @Test func `what apply would refuse as old is not offered`() throws {
+    @Test func `a release that apply would refuse as older is not offered`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must("moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q")
         try bench.must("moult rollback -q")
@@ -117,7 +117,7 @@ import Testing
         #expect(try bench.run("moult apply").status == 0)
     }
 
-    @Test func `other channels are for those who want them`() throws {
+    @Test func `releases of other channels need a setting`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key --channel beta")
@@ -126,7 +126,7 @@ import Testing
         #expect(try newest() == "2.0.0")
     }
 
-    @Test func `releases for other apps are passed over`() throws {
+    @Test func `releases for other app versions are skipped`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2, top: [.init("requires", ["app": ">=5"])])
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key")
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// Of a thousand machines a share gets it, always the same ones, and all who had it keep it when the share grows.
-    @Test func `a share of the machines`() throws {
+    @Test func `a rollout reaches a share of the machines`() throws {
         try bench.follow(["1.0.0"], options: "--rollout 30")
         func machines(_ share: Int) throws -> Set<Int> {
             try bench.must("moult publish public -q -k a.key --release 1.0.0 --rollout \(share)")
@@ -158,7 +158,7 @@ import Testing
 
     // MARK: chains
 
-    @Test func `by way of another release`() throws {
+    @Test func `a release is reached through an intermediate one`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.release("2.0.0", sequence: 2)
@@ -174,7 +174,7 @@ import Testing
         #expect(history == "4\n")
     }
 
-    @Test func `where no way leads`() throws {
+    @Test func `a release that cannot be reached is reported`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.release("3.0.0", sequence: 3, top: [.init("requires", ["from": ">=2"])])
@@ -183,7 +183,7 @@ import Testing
         #expect(try passed() == ["3.0.0: it requires an installed version >=2, and no release leads there"])
     }
 
-    @Test func `a saved plan is done once`() throws {
+    @Test func `a saved plan is applied once`() throws {
         try bench.follow(["1.0.0"])
         #expect(try bench.run("moult plan -o p").status == 2)
         // A later release is not the approved one.
@@ -193,7 +193,7 @@ import Testing
         #expect(try bench.run("moult apply --plan p").status == 4)
     }
 
-    @Test func `from a stick`() throws {
+    @Test func `a feed on a USB stick is followed`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult export 1.0.0 stick -q; rm -r public")
         try bench.must("moult apply -q --feed stick/feed.json")

@@ -94,7 +94,7 @@ import Testing
 
     /// Ten gigabytes in ten megabytes, in each format that can say it: no more is unpacked than is declared.
     @Test(arguments: ["tar.gz", "tar.xz", "tar.zst", "zip"])
-    func `bomb is not unpacked`(ending: String) throws {
+    func `a bomb is not unpacked`(ending: String) throws {
         let tools = ["tar.gz": "gzip -1", "tar.xz": "xz -0", "tar.zst": "zstd -q"]
         let script =
             ending == "zip"

@@ -52,7 +52,7 @@ import Testing
 
     /// Whatever the kind is, and so whichever step would open it first.
     @Test(arguments: ["reference", "shared", "user"], [true, false])
-    func `damaged file never gets in`(kind: String, isUpdate: Bool) throws {
+    func `a damaged file is never installed`(kind: String, isUpdate: Bool) throws {
         for spoil in [
             ": > $DB", "printf x > $DB", "echo 'PK no database' > $DB", "truncate -s 5000 $DB",
             "dd if=/dev/urandom of=$DB bs=1 seek=100 count=4000 conv=notrunc status=none",
@@ -87,7 +87,7 @@ import Testing
                 """)
     }
 
-    @Test func `golden query that loads code is refused`() throws {
+    @Test func `a golden query that loads code is refused`() throws {
         let hostile = try Case(
             sql: "CREATE VIEW harm AS SELECT load_extension('/tmp/harm.so') AS x;", query: "SELECT x FROM harm")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")

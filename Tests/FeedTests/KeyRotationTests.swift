@@ -17,7 +17,7 @@ import Testing
         try bench.must("moult publish public rel/test-\(version).json -q \(options)")
     }
 
-    @Test func `stores go over to the new key`() throws {
+    @Test func `stores switch to the new key`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try bench.must("moult apply").contains("no newer release"))
         // Signed by the new key alone, and taken.
@@ -25,7 +25,7 @@ import Testing
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("b"))"))
     }
 
-    @Test func `a key that was replaced publishes nothing`() throws {
+    @Test func `a replaced key cannot publish`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp -r public before")
         #expect(
             try bench.refusal("moult publish public -k a.key", status: 3)
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// A store that was away for long walks from list to list.
-    @Test func `two changes at once`() throws {
+    @Test func `two key changes at once are followed`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         try bench.must("moult publish public -q -k b.key -k c.key --trust c.pub")
         try publish("2.0.0", 2, "-k c.key")
@@ -53,7 +53,7 @@ import Testing
         try bench.must("moult apply -q")
     }
 
-    @Test func `a list that no old key signed changes nothing`() throws {
+    @Test func `a list without a signature by an old key changes nothing`() throws {
         try bench.must(
             """
             moult publish public -q -k a.key -k b.key --trust b.pub; rm public/keys-1.json*.minisig
@@ -130,7 +130,7 @@ import Testing
                 + "  Report this to the publisher.\n")
     }
 
-    @Test func `manifests beside the store follow the same keys`() throws {
+    @Test func `manifests given by path are checked with the same keys`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; moult apply -q")
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult sign -q -k a.key rel/test-2.0.0.json")

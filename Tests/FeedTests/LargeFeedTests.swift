@@ -23,7 +23,7 @@ import Testing
     }
 
     /// Signed by the right key, and still not read any further than that.
-    @Test func `feed of more than 32 mebibytes is refused`() throws {
+    @Test func `a feed of more than 32 MiB is refused`() throws {
         let bench = try Bench()
         try bench.follow(["1.0.0"])
         for (spare, status) in [(Feed.largest, Int32(0)), (Feed.largest + 1, 3)] {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `manifest of more than one mebibyte is refused`() throws {
+    @Test func `a manifest of more than one MiB is refused`() throws {
         for (size, status) in [(Manifest.largest, Int32(0)), (Manifest.largest + 1, 1)] {
             let bench = try Bench()
             let manifest = try bench.release("1.0.0", sequence: 1)

@@ -49,7 +49,7 @@ import Testing
         #expect((1..<4000).contains(read))
     }
 
-    @Test func `keys and signatures`() throws {
+    @Test func `changed keys and signatures are refused`() throws {
         let key = try SecretKey.generate()
         let message = Array("feather".utf8)
         let signature = try key.sign(message, trustedComment: "a comment").file(untrustedComment: "b")

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a release comes by its patch`(rebuilt: Bool) throws {
+    func `a release is installed by its patch`(rebuilt: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
         try patches.store(with: "1.0.0")
@@ -47,7 +47,7 @@ import Testing
         #expect(ours > 0 && Double(ours) <= 1.05 * Double(theirs), "\(ours) against \(theirs)")
     }
 
-    @Test func `several patches lead further`() throws {
+    @Test func `several patches are applied in a row`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.release("3.0.0", sequence: 3, from: ["2.0.0"])
@@ -80,7 +80,7 @@ import Testing
     ]
 
     @Test(arguments: unfit)
-    func `whatever is wrong the bundle brings it`(name: String, change: String, isTold: Bool) throws {
+    func `the bundle is used whenever a patch fails`(name: String, change: String, isTold: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -96,7 +96,7 @@ import Testing
 
     /// A user who may write everywhere can change the installed release; the next update notices it.
     @Test(arguments: [true, false])
-    func `a base that was changed is not used`(hasBundle: Bool) throws {
+    func `a changed base is not used`(hasBundle: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// A base whose time of change is another one, but whose content is right, is read and used.
-    @Test func `a base that was only touched is read`() throws {
+    @Test func `a touched base is read and verified`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -120,7 +120,7 @@ import Testing
         #expect(try patches.has("2.0.0"))
     }
 
-    @Test func `a patch that does not pay is left out`() throws {
+    @Test func `a patch that saves nothing is left out`() throws {
         try patches.release("1.0.0", sequence: 1)
         try bench.must("sqlite3 food.db 'UPDATE food SET note = hex(randomblob(50))'; cp food.db codes.db")
         try bench.must(
@@ -183,7 +183,7 @@ import Testing
     // MARK: feeds
 
     /// The requests to a web server, and the bytes that it sends: the patch, and nothing of the bundle.
-    @Test func `a feed brings the patch and not the bundle`() throws {
+    @Test func `only the patch is downloaded from a feed`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test(arguments: ["head -c $(stat -c %s $f) /dev/urandom > x; mv x $f", "rm $f"])
-    func `a patch that the feed lost is made good by the bundle`(spoil: String) throws {
+    func `the bundle replaces a patch that the feed has lost`(spoil: String) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")

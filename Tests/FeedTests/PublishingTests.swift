@@ -39,7 +39,7 @@ import Testing
             """)
     }
 
-    @Test func `a serial only goes up`() throws {
+    @Test func `a serial only increases`() throws {
         try refused(
             "--serial 1 -k a.key",
             """
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [("2.0.0", 9), ("2.0.0", 10), ("0.9.0", 11)])
-    func `version and sequence go the same way`(_ version: String, _ sequence: Int) throws {
+    func `version and sequence increase together`(_ version: String, _ sequence: Int) throws {
         try bench.release(version, sequence: sequence)
         try refused(
             "rel/test-\(version).json -k a.key",
@@ -93,7 +93,7 @@ import Testing
             """)
     }
 
-    @Test func `other products have other feeds`() throws {
+    @Test func `each product has its own feed`() throws {
         try bench.must(#"sed 's/org.example.test/org.example.other/' rel/test-1.0.0.json > rel/other.json"#)
         try refused(
             "rel/other.json -k a.key",

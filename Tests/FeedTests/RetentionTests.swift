@@ -103,7 +103,7 @@ import Testing
         #expect(try keep(1) == ["1.0.0", "3.0.0", "4.0.0"])
     }
 
-    @Test func `new stores find a release while the newest goes to some machines only`() throws {
+    @Test func `new stores find a release while the newest is being rolled out`() throws {
         for number in 1...3 { try publish("\(number).0.0", number) }
         try publish("4.0.0", 4, options: "--rollout 10")
         #expect(try keep(1) == ["3.0.0", "4.0.0"])
@@ -123,7 +123,7 @@ import Testing
         #expect(try keep(2) == ["2.0.0", "3.0.0", "5.0.0-b", "6.0.0-b"])
     }
 
-    @Test func `key lists stay, so that a store from before them goes on`() throws {
+    @Test func `key lists stay, so that an old store can catch up`() throws {
         try publish("1.0.0", 1)
         try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json && moult apply -q")
         try bench.key("b")

@@ -29,7 +29,7 @@ import Testing
         return program
     }
 
-    @Test func `without --retry it ends with 75 at once`() throws {
+    @Test func `without --retry, it exits with 75 at once`() throws {
         let updater = try bench.updater()
         #expect(try bench.run("moult apply -q rel/test-1.0.0.json").status == 75)
         updater.stop()
@@ -46,7 +46,7 @@ import Testing
         updater.stop()
     }
 
-    @Test func `it goes on as soon as it can`() throws {
+    @Test func `it continues as soon as it can`() throws {
         let updater = try bench.updater()
         let waiting = try waiting(2)
         updater.stop()
@@ -54,7 +54,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `a refusal is not tried again`() throws {
+    @Test func `a refusal is not retried`() throws {
         try bench.must("moult hold -q --reason test")
         let start = ContinuousClock.now
         #expect(try bench.run("moult apply -q --retry 3600 rel/test-1.0.0.json").status == 3)

@@ -18,7 +18,7 @@ import Testing
         #expect(try Tree(bench.path("store"), times: false) == before)
     }
 
-    @Test func `plan says who signed`() throws {
+    @Test func `plan shows the signers`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         let plan = try bench.run("moult plan rel/test-1.0.0.json")
         #expect(plan.status == 2)
@@ -34,7 +34,7 @@ import Testing
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", signature not checked)"))
     }
 
-    @Test func `the unsigned is refused`() throws {
+    @Test func `an unsigned release is refused`() throws {
         try bench.must("moult init --product org.example.test --key a.pub")
         let path = bench.path("rel/test-1.0.0.json")
         let message = """
@@ -46,7 +46,7 @@ import Testing
         try refused("moult apply rel/test-1.0.0.json", message)
     }
 
-    @Test func `a stranger's signature is refused`() throws {
+    @Test func `a signature by an unknown key is refused`() throws {
         try bench.key("b")
         try bench.must("moult sign rel/test-1.0.0.json -k b.key && moult init --product org.example.test --key a.pub")
         try refused(
@@ -71,7 +71,7 @@ import Testing
             """)
     }
 
-    @Test func `a key past its time counts no more`() throws {
+    @Test func `an expired key is not trusted`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         let settings = bench.path("store/moult.json")
         let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)

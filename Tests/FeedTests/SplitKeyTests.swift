@@ -42,7 +42,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `a release that was signed elsewhere needs the timestamp key only`() throws {
+    @Test func `a release signed elsewhere needs only the timestamp key`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must(
             "moult sign -q rel/test-2.0.0.json -k release.key; moult publish public rel/test-2.0.0.json -q -k online.key"
@@ -189,7 +189,7 @@ import Testing
         #expect(try bench.refusal("moult apply", status: 3).contains("test-3.0.0.json has too few signatures"))
     }
 
-    @Test func `several people sign a key list`() throws {
+    @Test func `several signers sign a key list`() throws {
         let roots = "--root root.pub --root new.pub --threshold root=2"
         let made = try bench.must("moult trust keys \(roots) -k root.key --json")
         let both = "2 of \(try bench.id("root")), \(try bench.id("new"))"
@@ -250,7 +250,7 @@ import Testing
 
     // MARK: from one key to several
 
-    @Test func `a store that pins one key goes over to separate keys`() throws {
+    @Test func `a store that pins one key switches to separate keys`() throws {
         try bench.must(
             "chmod -R u+w store; rm -r public store keys; moult publish public rel/test-1.0.0.json -q -k new.key")
         try bench.must("moult init --product org.example.test --key new.pub --feed public/feed.json -q; moult apply -q")
@@ -266,7 +266,7 @@ import Testing
         #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("online"))\n"))
     }
 
-    @Test func `an offline set has what proves it`() throws {
+    @Test func `an offline set contains its proof`() throws {
         try bench.must("moult export 1.0.0 stick -q; moult init other --product org.example.test --key root.pub -q")
         try bench.must("moult apply -q --store other --feed stick/feed.json; rm stick/keys-*")
         #expect(
@@ -277,7 +277,7 @@ import Testing
 
     // MARK: the publisher's mistakes
 
-    @Test func `publish refuses what stores would refuse`() throws {
+    @Test func `publish refuses releases that stores would refuse`() throws {
         try bench.release("2.0.0", sequence: 2)
         func refusal(_ options: String) throws -> String {
             let before = try Tree(bench.path("public"), times: false)

@@ -13,7 +13,7 @@ import Testing
 
     /// A machine's place in a rollout by its definition, which must never change: else machines that wait would be others
     /// after an update of moult, and releases would go to more machines than their publisher has allowed.
-    @Test func `the place of a machine is defined by its id and the version`() throws {
+    @Test func `the position of a machine depends on its ID and the version`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish -q public rel/test-2.0.0.json -k a.key --rollout 0")
         for machine in ["machine-1", "0123456789abcdef0123456789abcdef", "æøå"] {
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `the place of a machine stays while the feed changes`() throws {
+    @Test func `the position of a machine does not change with the feed`() throws {
         func places(_ version: String, in store: String = "store") throws -> [String] {
             try (1...5).map { number in
                 let said = try bench.run(

@@ -60,7 +60,7 @@ struct SystemdServiceTests {
         updater.stop()
     }
 
-    @Test func `a unit that brings a release in succeeds`() throws {
+    @Test func `a unit that installs a release succeeds`() throws {
         let state = try start()
         #expect(Set(state.split(separator: "\n")) == ["ActiveState=inactive", "Result=success", "ExecMainStatus=0"])
         #expect(try Files.facts(bench.path("alarm")) == nil)

@@ -31,7 +31,7 @@ struct SystemdUnitTests {
     }
 
     @Test(arguments: ["service", "timer"])
-    func `unit has no fault`(ending: String) throws {
+    func `the unit has no faults`(ending: String) throws {
         let ended = try analyze("verify", "--man=no", "./moult@var-lib-app.\(ending)")
         #expect(ended.errors == "")
         #expect(ended.status == 0)
@@ -100,7 +100,7 @@ struct SystemdUnitTests {
     }
 
     /// No machine asks at the time of the others, nor each time at another one.
-    @Test func `times are spread`() throws {
+    @Test func `start times are spread`() throws {
         let timer = try Shell.must(["cat", scratch.path("moult@var-lib-app.timer")])
         for line in ["OnCalendar=hourly", "RandomizedDelaySec=45min", "FixedRandomDelay=yes", "Persistent=yes"] {
             #expect(timer.contains("\n\(line)\n"))
@@ -108,7 +108,7 @@ struct SystemdUnitTests {
     }
 
     /// Without these the command inside could not shut away what reads a new database.
-    @Test func `guard is allowed`() throws {
+    @Test func `the unit allows confinement`() throws {
         let service = try Shell.must(["cat", scratch.path("moult@var-lib-app.service")])
         let filter = try #require(service.split(separator: "\n").first { $0.hasPrefix("SystemCallFilter=") })
         for call in ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"] {

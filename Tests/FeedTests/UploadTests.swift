@@ -157,7 +157,7 @@ import Testing
             "--list-uploads and rel/a.json exclude each other: a list publishes nothing"
         ),
     ])
-    func `wrong usage is named`(arguments: String, message: String) throws {
+    func `invalid usage is reported`(arguments: String, message: String) throws {
         let ended = try bench.run("moult publish \(arguments)")
         #expect(ended.status == 64 && ended.errors.contains(message), "\(ended.errors)")
     }

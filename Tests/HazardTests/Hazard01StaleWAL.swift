@@ -43,7 +43,7 @@ import Testing
     }
 
     /// A cache of another schema goes with everything next to it.
-    @Test func `dropping a cache`() throws {
+    @Test func `a cache is set aside safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -51,14 +51,14 @@ import Testing
     }
 
     /// The same without any release.
-    @Test func `dropping an apps own cache`() throws {
+    @Test func `an app's cache is replaced safely`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// The file is gone, and only its `-wal` is left.
-    @Test func `making a cache again`() throws {
+    @Test func `a cache is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// A user's database is recreated only when the operator says so.
-    @Test func `making a user database again`() throws {
+    @Test func `a user database is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
@@ -85,7 +85,7 @@ import Testing
     }
 
     /// A stale WAL next to a read-only file is not read by the library, and `verify` names it.
-    @Test func `beside a sealed file`() throws {
+    @Test func `a stray WAL next to a sealed file is ignored`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")
         try Lab.killedWithRowsInTheWAL(other)

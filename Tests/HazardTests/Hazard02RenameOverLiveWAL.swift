@@ -98,7 +98,7 @@ import Testing
     }
 
     /// The cache stays until the app that has it open is gone, and is recreated by the next update.
-    @Test func `dropping a cache`() throws {
+    @Test func `a cache is set aside safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.cache("2.0.0", 2, 3, "new")
@@ -111,7 +111,7 @@ import Testing
 
     /// An app's own cache goes although another process of the app has it open: neither what that one writes nor its
     /// end may touch the fresh one.
-    @Test func `dropping an apps own cache`() throws {
+    @Test func `an app's cache is replaced safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 2)) != .ready)

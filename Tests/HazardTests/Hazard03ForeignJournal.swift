@@ -51,7 +51,7 @@ import Testing
         #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
     }
 
-    @Test func `dropping a cache`() throws {
+    @Test func `a cache is set aside safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -59,7 +59,7 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    @Test func `dropping an apps own cache`() throws {
+    @Test func `an app's cache is replaced safely`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try die()
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// The file is gone, and only its journal is left.
-    @Test func `making a cache again`() throws {
+    @Test func `a cache is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// A user's database is recreated only when the operator says so.
-    @Test func `making a user database again`() throws {
+    @Test func `a user database is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)

@@ -40,7 +40,7 @@ import Testing
         #expect(try Lab.sidecars(of: adopted).isEmpty)
     }
 
-    @Test func `dropping a cache`() throws {
+    @Test func `a cache is set aside safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -49,7 +49,7 @@ import Testing
         #expect(try Lab.read(lab.path(".moult/quarantine/\(sets[0])/note.db")) == "500|old|old\n")
     }
 
-    @Test func `keeping the users`() throws {
+    @Test func `a user database is kept`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.user("2.0.0", 2, 3, "new"))

@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [small, mapped])
-    func `dropping a cache`(pragmas: String) throws {
+    func `a cache is set aside safely`(pragmas: String) throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(pragmas)
         let next = try lab.cache("2.0.0", 2, 3, "new")
@@ -89,7 +89,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    @Test func `dropping an apps own cache`() throws {
+    @Test func `an app's cache is replaced safely`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)

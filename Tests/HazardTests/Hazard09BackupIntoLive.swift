@@ -37,7 +37,7 @@ import Testing
     }
 
     /// That it cannot work is said before anybody is disturbed and anything is touched.
-    @Test func `pages of another size`() throws {
+    @Test func `a target with a different page size is refused`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path, Self.wal)
         let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
@@ -66,7 +66,7 @@ import Testing
 
     /// A writer in the middle of a transaction when the update begins to wait: neither keeps the other from its end.
     @Test(arguments: ["wal", "delete"])
-    func `a writer in the middle`(mode: String) throws {
+    func `an update waits for a writer`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let writer = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try writer.run("BEGIN IMMEDIATE")
@@ -165,7 +165,7 @@ import Testing
 
     /// Killed in the middle of the copy, every reader has the old content; the next command installs the new one.
     @Test(arguments: ["wal", "delete"])
-    func `the program ends in the middle`(mode: String) throws {
+    func `a crash in the middle of a replacement is recovered`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")

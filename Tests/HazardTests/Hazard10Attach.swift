@@ -42,7 +42,7 @@ import Testing
 
     /// A name that SQLite has already is refused before anything is touched.
     @Test(arguments: ["main", "temp", "MAIN"])
-    func `names that SQLite has`(name: String) throws {
+    func `reserved schema names are refused`(name: String) throws {
         let more: [JSON.Member] = [.init("attach", ["as": .string(name)])]
         let error = #expect(throws: MoultError.self) {
             try lab.store.updateBlocking(

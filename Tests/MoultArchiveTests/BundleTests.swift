@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct BundleTests {
-    @Test func `gives the same bytes with any number of threads`() throws {
+    @Test func `the bytes do not depend on the number of threads`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("1"), threads: 1)
         let bytes = try scratch.read("1")
@@ -23,7 +23,7 @@ import Testing
         "zstd -dc a.tar.zst | python3 -c 'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode=\"r|\").extractall(\"out.d\")'",
         "zstd -dc a.tar.zst >a.tar && 7z x -bd -oout.d a.tar",
     ])
-    func `other programs unpack it`(command: String) throws {
+    func `other programs can unpack it`(command: String) throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         #expect(scratch.run("zstd -t a.tar.zst && mkdir out.d && \(command)") == 0)
@@ -31,7 +31,7 @@ import Testing
         #expect(scratch.run("find out.d -type f | wc -l | grep -qx \(BundleSample.members.count)") == 0)
     }
 
-    @Test func `tells nothing of the publishers machine`() throws {
+    @Test func `a bundle reveals nothing about the publisher's machine`() throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         #expect(scratch.run("TZ=UTC tar --zstd --full-time -tvf a.tar.zst | head -2") == 0)
@@ -39,14 +39,14 @@ import Testing
         #expect(lines.first == "-rw-r--r-- 0/0               0 2023-11-14 22:13:20 cache.db")
     }
 
-    @Test func `the strict reader reads it too`() throws {
+    @Test func `the strict reader can read it`() throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         let contents = try scratch.unpack("a.tar.zst", members: Dictionary(uniqueKeysWithValues: BundleSample.sizes))
         #expect(contents == Dictionary(uniqueKeysWithValues: BundleSample.members.map { ($0.name, $0.bytes) }))
     }
 
-    @Test(arguments: [1, 2, 4]) func `reads in parallel what it packed`(threads: Int) throws {
+    @Test(arguments: [1, 2, 4]) func `a bundle is read in parallel`(threads: Int) throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a.tar.zst"))
         let layout = try BundleSample.layout()
@@ -61,7 +61,7 @@ import Testing
         #expect(pieces.frames.withLock { $0.sorted() } == contentFrames)
     }
 
-    @Test func `each members content has frames of its own`() throws {
+    @Test func `each member's content has separate frames`() throws {
         let layout = try BundleSample.layout()
         #expect(layout.frameSize == 1 << 20)
         // Two headers; food in four frames; padding and header; notes; padding and header; pantry; header and end.
@@ -70,7 +70,7 @@ import Testing
         #expect(layout.members.map(\.frames) == [0..<0, 1..<5, 6..<7, 8..<9, 9..<9])
     }
 
-    @Test func `the frames are handed out with their content`() throws {
+    @Test func `the frames are returned with their content`() throws {
         let scratch = try Scratch()
         let seen = Mutex<[Int: Int]>([:])
         let frames = try BundleSample.write(to: scratch.path("a")) { index, bytes in
@@ -135,7 +135,8 @@ import Testing
         #expect(layout.contentSizes.count <= 4096)
     }
 
-    @Test(arguments: [0, 8 << 30, (8 << 30) - 1, 1 << 40]) func `headers are read by others`(size: Int) throws {
+    @Test(arguments: [0, 8 << 30, (8 << 30) - 1, 1 << 40]) func `other programs can read the headers`(size: Int) throws
+    {
         let scratch = try Scratch()
         try scratch.write("a.tar", TarHeader.block(name: "big.db", size: size, modified: 1))
         for program in ["tar", "bsdtar"] {

@@ -23,7 +23,9 @@ import Testing
         return Set((0..<8).map { byte ^ 1 << $0 } + [0, 0xff]).subtracting([byte])
     }
 
-    @Test(arguments: packings) func `no change gives other contents`(name: String, command: String) throws {
+    @Test(arguments: packings) func `a changed byte never gives different contents`(name: String, command: String)
+        throws
+    {
         let scratch = try Scratch()
         #expect(scratch.run("mkdir -p in/a") == 0)
         for (name, bytes) in Self.contents { try scratch.write("in/\(name)", bytes) }

@@ -57,7 +57,7 @@ import Testing
     }
 
     /// Without a search, a piece that did not change is one cover; the search finds the same.
-    @Test func `content that stayed in its place is one cover`() throws {
+    @Test func `unmoved content is a single cover`() throws {
         var dice = SeededRandom(3)
         let old = records(3000, &dice)
         for start in [0, 5000] {
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `samples tell unlike content from content that only moved`() throws {
+    @Test func `samples distinguish different content from moved content`() throws {
         var dice = SeededRandom(4)
         let old = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
         let other = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
@@ -91,7 +91,7 @@ import Testing
         #expect(!isUnlike(Array(other.prefix(100_000))))
     }
 
-    @Test func `with less memory fewer threads work and the index knows fewer places`() throws {
+    @Test func `with less memory, fewer threads run and the index is smaller`() throws {
         let free = PatchMemory(threads: 8)
         #expect((free.threads, free.index) == (8, 256 << 20))
         for (limit, threads, index) in [(128, 1, 28), (227, 1, 127), (228, 2, 28), (5000, 8, 256)] {
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: 0..<60)
-    func `what is read is what was written`(seed: Int) throws {
+    func `the reader returns the written content`(seed: Int) throws {
         var dice = SeededRandom(seed)
         let old = records([0, 1, 40, 900][seed % 4], &dice)
         let new = changed(old, [0, 1, 3, 30, 200][seed % 5], &dice)
@@ -122,7 +122,7 @@ import Testing
     }
 
     /// Ten changes in 30,000 bytes, some of them moves: little more than the changes themselves.
-    @Test func `what is alike is short`() {
+    @Test func `similar content has a short encoding`() {
         var dice = SeededRandom(5)
         let old = records(1000, &dice)
         let new = changed(old, 10, &dice)
@@ -130,7 +130,7 @@ import Testing
     }
 
     /// The pointers of a page that moved by the same amount differ in every other byte, and are encoded as differences.
-    @Test func `numbers that all grew are no new bytes`() throws {
+    @Test func `shifted numbers are not new bytes`() throws {
         func page(_ offset: Int) -> [UInt8] {
             (0..<100).flatMap {
                 [UInt8(truncatingIfNeeded: ($0 * 37 + offset) >> 8), UInt8(truncatingIfNeeded: $0 * 37 + offset)]
@@ -147,7 +147,7 @@ import Testing
 
     /// Any byte of the columns may be wrong, and their checksum right: an error or wrong bytes, and never more than that.
     @Test(arguments: 0..<200)
-    func `strange columns are refused or give other bytes`(seed: Int) throws {
+    func `invalid columns are refused or give different bytes`(seed: Int) throws {
         var dice = SeededRandom(seed)
         let old = records(60, &dice)
         let new = changed(old, 20, &dice)

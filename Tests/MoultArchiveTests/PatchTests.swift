@@ -66,7 +66,7 @@ import Testing
         #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
     }
 
-    @Test func `the number of threads does not matter`() throws {
+    @Test func `the result does not depend on the number of threads`() throws {
         let before = noise(18 << 20, seed: 1)
         let (old, new) = (try file("old", before), try file("new", Array(before.dropFirst(5000))))
         let one = try Files.read(make(old, new, threads: 1), limit: 1 << 30)
@@ -106,7 +106,7 @@ import Testing
 
     /// Old files above 2 GiB: each piece looks back at what is around its place, as far as zstd can.
     @Test(arguments: [1 << 20, 1 << 31, 3 << 30, 40 << 30])
-    func `every piece reaches as far as it can`(baseSize: Int) throws {
+    func `every piece uses as much of the old file as possible`(baseSize: Int) throws {
         let layout = PatchLayout(baseSize: baseSize, resultSize: baseSize + 5000)
         #expect(layout.pieces.reduce(0) { $0 + $1.count } == baseSize + 5000)
         for piece in layout.pieces {

@@ -55,7 +55,7 @@ import Testing
     }
 
     /// The table moves a frame's border by one byte, and the declaration agrees.
-    @Test func `refuses a table that lies`() throws {
+    @Test func `refuses a false table`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count
         var lying = bytes
@@ -154,7 +154,7 @@ import Testing
         #expect(done.withLock { $0 } == 10)
     }
 
-    @Test func `errors of the packers own parts come out`() throws {
+    @Test func `errors of the packer's parts are reported`() throws {
         let layout = try BundleSample.layout()
         let writer = BundleWriter(layout, level: 1, threads: 2)
         let content = BundleSample.members.map(\.bytes)
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test(arguments: ["../x", "a b", "x.db-wal", "/x", String(repeating: "x", count: 101)])
-    func `refuses to pack such names`(name: String) throws {
+    func `refuses to pack invalid names`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try BundleLayout(members: [(name, 1)], modified: 0) }
         #expect(error.what == "cannot pack the archive")
     }

@@ -18,7 +18,7 @@ import Testing
         return error.why
     }
 
-    @Test func `the hand made archive is good before it is spoiled`() throws {
+    @Test func `the handmade archive is valid before it is damaged`() throws {
         let scratch = try Scratch()
         try scratch.write("a.tar", food + user + TarBytes.end)
         #expect(
@@ -36,7 +36,7 @@ import Testing
                 == "its entry “user.db” is \(what), not a plain file")
     }
 
-    @Test func `refuses a directory in the way`() throws {
+    @Test func `refuses a directory in place of a file`() throws {
         let directory = TarBytes.header("other/", type: "5")
         #expect(
             try why(food + directory + user + TarBytes.end, .archiveEntryKind)
@@ -129,7 +129,7 @@ import Testing
                 == "it contains “readme.txt”, which is not declared")
     }
 
-    @Test(arguments: ["food.db-wal", "../x", "a b"]) func `refuses such declarations`(name: String) throws {
+    @Test(arguments: ["food.db-wal", "../x", "a b"]) func `refuses invalid declarations`(name: String) throws {
         #expect(try why(food + user + TarBytes.end, .archiveName, members: [name: 1]) != nil)
     }
 

@@ -30,7 +30,7 @@ import Testing
 
     /// A self-extracting archive has a program in front; the offsets may or may not include it.
     @Test(arguments: ["PK, but a program", "MZ\0\0", "#!/bin/sh\nexit\n", "\0\0\0\0"])
-    func `accepts bytes in front`(front: String) throws {
+    func `accepts bytes in front of the archive`(front: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(front.utf8) + bytes)
         #expect(try scratch.unpack("a.zip", members: members) == contents)
@@ -122,7 +122,7 @@ import Testing
             error.why == "its directory is damaged: an entry's own header says something else than the directory")
     }
 
-    @Test func `refuses two entries at one place`() throws {
+    @Test func `refuses two entries at the same position`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes
         // The second entry's offset in the directory.
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// A stored entry whose content is an archive's entry: both are listed, and the inner one is in the outer one.
-    @Test func `refuses an entry inside of another`() throws {
+    @Test func `refuses an entry inside another`() throws {
         let (scratch, bytes) = try stored()
         let inner = Array(bytes[41..<directory])
         try scratch.write("food.db", inner)

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: packings.keys.sorted(), [[0x00], [0x78], [0, 0, 0, 0], Array("garbage behind".utf8)])
-    func `refuses bytes behind the end`(name: String, garbage: [UInt8]) throws {
+    func `refuses bytes after the end`(name: String, garbage: [UInt8]) throws {
         let (scratch, bytes) = try packed(name)
         try scratch.write(name, bytes + garbage)
         let isPadding = garbage.allSatisfy { $0 == 0 }
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// A second tar behind the first one's end, which most programs do not show.
-    @Test func `refuses a second archive behind the first`() throws {
+    @Test func `refuses a second archive after the first`() throws {
         let (scratch, bytes) = try packed("a.tar")
         try scratch.write("a.tar", bytes + bytes)
         let error = try scratch.refusal("a.tar")
@@ -80,7 +80,7 @@ import Testing
     }
 
     /// zstd itself refuses the padding.
-    @Test func `refuses the padding of bsdtar behind zstd`() throws {
+    @Test func `refuses the padding of bsdtar after zstd`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("bsdtar --zstd -cf - -C in . >a.tar.zst && ! zstd -t a.tar.zst") == 0)
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// NULs behind gzip, to the end of the file and up to 1 MiB.
-    @Test func `accepts only NULs behind gzip`() throws {
+    @Test func `accepts only NULs after gzip`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         for count in [1, 3, 512, 300_000, 1 << 20] {
             try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: count))
@@ -111,7 +111,7 @@ import Testing
     }
 
     /// The xz format itself has NULs in fours between and behind streams.
-    @Test func `accepts NULs in fours behind xz`() throws {
+    @Test func `accepts NULs in groups of four after xz`() throws {
         let (scratch, bytes) = try packed("a.tar.xz")
         for count in 0..<9 {
             try scratch.write("a.tar.xz", bytes + [UInt8](repeating: 0, count: count))
@@ -161,7 +161,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
     }
 
-    @Test func `takes windows up to 32 MiB`() throws {
+    @Test func `accepts windows up to 32 MiB`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("tar -cf - -C in . | zstd --long=25 -o a.tar.zst") == 0)
@@ -173,7 +173,7 @@ import Testing
         ("tar -cf - -C in . | zstd --long=26 -o a.tar.zst", "its zstd window", "--long"),
         ("tar -cf - -C in . | xz -9 >a.tar.xz", "its xz dictionary", "xz -8"),
     ])
-    func `refuses what needs too much memory`(command: String, what: String, now: String) throws {
+    func `refuses content that needs too much memory`(command: String, what: String, now: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run(command) == 0)
@@ -193,7 +193,7 @@ import Testing
     }
 
     /// An endless member is read to one byte more than declared, not to its end.
-    @Test func `stops when a member is larger than it says`() throws {
+    @Test func `stops when a member is larger than declared`() throws {
         let scratch = try Scratch()
         #expect(
             scratch.run("head -c 300M /dev/zero >food.db && tar --zstd -cf a.tar.zst food.db && zip -q a.zip food.db")
@@ -213,7 +213,7 @@ import Testing
         ("a.tar", "a.zip", "zip archive", "a tar archive"),
         ("a.zip", "a.tar", "tar archive", "a zip archive"),
     ])
-    func `refuses another kind than the name says`(packing: String, name: String, kind: String, looks: String) throws {
+    func `refuses a kind that contradicts the name`(packing: String, name: String, kind: String, looks: String) throws {
         let (scratch, bytes) = try packed(packing)
         try scratch.write(name, bytes)
         let error = try scratch.refusal(name)
@@ -235,7 +235,7 @@ import Testing
     }
 
     /// A compressed file inside a compressed file, and a compressed tar in an uncompressed name.
-    @Test func `never undoes a second compression`() throws {
+    @Test func `never decompresses twice`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("tar -czf b.tar.gz -C in . && zstd -q b.tar.gz -o a.tar.zst && cp b.tar.gz a.tar") == 0)
@@ -260,7 +260,7 @@ import Testing
     }
 
     @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.bz2", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
-    func `refuses other endings`(name: String) throws {
+    func `refuses other extensions`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
         #expect(

@@ -32,7 +32,7 @@ import Testing
         ("a.zip", "zip -T a.zip && bsdtar -xf a.zip -C out.d"),
         ("a.zip", "python3 -m zipfile -t a.zip && python3 -m zipfile -e a.zip out.d"),
     ])
-    func `others and we read it`(name: String, command: String) throws {
+    func `we and other programs can read it`(name: String, command: String) throws {
         let scratch = try Scratch()
         try write(name, in: scratch)
         #expect(scratch.run("mkdir out.d && \(command)") == 0)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `the time is the callers in UTC`() throws {
+    @Test func `the time is the caller's, in UTC`() throws {
         let scratch = try Scratch()
         try write("a.zip", in: scratch)
         #expect(scratch.run("unzip -Z a.zip food.db") == 0)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [("a.tar.xz", 9), ("a.tar.gz", 0), ("a.zip", 10), ("a.tar.zst", 6)])
-    func `refuses what the reader would not take`(name: String, level: Int) throws {
+    func `refuses content that the reader would refuse`(name: String, level: Int) throws {
         let scratch = try Scratch()
         let error = try #require(throws: MoultError.self) { try write(name, in: scratch, level: level) }
         #expect(error.code == .archivePacking)

@@ -16,7 +16,7 @@ import Testing
     @Test(
         arguments: [0x1B, 0x9B, 0xAD, 0x61C, 0x200B, 0x200F, 0x202E, 0x2060, 0x2069, 0xFEFF, 0x3164, 0xE0041]
             as [UInt32])
-    func `what cannot be seen is written as an escape`(_ value: UInt32) throws {
+    func `invisible characters are escaped`(_ value: UInt32) throws {
         let scalar = try #require(Unicode.Scalar(value))
         let text = "a\(Character(scalar))b"
         let line = JSON.string(text).line

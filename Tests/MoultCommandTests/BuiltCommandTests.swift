@@ -10,7 +10,7 @@ import Testing
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func `tells its version`() throws {
+    @Test func `the command prints its version`() throws {
         #expect(try scratch.moult("moult --version") == (0, "moult \(moultVersion)\n", ""))
         #expect(
             try scratch.moult("moult --version --json") == (0, "{\"format\":1,\"version\":\"\(moultVersion)\"}\n", ""))
@@ -25,7 +25,7 @@ import Testing
         #expect(help.status == 0)
     }
 
-    @Test func `help is the same both ways`() throws {
+    @Test func `both forms of help are the same`() throws {
         for command in Command.all {
             let one = try scratch.moult("moult help \(command.name)")
             let other = try scratch.moult("moult \(command.name) --help")
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `wrong usage is said on stderr`() throws {
+    @Test func `invalid usage is reported on stderr`() throws {
         #expect(
             try scratch.moult("moult hlep") == (
                 64, "", "moult: error: unknown command \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
@@ -46,7 +46,7 @@ import Testing
             ))
     }
 
-    @Test func `wrong usage is an object for who asked for JSON`() throws {
+    @Test func `invalid usage is an object with --json`() throws {
         let run = try scratch.moult("moult help --bogus --json")
         #expect(run.status == 64)
         #expect(run.err == "")

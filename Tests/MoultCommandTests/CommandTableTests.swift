@@ -9,7 +9,7 @@ import Testing
     }
 
     @Test(arguments: Command.all.map(\.name))
-    func `is described completely`(_ name: String) throws {
+    func `every verb is described completely`(_ name: String) throws {
         let command = try #require(Command.all.first { $0.name == name })
         #expect(!command.examples.isEmpty)
         #expect(command.examples.contains { $0.line.contains("moult \(name)") })
@@ -30,7 +30,7 @@ import Testing
 
     /// An example that is refused would be worse than none.
     @Test(arguments: Command.all.flatMap { $0.examples.map(\.line) })
-    func `examples are understood`(_ line: String) throws {
+    func `examples can be parsed`(_ line: String) throws {
         for part in line.split(separator: "moult ").dropFirst(line.hasPrefix("moult ") ? 0 : 1) {
             _ = try LineParser.parse(Self.words(String(part)), commands: Command.all)
         }
@@ -38,7 +38,7 @@ import Testing
 
     /// The commands that topics show are understood, too.
     @Test(arguments: Topic.all.map(\.name))
-    func `commands in topics are understood`(_ name: String) throws {
+    func `commands in topics can be parsed`(_ name: String) throws {
         let topic = try #require(Topic.all.first { $0.name == name })
         for case .literal(let text) in topic.text {
             for line in text.replacing("\\\n", with: " ").split(separator: "\n") where line.hasPrefix("moult ") {

@@ -70,7 +70,7 @@ import Testing
         #expect(words.sorted() == offers)
     }
 
-    @Test func `zsh understands it`() throws {
+    @Test func `zsh accepts the completions`() throws {
         #expect(try scratch.moult("zsh -n _moult") == (0, "", ""))
     }
 }

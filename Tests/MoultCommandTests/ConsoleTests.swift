@@ -41,7 +41,7 @@ import Testing
         close(write)
     }
 
-    @Test func `a full disk is one`() throws {
+    @Test func `a full disk is a failure`() throws {
         let full = moult_openat(AT_FDCWD, "/dev/full", O_WRONLY, 0)
         try #require(full >= 0)
         defer { close(full) }
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A pipe holds 64 KiB: a write to one that does not block must go on where it stopped.
-    @Test func `a descriptor that does not block gets everything`() throws {
+    @Test func `a non-blocking descriptor gets all output`() throws {
         let (read, write) = try pipe()
         try #require(moult_fcntl_int(write, F_SETFL, O_NONBLOCK) == 0)
         let reader = Reader(read)

@@ -58,7 +58,7 @@ import Testing
         #expect(try parse("status", "-q", "--quiet").options == ["quiet": []])
     }
 
-    @Test func `who asks for help need not know the arguments`() throws {
+    @Test func `help needs no arguments`() throws {
         #expect(try parse("apply", "--help").has(.help))
         #expect(try parse("-h", "apply").command?.name == "apply")
         #expect(try parse("--help").command == nil)

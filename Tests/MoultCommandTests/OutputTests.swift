@@ -43,7 +43,7 @@ import Testing
         #expect(try written(.json, quiet: true, body) == ["", ""])
     }
 
-    @Test func `notes and warnings go beside`() throws {
+    @Test func `notes and warnings go to stderr`() throws {
         #expect(try written(.text) { $0.note("unpacked") } == ["", "moult: unpacked\n"])
         #expect(try written(.text, quiet: true) { $0.note("unpacked") } == ["", ""])
         #expect(try written(.text, quiet: true) { $0.warn("old") } == ["", "moult: warning: old\n"])
@@ -51,7 +51,7 @@ import Testing
         #expect(try written(.json) { $0.warn("old") } == [line, ""])
     }
 
-    @Test func `an error has what why and now`() throws {
+    @Test func `an error has what, why and now`() throws {
         let text = "moult: error: cannot apply 2.1.0: food.db is damaged\n  Try: moult verify\n"
         #expect(try written(.text) { $0.report(deep) } == ["", text])
         let json =
@@ -66,7 +66,7 @@ import Testing
         #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no room\n  Free 198 MiB.\n"])
     }
 
-    @Test func `verbose tells the causes`() throws {
+    @Test func `verbose shows the causes`() throws {
         let text = """
             moult: error: cannot apply 2.1.0: food.db is damaged
               Try: moult verify
@@ -87,7 +87,7 @@ import Testing
         #expect(ErrorReport(Surprise()).status.rawValue == 1)
     }
 
-    @Test func `what an error names cannot steer the terminal`() throws {
+    @Test func `names in an error cannot control the terminal`() throws {
         let error = MoultError(.system, what: "no \u{1B}]0;x\u{7}.db")
         #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no \\u{1B}]0;x\\u{7}.db\n"])
     }

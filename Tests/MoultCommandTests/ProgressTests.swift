@@ -22,7 +22,7 @@ import Testing
         return (ProgressBar(console: console, quiet: quiet, clock: { clock.now }), clock, console)
     }
 
-    @Test func `what is short shows nothing`() throws {
+    @Test func `short operations show no progress`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
         for step in 0...4 {
@@ -33,7 +33,7 @@ import Testing
         #expect(terminal.read() == "")
     }
 
-    @Test func `what is long shows phase amount rate and time left`() throws {
+    @Test func `long operations show phase, amount, rate and remaining time`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
         bar.show(Progress("copy food", done: 0, of: 198 * mebibyte))
@@ -59,7 +59,7 @@ import Testing
         #expect((13...16).contains(drawn), "\(drawn) times")
     }
 
-    @Test func `a diagnostic takes the line away first`() throws {
+    @Test func `a diagnostic first clears the line`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, console) = bar(terminal)
         bar.show(Progress("check", done: 0))
@@ -70,7 +70,7 @@ import Testing
         #expect(terminal.read() == "\r\u{1B}[Kmoult: something\r\n")
     }
 
-    @Test func `narrow terminals leave out what matters least`() throws {
+    @Test func `narrow terminals omit the least important parts`() throws {
         for (columns, line) in [
             (60, "copy food   50 %  99.0 MiB of 198 MiB  0:01 left"),
             (40, "copy food   50 %  0:01 left"), (20, "copy food   50 %"),
@@ -95,7 +95,7 @@ import Testing
         #expect(terminal.read() == "\rcheck food  \(half)\(rest)   50 %  5 of 10  0:01 left\u{1B}[K")
     }
 
-    @Test func `follows the size of the window`() throws {
+    @Test func `progress follows the size of the window`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
         bar.show(Progress("copy food", done: 0, of: 4, unit: .items))
@@ -105,7 +105,7 @@ import Testing
         #expect(terminal.read() == "\rcopy food   50 %\u{1B}[K")
     }
 
-    @Test func `work without measure shows its time`() throws {
+    @Test func `work without a size shows its duration`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
         bar.show(Progress("check food", done: 0))
@@ -130,7 +130,7 @@ import Testing
         #expect(terminal.read() == "")
     }
 
-    @Test func `the wish to end it is seen to be understood`() throws {
+    @Test func `an interruption is acknowledged`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let clock = Clock()
         let console = Console(
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(arguments: [["TERM": "dumb"], ["TERM": ""]])
-    func `a dumb terminal has none`(_ variables: [String: String]) throws {
+    func `a dumb terminal shows no progress`(_ variables: [String: String]) throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal, variables)
         bar.show(Progress("copy food", done: 0, of: 4))
@@ -153,7 +153,7 @@ import Testing
         #expect(terminal.read() == "")
     }
 
-    @Test func `quiet has none`() throws {
+    @Test func `quiet shows no progress`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal, quiet: true)
         bar.show(Progress("copy food", done: 0, of: 4))

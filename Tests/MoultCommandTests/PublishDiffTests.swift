@@ -25,7 +25,7 @@ import Testing
         try #require(made.status == 0, "\(made.err)")
     }
 
-    @Test func `tells what differs`() throws {
+    @Test func `diff shows the differences`() throws {
         let run = try scratch.moult("moult diff old.db new.db --rows 1")
         #expect(run.err == "")
         #expect(run.status == 2)
@@ -48,7 +48,7 @@ import Testing
                 """)
     }
 
-    @Test func `the status tells whether anything differs`() throws {
+    @Test func `the status shows whether anything differs`() throws {
         #expect(try scratch.moult("moult diff -q old.db new.db") == (2, "", ""))
         #expect(try scratch.moult("cp old.db copy.db; moult diff -q old.db copy.db").status == 0)
         let same = try scratch.moult("sqlite3 copy.db VACUUM; moult diff old.db copy.db")
@@ -67,7 +67,7 @@ import Testing
         #expect(run.out.split(separator: "\n").count == 1)
     }
 
-    @Test func `a page is written and overwrites nothing else`() throws {
+    @Test func `a page is written and replaces only a page`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
         // The rows are on the page; here they were not requested.
@@ -79,7 +79,7 @@ import Testing
         #expect(slip.err.contains("cannot save the page to new.db"))
     }
 
-    @Test func `inspect tells what is there`() throws {
+    @Test func `inspect shows the content`() throws {
         let run = try scratch.moult("moult inspect new.db")
         #expect(run.status == 0)
         for line in ["  user_version    2", "  food      3  id, name, kcal", "  same      0  a", "  index i"] {
@@ -90,7 +90,7 @@ import Testing
         #expect(try scratch.moult("moult inspect missing.db").status == 1)
     }
 
-    @Test func `a store is looked at and compared`() throws {
+    @Test func `a store is inspected and compared`() throws {
         let made = try scratch.moult(
             """
             set -e

@@ -7,7 +7,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    @Test func `commands name the store that was named`() throws {
+    @Test func `commands use the given store`() throws {
         try world.install(world.first)
         try world.must("moult hold -q --reason audit; mv store 'our store'")
         let said = try world.run("moult apply --store 'our store' rel/test-2.0.0.json")
@@ -21,7 +21,7 @@ import Testing
         try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")
     }
 
-    @Test func `each command of a sentence names it`() throws {
+    @Test func `each command in a sentence names the store`() throws {
         try world.install(world.first, world.second)
         let older = "moult apply rel/test-1.0.0.json"
         let said = try world.json("\(older) --json --store store").last
@@ -35,7 +35,7 @@ import Testing
                 "\n  To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback\n"))
     }
 
-    @Test func `what has no store is left as it is`() throws {
+    @Test func `text without a store is unchanged`() throws {
         let none = world.scratch.path("none")
         let said = try world.run("moult status --store none")
         #expect(

@@ -31,7 +31,7 @@ import Testing
         #expect(try find() == scratch.path)
     }
 
-    @Test func `none is an error that says what to do`() throws {
+    @Test func `no store is an error with advice`() throws {
         let error = try #require(throws: MoultError.self) { try find() }
         #expect(error.code == .noStore)
         #expect(error.what == "no store is named, and this directory is not a store")

@@ -49,7 +49,7 @@ import Testing
         #expect(found == `case`.offers)
     }
 
-    @Test func `a look for names changes nothing`() throws {
+    @Test func `looking up names changes nothing`() throws {
         let before = try Tree(scratch.path("my store"))
         for kind in ["databases", "releases", "holds", "quarantine"] {
             try scratch.must("moult completions \(kind) -s 'my store'")
@@ -58,7 +58,7 @@ import Testing
     }
 
     /// zsh completes at a terminal only: a real one, at which the key is pressed.
-    @Test func `zsh completes at its terminal`() throws {
+    @Test func `zsh completes in its terminal`() throws {
         try scratch.must("mkdir f && mv moult.zsh f/_moult")
         try scratch.write(
             "press.py",

@@ -39,7 +39,7 @@ import Testing
         #expect(terminal(variables).symbols.tick == (isUnicode ? "✓" : "ok"))
     }
 
-    @Test func `width is of the terminal unless the user says otherwise`() {
+    @Test func `the width is that of the terminal unless the user sets it`() {
         #expect(terminal([:]).width == 132)
         #expect(terminal([:], columns: 0).width == 80)
         #expect(terminal(["COLUMNS": "100"]).width == 100)

@@ -17,7 +17,7 @@ import Testing
         ("plain", "plain"), ("Käse", "Käse"), ("a\u{1B}[2Jb", "a\\u{1B}[2Jb"), ("a\r\nb", "a\\u{D}\\nb"),
         ("\u{9B}31m", "\\u{9B}31m"), ("bd.\u{202E}txt", "bd.\\u{202E}txt"), ("a\tb", "a\\tb"), ("\u{7F}", "\\u{7F}"),
     ])
-    func `what steers the terminal is made visible`(_ text: String, shown: String) {
+    func `control characters are made visible`(_ text: String, shown: String) {
         #expect(visible(text) == shown)
     }
 

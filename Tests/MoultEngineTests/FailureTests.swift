@@ -10,7 +10,7 @@ import Testing
 /// A step fails in each phase of each pass: before the decision nothing visible changed, after it everything is undone.
 @Suite struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
-    func `leaves the store as it was`(pass: FailingStep.Pass, phase: Phase) throws {
+    func `a failure leaves the store unchanged`(pass: FailingStep.Pass, phase: Phase) throws {
         for inPlace in [true, false] {
             let use: JSON = [["step": "test.failing", "after": .string(phase.rawValue)]]
             let world = try World(inPlace: inPlace, top: [.init("steps", use)])

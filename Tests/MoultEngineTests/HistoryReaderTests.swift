@@ -27,13 +27,13 @@ import Testing
         try file.close()
     }
 
-    @Test func `nothing is there yet`() throws {
+    @Test func `a missing history is empty`() throws {
         #expect(try HistoryReader(layout).next() == nil)
         #expect(try History.read(layout).entries == [])
     }
 
     /// Lines lie across the borders of blocks, and one is longer than several of them.
-    @Test func `the newest comes first`() throws {
+    @Test func `the newest entry comes first`() throws {
         let entries = (0..<900).map { entry($0, reason: String(repeating: "x", count: $0 == 700 ? 200_000 : $0)) }
         for entry in entries { try History.append(entry, to: layout) }
         let reader = try HistoryReader(layout)
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// A block may end anywhere in a line: each length of the newest line moves all borders by one byte.
-    @Test func `no border matters`() throws {
+    @Test func `block boundaries do not matter`() throws {
         for entry in (0..<500).map({
             entry($0, reason: "a reason of some length, so that there are several blocks of it")
         }) {
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// What a crash tore goes with the next line, which does not stick to it; what cannot be understood is counted.
-    @Test func `torn lines`() throws {
+    @Test func `torn lines are counted`() throws {
         try History.append(entry(1), to: layout)
         try append(raw: "{\"time\":\"20")
         #expect(try History.read(layout).entries.map(\.transaction) == ["t1"])
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// Lines that are too long to be entries are skipped, without taking the memory for them.
-    @Test(arguments: [1_100_000, 20_000_000]) func `a line that is too long`(length: Int) throws {
+    @Test(arguments: [1_100_000, 20_000_000]) func `an overlong line is skipped`(length: Int) throws {
         try History.append(entry(1), to: layout)
         try Shell.must(["truncate", "-s", "+\(length)", layout.history])
         #expect(try History.read(layout).entries.map(\.transaction) == ["t1"])
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// A damaged file keeps no command busy for hours.
-    @Test func `a line without end`() throws {
+    @Test func `an endless line is skipped`() throws {
         try Shell.must(["truncate", "-s", "100M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }
         #expect(error?.why == "it has a line of more than 64 MiB")

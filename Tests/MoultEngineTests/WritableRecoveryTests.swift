@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"], Moment.allCases)
-    func `a shared database goes forward`(way: String, moment: Moment) throws {
+    func `recovery completes a shared database`(way: String, moment: Moment) throws {
         for mode in ["delete", "wal"] {
             let note = Comment("\(way), \(moment), \(mode)")
             let round = try WritableRecoveryTests()
@@ -145,7 +145,7 @@ import Testing
 
     /// The operator can undo it as long as no process has written to the new content.
     @Test(arguments: Moment.allCases)
-    func `an exchange goes back if told`(moment: Moment) throws {
+    func `an exchange is undone on request`(moment: Moment) throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "INSERT INTO food VALUES(100, 'before', 1)"])
         try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
@@ -167,7 +167,7 @@ import Testing
     }
 
     /// After a crash other processes may hold the file: recovery then waits, and nothing is lost.
-    @Test func `settling an exchange waits for who has it open`() throws {
+    @Test func `recovery of an exchange waits for open connections`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
         let ready = scratch.path("ready")

@@ -109,7 +109,7 @@ import Testing
         #expect(throws: MoultError.self) { try Files.copy(file, to: scratch.path("copy"), mode: 0o644) }
     }
 
-    @Test func `a second name is the same file`() throws {
+    @Test func `a hard link is the same file`() throws {
         let file = try write("file")
         #expect(try Files.hardLinkIfPossible(file, at: scratch.path("name")))
         let (one, two) = (try Files.facts(file), try Files.facts(scratch.path("name")))
@@ -175,7 +175,7 @@ import Testing
         withExtendedLifetime(shared) {}
     }
 
-    @Test func `a lock goes with its object`() throws {
+    @Test func `a lock ends with its object`() throws {
         let path = scratch.path("lock")
         var lock = try FileLock.take(path, .exclusive)
         #expect(lock != nil)

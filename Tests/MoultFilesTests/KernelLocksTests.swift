@@ -33,7 +33,7 @@ struct KernelLocksTests {
         #expect(try pids((0..<50).map { table($0 * 200 + 1...$0 * 200 + 200) }).readings == 9)
     }
 
-    @Test func `locks on a file of the same number on another device are not taken for its own`() throws {
+    @Test func `locks on a file with the same inode on another device are ignored`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("file", "x")
         let facts = try #require(try Files.facts(path))

@@ -7,7 +7,7 @@ import Testing
 @Suite struct MessageLinesTests {
     /// Bytes arrive in blocks of any size. The oracle splits the whole text at once.
     @Test(arguments: 0..<200)
-    func `messages are the lines of what came, however it is cut into blocks`(seed: Int) throws {
+    func `messages are lines, however the input is split into blocks`(seed: Int) throws {
         var random = SeededRandom(seed)
         let text = (0..<Int.random(in: 0...400, using: &random)).map { _ in
             Bool.random(using: &random) ? UInt8.random(in: 0...255, using: &random) : UInt8(ascii: "\n")
@@ -29,7 +29,7 @@ import Testing
         #expect(lines.rest().isEmpty)
     }
 
-    @Test func `a line may be as long as agreed, and not a byte longer, with its end or without`() throws {
+    @Test func `a line may have the maximum length but no more, with or without a line feed`() throws {
         for (count, end, isTooLong) in [(10, "", false), (10, "\n", false), (11, "", true), (11, "\n", true)] {
             var lines = MessageLines(longest: 10)
             lines.add(Array((String(repeating: "x", count: count) + end).utf8))

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct SubprocessTests {
-    @Test func `tells what came out`() throws {
+    @Test func `a subprocess returns its output`() throws {
         let result = try Subprocess.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
         #expect(result.ending == .exited(3))
         #expect(result.text == "out")
@@ -13,13 +13,13 @@ import Testing
         #expect(!result.succeeded)
     }
 
-    @Test func `tells the signal`() throws {
+    @Test func `a subprocess returns its signal`() throws {
         let result = try Subprocess.run(["sh", "-c", "kill -KILL $$"])
         #expect(result.ending == .signalled(SIGKILL))
         #expect(result.complaint == "signal 9 ended it")
     }
 
-    @Test func `passes arguments directory and environment`() throws {
+    @Test func `a subprocess gets arguments, directory and environment`() throws {
         let scratch = try Scratch()
         let result = try Subprocess.run(
             ["sh", "-c", "pwd -P; echo \"$1|$X|$HOME\"", "sh", "a b;$(c)"], in: scratch.path, environment: ["X": "y z"])
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// Both pipes are read at once: neither can block the program.
-    @Test func `reads much from both`() throws {
+    @Test func `large output on both streams is read`() throws {
         let script =
             "i=0; while [ $i -lt 5000 ]; do echo 0123456789012345678901234567890123456789; echo e >&2; i=$((i+1)); done"
         let result = try Subprocess.run(["sh", "-c", script])
@@ -47,12 +47,12 @@ import Testing
         #expect(result.errors.count == 5000 * 2)
     }
 
-    @Test func `stops what writes too much`() {
+    @Test func `a program with too much output is stopped`() {
         let error = #expect(throws: MoultError.self) { try Subprocess.run(["yes"], limit: 100_000) }
         #expect(error?.description == "stopped yes: it wrote more than 97.7 KiB")
     }
 
-    @Test func `says that a program is missing`() {
+    @Test func `a missing program is reported`() {
         let error = #expect(throws: MoultError.self) { try Subprocess.run(["no-such-program"]) }
         #expect(error?.description == "cannot run no-such-program: No such file or directory")
     }
@@ -62,7 +62,7 @@ import Testing
         #expect(error?.description == "cannot run true: No such file or directory (directory)")
     }
 
-    @Test func `a program over its time ends with all that it started`() throws {
+    @Test func `a program that times out ends with its children`() throws {
         let scratch = try Scratch()
         let script = "sleep 60 & echo $! >\(scratch.path("child")); wait"
         let result = try Subprocess.run(["sh", "-c", script], within: .milliseconds(300))
@@ -120,7 +120,7 @@ import Testing
         #expect(result.complaint == "err")
     }
 
-    @Test func `a silent program is not waited for without end`() throws {
+    @Test func `a silent program is not waited for forever`() throws {
         let child = try Subprocess(.init(["sleep", "60"]))
         let error = #expect(throws: MoultError.self) { try child.read(patience: 0, stop: {}) }
         #expect(error?.description == "stopped sleep: it sent nothing for 0 seconds")

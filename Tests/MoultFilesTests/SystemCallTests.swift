@@ -11,7 +11,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    @Test func `renameat2 exchanges two names, and replaces none if told so`() throws {
+    @Test func `renameat2 exchanges two names, and can refuse to replace one`() throws {
         let (one, other) = (scratch.path("one"), scratch.path("other"))
         try Files.writeNew([1], to: one)
         try Files.writeNew([2], to: other)
@@ -29,7 +29,7 @@ import Testing
         #expect(moult_errno() == ENOENT)
     }
 
-    @Test func `a file tells when it was made`() throws {
+    @Test func `a file has its creation time`() throws {
         let path = scratch.path("file")
         let before = time(nil)
         try Files.writeNew([1], to: path)
@@ -61,7 +61,7 @@ import Testing
         #expect(ftruncate(file, 0) == -1)
     }
 
-    @Test func `pipes and files in memory are closed in programs that are started`() throws {
+    @Test func `pipes and memory files are closed in child processes`() throws {
         var ends: [Int32] = [-1, -1]
         #expect(moult_pipe(&ends) == 0)
         let memory = moult_memfd()
@@ -87,7 +87,7 @@ import Testing
         #expect(moult_getxattr(path, "user.moult", &value, 8) == -1)
     }
 
-    @Test func `what cannot be started says which part failed`() {
+    @Test func `a failed start names the part that failed`() {
         var (group, isReadOnly, failure) = (Int32(0), Int32(0), moult_child_failure())
         var child = moult_child()
         (child.input, child.output, child.errors, child.lifeline, child.executable) = (0, 1, 2, -1, -1)

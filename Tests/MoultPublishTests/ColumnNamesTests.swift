@@ -17,7 +17,7 @@ import Testing
         #expect(columns.names.map { Array($0.utf8) } == names.map { Array($0.utf8) })
     }
 
-    @Test func `breaks lines like the shell`() {
+    @Test func `line breaks are those of the shell`() {
         #expect(
             ColumnNames(["a", "b", "c", "d", "e\"f"]).definitions
                 == "(\n\"a\" TEXT, \"b\" TEXT, \"c\" TEXT, \"d\" TEXT,\n \"e\"\"f\" TEXT)")

@@ -49,7 +49,7 @@ import Testing
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }
 
-    @Test func `nothing changed means the same bytes`() throws {
+    @Test func `without changes, the bytes are the same`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "a.sql", "CREATE TABLE t(a PRIMARY KEY, b);INSERT INTO t VALUES(1,2),(3,4);PRAGMA user_version=4;")
@@ -98,7 +98,7 @@ import Testing
         ("PRAGMA page_size = 8192; CREATE TABLE t(a);", "page_size was 4096 and is 8192"),
         ("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(a);", "the text encoding differs"),
     ])
-    func `another schema is packed from scratch`(_ script: String, _ why: String) throws {
+    func `a different schema is rebuilt from scratch`(_ script: String, _ why: String) throws {
         let scratch = try Scratch()
         try scratch.file("old.sql", "CREATE TABLE t(a);")
         try scratch.file("new.sql", script)
@@ -115,7 +115,7 @@ import Testing
         #expect(try scratch.bytes("made.db") == scratch.bytes("fresh.db"))
     }
 
-    @Test func `only a releases database will do`() throws {
+    @Test func `only a release's database is accepted`() throws {
         let scratch = try Scratch()
         try scratch.file("a.sql", "CREATE TABLE t(a);")
         func refusal(_ name: String) throws -> String? {

@@ -49,7 +49,7 @@ import Testing
             layout: .vacuumed),
         Case(testDescription: "a late page size", sql: "\(table) \(rows) PRAGMA page_size = 8192;", layout: .vacuumed),
         Case(testDescription: "small", sql: "\(table) INSERT INTO food VALUES (1, 'a', 'b');", layout: .vacuumed),
-    ]) func `is written once if that is enough`(_ it: Case) throws {
+    ]) func `a compact database is written only once`(_ it: Case) throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", it.sql)
         let reports = try ["one.db", "two.db"].map {

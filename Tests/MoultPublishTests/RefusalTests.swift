@@ -26,7 +26,7 @@ import Testing
         #expect(try Shell.must(["find", ".", "-printf", "%p %y %s\\n"], in: scratch.path) == before)
     }
 
-    @Test func `the script is missing`() throws {
+    @Test func `a missing script is an error`() throws {
         let scratch = try Scratch()
         let error = #expect(throws: MoultError.self) {
             try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("out.db"))
@@ -48,7 +48,7 @@ import Testing
                 + "that use it, or remove both."
         ),
     ])
-    func `leaves an output that is something else`(_ name: String, _ suffix: String, _ why: String) throws {
+    func `an output of another kind is not replaced`(_ name: String, _ suffix: String, _ why: String) throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", "CREATE TABLE t(a);")
         try scratch.file(name + suffix, "content of another program")
@@ -60,7 +60,7 @@ import Testing
         #expect(try scratch.bytes(name + suffix) == Array("content of another program".utf8))
     }
 
-    @Test func `does not overwrite what it reads`() throws {
+    @Test func `an input is not overwritten`() throws {
         let scratch = try Scratch()
         try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE t(a); INSERT INTO t VALUES(1);"])
         try scratch.file("s.sql", "ATTACH 'food.db' AS f; CREATE TABLE t AS SELECT * FROM f.t;")

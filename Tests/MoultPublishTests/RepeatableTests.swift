@@ -35,7 +35,7 @@ import Testing
         return (try scratch.bytes("main.db"), report)
     }
 
-    @Test func `in another directory`() throws {
+    @Test func `the result does not depend on the directory`() throws {
         let first = try build()
         let second = try build()
         #expect(first.bytes == second.bytes)
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Rows that were imported and dropped are not in the file that is published.
-    @Test func `nothing of what was dropped is left`() throws {
+    @Test func `no dropped content remains`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "s.sql",
@@ -108,7 +108,7 @@ import Testing
         #expect(try Files.list(scratch.path("in")) == ["old.db", "s.sql"])
     }
 
-    @Test func `outside if allowed`() throws {
+    @Test func `files outside are read if allowed`() throws {
         let scratch = try Scratch()
         try scratch.file("in/s.sql", "CREATE TABLE t(a);\n.import ../t.csv t\n.read \(scratch.path("more.sql"))\n")
         try scratch.file("t.csv", "1\n")

@@ -39,7 +39,7 @@ import Testing
         #expect(try Files.facts(trace) == nil)
     }
 
-    @Test func `names the line`() {
+    @Test func `an error names the line`() {
         let error = #expect(throws: MoultError.self) {
             try substitution.apply(to: "${n}\n\n  ${N}\n", at: Place(file: "draft.json", line: 5))
         }
@@ -92,7 +92,7 @@ import Testing
         return (String(decoding: output, as: UTF8.self), report.revision)
     }
 
-    @Test func `version from the repository`() throws {
+    @Test func `the version comes from the repository`() throws {
         let (scratch, git) = try repository()
         let first = try git("rev-parse", "HEAD")
         // Without a tag the short hash; a built database does not change the working tree.
@@ -105,7 +105,7 @@ import Testing
         #expect(try build(scratch).output == "2.1.0-1-g\(second.prefix(7))|\(second)|2\n")
     }
 
-    @Test func `marks a dirty tree`() throws {
+    @Test func `a dirty tree is marked`() throws {
         let (scratch, git) = try repository()
         _ = try git("tag", "release")
         let hash = try git("rev-parse", "HEAD")

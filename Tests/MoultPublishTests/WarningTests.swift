@@ -109,7 +109,7 @@ import Testing
         #expect(report.unrepeatable.count == reasons)
     }
 
-    @Test func `say when there are too many`() throws {
+    @Test func `too many warnings are summarized`() throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", "CREATE TABLE t(a,b);\n.import --csv t.csv t\n.import --csv t.csv t\n")
         try scratch.file("t.csv", String(repeating: "1\n", count: 150))

@@ -15,7 +15,7 @@ import Testing
         try scratch.database("food?.db", "CREATE TABLE food (pk); INSERT INTO food VALUES (1)")
     }
 
-    @Test func `attaches read only beside the writable main`() throws {
+    @Test func `databases are attached read-only to a writable main database`() throws {
         try connection.attach(scratch.path("food?.db"), as: "it's \"food\"", access: .readOnly)
         #expect(try connection.attachedNames == ["it's \"food\""])
         #expect(try connection.isReadOnly("it's \"food\""))
@@ -55,7 +55,7 @@ import Testing
         #expect(error?.why?.hasPrefix("database food is already in use") == true)
     }
 
-    @Test func `says the limit`() throws {
+    @Test func `the error names the limit`() throws {
         let limit = try connection.limit(.attached)
         for number in 0..<limit {
             try connection.attach(scratch.path("food?.db"), as: "food\(number)", access: .immutable)

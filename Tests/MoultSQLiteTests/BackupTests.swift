@@ -40,7 +40,7 @@ import Testing
         #expect(try destination.int("SELECT count(*) FROM t") == 1000)
     }
 
-    @Test func `not finished means not begun`() throws {
+    @Test func `an unfinished backup has no effect`() throws {
         let (source, destination) = try open()
         do {
             let backup = try Backup(from: source, to: destination)

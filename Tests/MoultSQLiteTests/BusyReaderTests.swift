@@ -6,7 +6,7 @@ import Testing
 /// A look at a database that apps open for one query each.
 @Suite struct BusyReaderTests {
     /// The last of them to close a WAL has the file for itself for a moment, and takes the sidecars away.
-    @Test func `a WAL that comes and goes`() throws {
+    @Test func `a WAL that appears and disappears is handled`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL; CREATE TABLE note(x); INSERT INTO note VALUES(1)"])

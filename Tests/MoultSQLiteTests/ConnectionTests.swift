@@ -34,7 +34,7 @@ import Testing
         #expect(try Connection(path: scratch.path(name), access: .readOnly).int("SELECT count(*) FROM t") == 0)
     }
 
-    @Test func `two leading slashes are no host`() throws {
+    @Test func `two leading slashes do not mean a host`() throws {
         let path = "/" + scratch.path("a.db")
         try Connection(path: path, access: .readWriteCreate).execute("CREATE TABLE t (a)")
         #expect(try scratch.names() == ["a.db"])
@@ -64,7 +64,7 @@ import Testing
         #expect(error?.description == "cannot use the connection to :memory:: it is closed")
     }
 
-    @Test func `another thread interrupts`() throws {
+    @Test func `another thread can interrupt`() throws {
         let connection = try Connection.inMemory()
         let interrupter = connection.interrupter
         // It may come before anything can be interrupted; then it is repeated.
@@ -104,7 +104,7 @@ import Testing
         #expect(error?.now == "The file was replaced while it was open: close and open \(path) again.")
     }
 
-    @Test func `a checkpoint that cannot finish is an answer`() throws {
+    @Test func `an incomplete checkpoint is a result`() throws {
         let path = try scratch.database("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
         let reader = try Writer(path)
         reader.execute("BEGIN")

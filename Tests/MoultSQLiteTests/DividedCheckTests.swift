@@ -41,14 +41,14 @@ import Testing
         "\(tables) CREATE VIEW v AS SELECT 1; CREATE TABLE \"5\"(x); CREATE TABLE \"a'b\"(x UNIQUE);",
         "\(tables) \(rows) CREATE TABLE c(x INTEGER PRIMARY KEY AUTOINCREMENT, y CHECK (y > 0)); INSERT INTO c VALUES(7, 1);",
     ])
-    func `what is sound is not checked twice`(_ sql: String) throws {
+    func `a sound database is not checked twice`(_ sql: String) throws {
         let path = try scratch.database("a.db", sql)
         #expect(!isFoundWhole(path))
         #expect(try isSound(path))
     }
 
     /// Its map of pages is not kept here, so SQLite checks it.
-    @Test(arguments: ["full", "incremental"]) func `what vacuums itself is left to SQLite`(_ mode: String) throws {
+    @Test(arguments: ["full", "incremental"]) func `an auto-vacuum database is left to SQLite`(_ mode: String) throws {
         let path = try scratch.database("a.db", "PRAGMA auto_vacuum = \(mode); \(Self.tables) \(Self.rows)")
         #expect(!isFoundWhole(path))
         #expect(try !isSound(path))
@@ -72,7 +72,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Damage.allCases) func `what only the whole file shows`(_ damage: Damage) throws {
+    @Test(arguments: Damage.allCases) func `problems that only the whole file shows are found`(_ damage: Damage) throws
+    {
         let path = try scratch.database(
             "a.db",
             """
@@ -95,7 +96,7 @@ import Testing
     }
 
     /// What SQLite cannot read at all is a finding of its check, and no error here.
-    @Test func `a schema that cannot be read is doubted`() throws {
+    @Test func `an unreadable schema is checked by SQLite`() throws {
         let path = try scratch.database("a.db", "\(Self.tables) \(Self.rows) CREATE TABLE c AS SELECT * FROM b;")
         try Shell.must([
             "sqlite3", path,
@@ -106,7 +107,7 @@ import Testing
     }
 
     /// Bytes by chance, most of them where numbers of pages and cells are.
-    @Test(arguments: 0..<8) func `whatever is found is doubted`(seed: Int) throws {
+    @Test(arguments: 0..<8) func `every finding is checked by SQLite`(seed: Int) throws {
         let made = try scratch.database("a.db", "\(Self.tables) \(Self.rows)")
         let sound = try #require(try Files.read(made, limit: 1 << 24))
         let path = scratch.path("damaged.db")

@@ -47,7 +47,7 @@ import Testing
             """
     }
 
-    @Test func `nothing is called sound that SQLite finds damaged`() throws {
+    @Test func `a database that SQLite finds damaged is never called sound`() throws {
         var random = SeededRandom(19)
         var damaged = 0
         for number in 0..<Self.count / Self.flips {

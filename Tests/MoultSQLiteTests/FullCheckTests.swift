@@ -75,7 +75,7 @@ import Testing
         ("CREATE INDEX i ON t (b) WHERE c > 1", "CREATE INDEX i ON t (b)"),
         ("CREATE INDEX i ON t (b)", "CREATE INDEX i ON t (b) WHERE c > 1"),
     ])
-    func `an index that is another`(made: String, says: String) throws {
+    func `an index with a different definition is found`(made: String, says: String) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -91,7 +91,7 @@ import Testing
     @Test(arguments: [
         "CREATE TABLE t (a NOT NULL, b)", "CREATE TABLE t (a CHECK (a > 0), b)", "CREATE TABLE t (a INTEGER, b) STRICT",
     ])
-    func `a row that breaks its table`(_ table: String) throws {
+    func `a row that violates its table is found`(_ table: String) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -105,7 +105,7 @@ import Testing
     }
 
     /// Two entries of a leaf that stand in each other's place: no look-up finds them, and the sums are the same.
-    @Test func `entries out of order`() throws {
+    @Test func `unordered entries are found`() throws {
         let path = try scratch.database(
             "a.db",
             "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); CREATE INDEX i ON t (b)"
@@ -128,7 +128,7 @@ import Testing
         "PRAGMA encoding = 'UTF-16'; CREATE TABLE t (a); CREATE INDEX i ON t (a); INSERT INTO t VALUES (char(0x10000)), (char(0xffff))",
         "CREATE VIRTUAL TABLE t USING fts5(a); INSERT INTO t VALUES ('words')",
     ])
-    func `tables of other kinds`(_ sql: String) throws {
+    func `other kinds of tables are checked`(_ sql: String) throws {
         let path = try scratch.database("a.db", sql)
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.fullCheck() == [])

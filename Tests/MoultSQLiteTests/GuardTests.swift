@@ -51,7 +51,7 @@ import Testing
         ("SELECT fts3_tokenizer('simple')", "the function fts3_tokenizer"),
         ("SELECT randomblob(1000)", "the function randomblob"),
     ])
-    func `what is not reading is denied by name`(_ sql: String, _ what: String) throws {
+    func `statements that do more than read are denied by name`(_ sql: String, _ what: String) throws {
         let connection = try Connection.openGuarded(
             path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readWrite, deadline: 30)
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
@@ -85,7 +85,7 @@ import Testing
 
     /// The calls that reading R-trees needs do not allow writing.
     @Test(arguments: ["DELETE FROM my_node", "UPDATE my_node SET a = 2", "INSERT INTO my_node VALUES (3)"])
-    func `names like an r trees do not help`(_ sql: String) throws {
+    func `names like those of an R-tree do not help`(_ sql: String) throws {
         let path = try scratch.database("a.db", "CREATE TABLE my_node (a); INSERT INTO my_node VALUES (1)")
         let connection = try Connection.openGuarded(path: path, access: .readWrite, deadline: 30)
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "mounting needs root"), arguments: State.allCases)
-    func `works where nothing can be written`(_ state: State) throws {
+    func `a read-only directory is read`(_ state: State) throws {
         let writer = try prepare(state)
         try Files.makeDirectory(scratch.path("m"))
         try Shell.must(["mount", "--bind", scratch.path("d"), scratch.path("m")])
@@ -100,7 +100,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    @Test func `finds the sidecars behind a link`() throws {
+    @Test func `the sidecars of a link's target are found`() throws {
         let writer = try prepare(.walWithoutSharedMemory)
         try Files.symlink(to: "d/a.db", at: scratch.path("link.db"))
         #expect(

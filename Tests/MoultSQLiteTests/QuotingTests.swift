@@ -17,7 +17,7 @@ import Testing
         #expect("\(value)" == quoteLiteral(value))
     }
 
-    @Test func `not a number is null`() {
+    @Test func `NaN is NULL`() {
         #expect(quoteLiteral(.real(.nan)) == "NULL")
     }
 

@@ -77,7 +77,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
             "statistics", "CREATE TABLE t (a); CREATE INDEX i ON t (a)",
             "CREATE TABLE t (a); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1); ANALYZE"),
     ])
-    func `the same shape`(_ pair: SchemaPair) throws {
+    func `equal schemas have the same shape`(_ pair: SchemaPair) throws {
         let (first, second) = (try SchemaShape(madeBy: pair.first), try SchemaShape(madeBy: pair.second))
         #expect(first.canonicalText == second.canonicalText)
         #expect(first.diff(against: second) == [])
@@ -150,7 +150,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         SchemaPair("a view or a table", "CREATE TABLE t (a)", "CREATE VIEW t AS SELECT 1 AS a"),
         SchemaPair("case of a declared name", "CREATE TABLE t (name)", "CREATE TABLE t (Name)"),
     ])
-    func `another shape`(_ pair: SchemaPair) throws {
+    func `different schemas have different shapes`(_ pair: SchemaPair) throws {
         let (first, second) = (try SchemaShape(madeBy: pair.first), try SchemaShape(madeBy: pair.second))
         #expect(first != second)
         #expect(first.canonicalText != second.canonicalText)
@@ -158,7 +158,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(second.diff(against: first) != [])
     }
 
-    @Test func `says in words what differs`() throws {
+    @Test func `differences are described in words`() throws {
         let found = try SchemaShape(
             madeBy: """
                 CREATE TABLE food (pk INTEGER PRIMARY KEY, name INTEGER, note TEXT);
@@ -186,7 +186,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
     }
 
     /// The first line counts the formats: a fingerprint in a manifest must not change with the program.
-    @Test func `the canonical text stays as it is`() throws {
+    @Test func `the canonical text is stable`() throws {
         let shape = try SchemaShape(
             madeBy: """
                 CREATE TABLE food ("pk" INTEGER PRIMARY KEY NOT NULL, "desc" TEXT COLLATE NOCASE DEFAULT 'none',

@@ -36,7 +36,9 @@ struct SoundnessTests {
     ]
 
     @Test(arguments: apps, [false, true])
-    func `what needs the app is not checked, and no damage`(_ app: (sql: String, need: String), guarded: Bool) throws {
+    func `content that needs the app is not checked and not damage`(_ app: (sql: String, need: String), guarded: Bool)
+        throws
+    {
         let path = try make(
             app.sql + "INSERT INTO d(a, b) VALUES('B', 1), ('a', 2), ('C', 3); CREATE TABLE e(x NOT NULL)")
         let connection =
@@ -54,7 +56,7 @@ struct SoundnessTests {
         }
     }
 
-    @Test func `damage is found beside an index of the app's`() throws {
+    @Test func `damage is found next to an index of the app`() throws {
         let path = try make(
             """
             CREATE TABLE d(a TEXT, b); CREATE INDEX i ON d(a COLLATE de); INSERT INTO d VALUES('x', 'y');

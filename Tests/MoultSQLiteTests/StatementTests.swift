@@ -31,7 +31,7 @@ import Testing
     }
 
     /// A buffer without bytes may have no address, and SQLite would take that for NULL.
-    @Test func `empty is not null`() throws {
+    @Test func `an empty value is not NULL`() throws {
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         try connection.withStatement("SELECT typeof(?), typeof(?), typeof(?), typeof(?), typeof(?), ?") { statement in
             try statement.bindText(borrowing: empty, at: 1)

@@ -16,7 +16,7 @@ import Testing
 
     private struct Stop: Error {}
 
-    @Test func `commits what returns and rolls back what throws`() throws {
+    @Test func `a transaction commits on return and rolls back on an error`() throws {
         #expect(try connection.transaction(.immediate) { try connection.execute("INSERT INTO t VALUES (1)") } == ())
         #expect(throws: Stop.self) {
             try connection.transaction(.immediate) {
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [(TransactionKind.immediate, false), (.exclusive, false), (.deferred, true)])
-    func `takes its lock when it says`(_ kind: TransactionKind, othersMayWrite: Bool) throws {
+    func `a transaction takes its lock as declared`(_ kind: TransactionKind, othersMayWrite: Bool) throws {
         let writer = try Writer(scratch.path("a.db"))
         try connection.transaction(kind) {
             #expect((writer.execute("INSERT INTO t VALUES (9)") == "ok") == othersMayWrite)

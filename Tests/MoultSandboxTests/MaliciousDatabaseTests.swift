@@ -140,7 +140,7 @@ import Testing
         #expect(try Files.list(examined.scratch.path) == ["food.db", "impostor"])
     }
 
-    @Test func `who interrupts all interrupts it`() throws {
+    @Test func `an interruption of the command stops it`() throws {
         let examined = try Examined("CREATE TABLE t(x);")
         let program = try examined.impostor("kill -INT $$")
         let error = #expect(throws: MoultError.self) { try examined.report(by: program) }

@@ -188,7 +188,7 @@ import Testing
         #expect(opened.contains { $0 > confined })
     }
 
-    @Test func `what a user wants is done to both`() throws {
+    @Test func `an interrupted command stops its sandboxed process`() throws {
         // Threads of tests block signals, and what they start inherits that.
         let script = """
             import os, signal, subprocess, time

@@ -45,7 +45,7 @@ import Testing
     }
 
     /// More than there are processors, in the order in which they were asked for.
-    @Test func `several at once`() throws {
+    @Test func `several databases are checked at once`() throws {
         let all = try (1...7).map { number in
             try Examined(
                 "CREATE TABLE t(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(number)) INSERT INTO t SELECT i FROM n;"
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// An older moult next to an app is of no use for this.
-    @Test func `who knows no exams is not needed`() throws {
+    @Test func `a program that cannot check databases is not needed`() throws {
         let examined = try Examined(Self.sql)
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
@@ -77,7 +77,7 @@ import Testing
                 == "it was stopped: it ended with status 64")
     }
 
-    @Test func `who stops it is heard`() throws {
+    @Test func `a request to stop is obeyed`() throws {
         struct Stop: Error {}
         let examined = try Examined(Self.sql)
         let examiner = try Validator.process(examined.impostor("sleep 1000"))

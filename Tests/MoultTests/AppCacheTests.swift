@@ -19,7 +19,7 @@ import Testing
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    @Test func `is fresh once and ready then`() throws {
+    @Test func `a cache is new once and ready from then on`() throws {
         #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("it was not there"))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let same = "create index \"by_image\" on thumb ( image )"

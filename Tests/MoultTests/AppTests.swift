@@ -67,7 +67,7 @@ import Testing
         #expect(try store.status().version == "1.0.0")
     }
 
-    @Test func `a store of an app takes only what its keys signed`() async throws {
+    @Test func `a store of an app accepts only files signed by its keys`() async throws {
         try scratch.must("moult keygen -q --no-password a && moult keygen -q --no-password b")
         func line(_ name: String) throws -> String {
             String(try scratch.text("\(name).pub").split(separator: "\n").last ?? "")
@@ -94,7 +94,7 @@ import Testing
         #expect(error?.code == .distrusted)
     }
 
-    @Test func `values come back as they went in`() async throws {
+    @Test func `values are returned unchanged`() async throws {
         try await store.update(to: first)
         let connection = try store.connect()
         let values: [SQLValue] = [
@@ -173,7 +173,7 @@ import Testing
         #expect(consumer.reloads.load(ordering: .relaxed) == 2)
     }
 
-    @Test func `after a rollback an app goes on without the command`() async throws {
+    @Test func `after a rollback, an app continues without the command`() async throws {
         let second = try Self.make(maker, 2)
         try await store.update(to: first)
         try await store.update(to: second)

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `is made from the release and kept while it fits`() throws {
+    @Test func `a cache is created from the release and kept while it matches`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let inode = try Files.facts(path)?.inode
@@ -56,7 +56,7 @@ import Testing
         #expect(try sets().isEmpty)
     }
 
-    @Test func `another schema sets the whole set aside`() throws {
+    @Test func `a different schema sets the cache and its sidecars aside`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         // Rows that are in the WAL only, as a killed app leaves them.
         try Shell.must([
@@ -103,7 +103,7 @@ import Testing
     ]
 
     @Test(arguments: broken)
-    func `what cannot be used is set aside`(_ broken: (name: String, make: String)) throws {
+    func `an unusable cache is set aside`(_ broken: (name: String, make: String)) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         try Shell.must(
             [
@@ -128,7 +128,7 @@ import Testing
         #expect(try names.map { try Files.facts("\(set)/\($0)")?.size } == sizes)
     }
 
-    @Test func `a hot journal does not drop it`() throws {
+    @Test func `a cache with a hot journal is kept`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         try Shell.must([
@@ -162,7 +162,7 @@ import Testing
             ("PRAGMA user_version = 5; PRAGMA application_id = 7", nil),
             ("PRAGMA user_version = 8; PRAGMA application_id = 7", nil),
         ] as [(String, String?)])
-    func `the numbers must fit too`(sql: String, why: String?) throws {
+    func `the version numbers must match as well`(sql: String, why: String?) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(sql)
         let compatible = JSON.Member(
@@ -205,7 +205,7 @@ import Testing
         #expect(error?.what == "databases.thumbs.identity.schema is missing")
     }
 
-    @Test func `what people wrote does not become a cache`() throws {
+    @Test func `user data does not become a cache`() throws {
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.user("thumbs", "CREATE TABLE note(text);")]))
         let before = try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"])
         let next = try release("2.0.0", 2, Self.one)
@@ -231,7 +231,7 @@ import Testing
     // MARK: another root
 
     @Test(arguments: ["/dev/shm", "/tmp"])
-    func `may live apart`(parent: String) throws {
+    func `caches may be in a separate directory`(parent: String) throws {
         var template = Array("\(parent)/moult-caches-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else { return }
         let caches = String(cString: made) + "/app"

@@ -36,7 +36,7 @@ import Testing
         ])
     }
 
-    @Test func `what is installed is what was packed`() throws {
+    @Test func `the installed files are the packed ones`() throws {
         try store.updateBlocking(to: manifest)
         for name in ["food", "user"] {
             let packed = try Files.read(scratch.path("releases/1.0.0.work/\(name).db"), limit: 1 << 30)
@@ -66,7 +66,7 @@ import Testing
             "it contains “user.db”, which is not declared"
         ),
     ])
-    func `a manifest that differs from its bundle`(name: String, change: String, why: String) throws {
+    func `a manifest that differs from its bundle is refused`(name: String, change: String, why: String) throws {
         try edit(change)
         let error = try #require(throws: MoultError.self, "\(name)") { try store.updateBlocking(to: manifest) }
         #expect(error.why?.hasPrefix(why) == true, "\(name): \(error)")
@@ -99,7 +99,7 @@ import Testing
         try store.updateBlocking(to: manifest)
     }
 
-    @Test func `a file of other frames`() throws {
+    @Test func `a file with different frames is refused`() throws {
         try Shell.must(
             ["sh", "-c", "cd 1.0.0.work && tar -cf x.tar food.db user.db && zstd -qf x.tar -o \(bundle)"],
             in: scratch.path("releases"))

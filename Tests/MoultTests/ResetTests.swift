@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func `works when nothing loads`(_ broken: Broken) throws {
+    func `a reset works if the database does not load`(_ broken: Broken) throws {
         try broken.make("user.db", in: root)
         let before = try set(root, "user.db")
         let recovered = try store.reset("user", settingUserDataAside: true)
@@ -80,7 +80,7 @@ import Testing
         #expect(try orchestrator().clean().settled.isEmpty)
     }
 
-    @Test func `user data is set aside only on its word`() throws {
+    @Test func `user data is set aside only with the option`() throws {
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.reset("user") }
         #expect(error?.outcome == .refused)
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(arguments: [("food", "food cannot be reset"), ("usr", "release 1.0.0 has no database \"usr\"")])
-    func `only living databases`(name: String, what: String) throws {
+    func `only writable databases can be reset`(name: String, what: String) throws {
         let error = #expect(throws: MoultError.self) { try store.reset(name, settingUserDataAside: true) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == what)
@@ -118,7 +118,7 @@ import Testing
     }
 
     /// Damage in the middle: the rows before it and after it are read.
-    @Test func `salvages around damage`() throws {
+    @Test func `a reset salvages rows around damage`() throws {
         try Shell.must([
             "python3", "-c",
             """
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `caches only leaves what people wrote`() throws {
+    @Test func `cachesOnly leaves user data alone`() throws {
         try Broken.noDatabase.make("user.db", in: root)
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
@@ -219,7 +219,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    @Test func `a sound one is only opened`() throws {
+    @Test func `a sound database is only opened`() throws {
         let before = try Tree(root)
         let connection = try store.open("user", recovering: .setUserDataAside)
         #expect(connection.recovered == nil)

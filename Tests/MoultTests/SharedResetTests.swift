@@ -56,7 +56,7 @@ import Testing
     }
 
     /// It contains user data.
-    @Test func `only on their word`() throws {
+    @Test func `a shared database is reset only with the option`() throws {
         let before = try Tree(store.directory)
         let error = #expect(throws: MoultError.self) { try store.reset("pantry") }
         #expect(error?.outcome == .refused)
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// An update says that it cannot be read, and what to do, and leaves it as it is.
-    @Test func `an update leaves it alone`() throws {
+    @Test func `an update does not replace an unreadable shared database`() throws {
         try Broken.damagedSchema.make("pantry.db", in: store.directory)
         let before = try Files.facts(pantry)
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: Self.release(2, maker)) }

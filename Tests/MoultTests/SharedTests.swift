@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: [("keep-user", "7|mine\n"), ("keep-new", "7|shipped\n")])
-    func `conflicts go as the release says`(policy: String, rows: String) throws {
+    func `conflicts are resolved as the release says`(policy: String, rows: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
         try store.updateBlocking(

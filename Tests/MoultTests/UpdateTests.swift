@@ -50,7 +50,7 @@ import Testing
         try reader.close()
     }
 
-    @Test func `what the user wrote stays`() throws {
+    @Test func `user data stays`() throws {
         let store = Store(at: scratch.path("store"))
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
         let connection = try store.connect()
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Scenario 1: a downgraded app gets its own data back.
-    @Test func `match goes down and newer does not`() throws {
+    @Test func `match installs older releases and newer does not`() throws {
         let store = Store(at: scratch.path("store"))
         let one = try maker.make("1.0.0", sequence: 1, [food(5)])
         let two = try maker.make("2.0.0", sequence: 2, [food(9)])
@@ -119,7 +119,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", "file:\(old)?immutable=1", "select count(*) from food"]) == "500\n")
     }
 
-    @Test func `the asynchronous ways do not block the pool`() async throws {
+    @Test func `asynchronous functions do not block the thread pool`() async throws {
         let store = Store(at: scratch.path("store"))
         let manifest = try maker.make("1.0.0", sequence: 1, [food(5)])
         #expect(try await store.update(to: manifest).isInstalled)

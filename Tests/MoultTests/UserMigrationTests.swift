@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: ["delete", "wal"], [ReleaseMaker.Format.zst, .zip])
-    func `runs what is pending in order`(mode: String, format: ReleaseMaker.Format) throws {
+    func `pending migrations run in order`(mode: String, format: ReleaseMaker.Format) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode); INSERT INTO note(text) VALUES('mine'),('yours')")
         let next = try release(
@@ -76,7 +76,7 @@ import Testing
         #expect(try store.isCurrent(next))
     }
 
-    @Test func `runs only what is pending`() throws {
+    @Test func `only pending migrations run`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/0002.sql": Self.toTwo]))
@@ -177,7 +177,7 @@ import Testing
         #expect(try sqlite("SELECT text FROM memo") == "mine\n")
     }
 
-    @Test func `the budget lets rows go`() throws {
+    @Test func `the budget allows rows to be removed`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine'),('yours')")
         let delete = Self.toTwo + "DELETE FROM note WHERE id = 1;"
@@ -189,7 +189,7 @@ import Testing
     }
 
     /// Rows that dangled before are the user's, and tables that the app made stay.
-    @Test func `own objects of the user are not a reason to refuse`() throws {
+    @Test func `objects of the user are not a reason to refuse`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(
             "CREATE TABLE own(x REFERENCES note(id)); INSERT INTO own VALUES(99); CREATE INDEX own_x ON own(x)")
@@ -233,7 +233,7 @@ import Testing
     }
 
     /// A transaction that an app does not end keeps the update out, and nothing is changed.
-    @Test(arguments: ["delete", "wal"]) func `a writer in the way is named`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `a blocking writer is named`(mode: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode)")
         let app = try Background([

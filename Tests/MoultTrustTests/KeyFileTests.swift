@@ -63,7 +63,7 @@ import Testing
     }
 
     /// Limits that only someone who wants to exhaust the machine would write.
-    @Test func `refuses immoderate scrypt limits`() throws {
+    @Test func `refuses excessive scrypt limits`() throws {
         let file = try SecretKey.generate().file(password: nil)
         let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
         var bytes = try #require(decode(lines[1]))

@@ -8,7 +8,7 @@ import Testing
     private let text = Array("{\"manifest\": 1}\n".utf8)
     private let comment = "release 2.1.0\tsequence 41 é"
 
-    @Test func `our signature satisfies the program`() throws {
+    @Test func `minisign accepts our signature`() throws {
         let scratch = try Scratch()
         let key = try SecretKey.generate()
         try scratch.write("m.json", text)
@@ -23,7 +23,7 @@ import Testing
         #expect(scratch.run("minisign -V -p ours.pub -m m.json") == 1)
     }
 
-    @Test func `the programs signature satisfies us`() throws {
+    @Test func `we accept minisign's signature`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("m.json", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key && minisign -S -s a.key -m m.json -t '\(comment)'") == 0)
@@ -37,7 +37,7 @@ import Testing
         #expect("\(signature.keyID)" == "\(key.id)")
     }
 
-    @Test func `keys without password go both ways`() throws {
+    @Test func `keys without a password work in both programs`() throws {
         let scratch = try Scratch()
         try scratch.write("f", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key") == 0)

@@ -15,11 +15,11 @@ import Testing
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
         ),
     ])
-    func `knows the standard's vectors`(text: String, hex: String) throws {
+    func `SHA-256 passes the standard's test vectors`(text: String, hex: String) throws {
         #expect(try SHA256.digest(of: Array(text.utf8)).hex == hex)
     }
 
-    @Test func `pieces give the digest of the whole`() throws {
+    @Test func `hashing in pieces gives the digest of the whole`() throws {
         let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         var hash = try SHA256()
         for start in stride(from: 0, to: bytes.count, by: 777) {
@@ -30,7 +30,7 @@ import Testing
 
     /// Short of a block, exactly some, and more than may wait, in pieces that fit no block.
     @Test(arguments: [0, 1, 1 << 18, 1 << 19, (1 << 18) + 1, 5_000_003])
-    func `a digest that grows beside is the same`(size: Int) throws {
+    func `a digest on another thread is the same`(size: Int) throws {
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
         let digest = GrowingDigest()
         for start in stride(from: 0, to: size, by: 300_007) {
@@ -73,7 +73,7 @@ import Testing
         #expect(try SHA256.digest(ofFileAt: path).hex == expected)
     }
 
-    @Test func `says which file cannot be read`() throws {
+    @Test func `the error names the unreadable file`() throws {
         let scratch = try Scratch()
         let missing = scratch.path("missing.db")
         let error = try #require(throws: MoultError.self) { try SHA256.digest(ofFileAt: missing) }
@@ -86,7 +86,7 @@ import Testing
 @Suite struct DigestTests {
     private let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-    @Test func `reads what it writes`() throws {
+    @Test func `a digest is read back`() throws {
         let digest = try #require(Digest(hex: hex))
         #expect(digest.hex == hex)
         #expect("\(digest)" == hex)

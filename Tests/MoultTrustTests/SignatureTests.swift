@@ -22,7 +22,7 @@ import Testing
             .verify(text, named: "f", by: keys ?? [key.publicKey])
     }
 
-    @Test func `the last line end may lack and the untrusted comment may change`() throws {
+    @Test func `the last line feed may be missing and the untrusted comment may change`() throws {
         var lines = lines
         lines[0] = "untrusted comment: whatever"
         #expect(try verify(lines).trustedComment == "release 1")
@@ -133,7 +133,7 @@ import Testing
         ("$0\n$1\n$2\n", "it has 3 lines instead of 4"),
         ("$0\n$1\n$2\n$1", "line 4 has 74 bytes in Base64 instead of 64"),
     ])
-    func `refuses other forms`(form: String, why: String) throws {
+    func `refuses other formats`(form: String, why: String) throws {
         var file = form
         // A dollar is not a letter of Base64.
         for (index, line) in lines.enumerated() { file.replace("$\(index)", with: line) }
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test(arguments: ["two\nlines", "\u{1b}[31mred", String(repeating: "x", count: 1_001)])
-    func `refuses to write such comments`(comment: String) throws {
+    func `refuses to write invalid comments`(comment: String) throws {
         let error = try #require(throws: MoultError.self) { try key.sign(text, trustedComment: comment) }
         #expect(error.code == .minisignComment)
         let signature = try key.sign(text, trustedComment: "")

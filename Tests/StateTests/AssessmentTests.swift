@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `every verb tells of a damaged user database, and none hangs`(_ damage: Damage) throws {
+    func `every verb reports a damaged user database, and none hangs`(_ damage: Damage) throws {
         try damage.make(path("diary"))
         let status = try store.moult(["status"])
         #expect(line("diary", of: status.output).contains("✗"), "\(status.output)")
@@ -88,7 +88,7 @@ import Testing
         #expect(try store.moult(["apply", releases.manifest(2)]).status == 3)
     }
 
-    @Test func `a tick is for what was read and has not changed since`() throws {
+    @Test func `a tick means that the file was read and has not changed since`() throws {
         try store.must("apply", releases.manifest(2))
         #expect(try line("app", of: store.moult(["status"]).output).contains("✓"))
         try Shell.must(["sqlite3", path("app"), "INSERT INTO item VALUES('LATER', 1)"])
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: [nil] + Damage.allCases)
-    func `recover makes the pointer again`(_ damage: Damage?) throws {
+    func `recover recreates the pointer`(_ damage: Damage?) throws {
         try store.must("apply", releases.manifest(2))
         let pointer = "\(store.path)/.moult/current"
         let target = try Files.target(ofLink: pointer)
@@ -178,7 +178,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `recover makes a pointer again that names a release which was never here`() throws {
+    @Test func `recover recreates a pointer to a release that was never installed`() throws {
         let pointer = "\(store.path)/.moult/current"
         let target = try Files.target(ofLink: pointer)
         try Files.remove(pointer)
@@ -195,7 +195,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `a look at a changed database is remembered by the next command that writes`() throws {
+    @Test func `the next command that writes records the check of a changed database`() throws {
         try Shell.must(["sqlite3", path("diary"), "INSERT INTO note VALUES('MORE')"])
         let opens = { () throws -> Int in
             let log = scratch.path("log")
@@ -211,7 +211,7 @@ import Testing
         #expect(try opens() == 0)
     }
 
-    @Test func `a feed brings what is damaged back`() throws {
+    @Test func `a feed restores damaged files`() throws {
         let feed = scratch.path("feed")
         try Shell.must([BuiltMoult.path(), "publish", feed, releases.manifest(1)])
         let follower = CopiedStore(path: scratch.path("follower"))
@@ -257,7 +257,7 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `applying the installed release makes a damaged cache again`(_ damage: Damage) throws {
+    func `applying the installed release recreates a damaged cache`(_ damage: Damage) throws {
         let cached = CopiedStore(path: scratch.path("cached"))
         let work = try scratch.directory("draft")
         try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/thumbs.sql")

@@ -46,7 +46,7 @@ import Testing
         return app
     }
 
-    @Test func `a missing cache is made, and is ready from then on`() throws {
+    @Test func `a missing cache is created, and is ready from then on`() throws {
         let made = try cache()
         #expect((made.status, made.errors) == (2, ""))
         #expect(made.output == "~ thumbs.db is a new, empty cache: the file was missing\n")
@@ -57,7 +57,7 @@ import Testing
         #expect(try names() == ["thumbs.db"])
     }
 
-    @Test func `another schema is replaced, in WAL mode too`() throws {
+    @Test func `a different schema is replaced, even in WAL mode`() throws {
         _ = try cache(schema: "old.sql")
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb VALUES(1)")
         let json = try JSON(parsing: cache("--json").output, source: "cache")
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases.filter { ![.directory, .linkToNowhere].contains($0) })
-    func `a damaged cache is made again`(_ broken: Broken) throws {
+    func `a damaged cache is recreated`(_ broken: Broken) throws {
         _ = try cache()
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         try broken.make("thumbs.db", in: scratch.path)

@@ -47,7 +47,7 @@ import Testing
         #expect(try Files.facts(trace) == nil)
     }
 
-    @Test func `a store of root alone is used`() throws {
+    @Test func `a store that belongs to root is used`() throws {
         #expect(try moult(["apply", manifest]).status == 0)
         #expect(try Files.facts(trace) != nil)
     }

@@ -43,7 +43,7 @@ import Testing
         try store.must("moult apply -q \(store.manifest("4.0.0"))")
     }
 
-    @Test func `hold and unhold rebuild a damaged record first`() throws {
+    @Test func `hold and unhold first rebuild a damaged record`() throws {
         let store = try damaged(": > $H")
         try store.must("moult hold -q 8.0.0 --reason x")
         #expect(try store.holds() == ["3.0.0: bad", ">=7: too new", "8.0.0: x"])

@@ -108,7 +108,7 @@ import Testing
         (8, 1), (264, 75), (520, 75), (776, 75), (1032, 75), (1288, 75), (1544, 1), (5, 75), (261, 75), (517, 75),
         (6, 75), (15, 75), (11, 1), (26, 1), (13, 1), (10, 1),
     ])
-    func `codes of SQLite that will pass are busy`(_ code: Int, _ status: Int) {
+    func `temporary SQLite errors are busy`(_ code: Int, _ status: Int) {
         let error = SQLiteError(resultCode: ResultCode(Int32(code)), message: "x", sql: nil, path: "/x.db")
         #expect(Int(MoultError(error, doing: "read").outcome.rawValue) == status)
     }

@@ -56,7 +56,7 @@ import Testing
         #expect(try store.holds() == ["2.0.0: checked again", "3.0.0: bad totals"])
     }
 
-    @Test func `adopted files come back only by name`() throws {
+    @Test func `adopted files are restored only by name`() throws {
         let store = try ReleasesStore(1, installed: 1)
         try store.must(
             """

@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: ["/srv/what?.json", "file:///srv/what?.json", "https://a.org/feed.json", "releases/feed#1.json"])
-    func `what has no secrets is shown as it is`(_ text: String) {
+    func `a URL without secrets is shown unchanged`(_ text: String) {
         #expect(Address(text).description == text && !Address(text).hasSecrets && !Address(text).isRedacted)
     }
 }

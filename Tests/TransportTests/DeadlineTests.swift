@@ -88,7 +88,7 @@ import Testing
                 """)
     }
 
-    @Test func `a server that asks for a pause gets it`() throws {
+    @Test func `a requested pause is respected`() throws {
         let later = try ScriptedServer(scratch.path("public"), .retryAfter("1", times: 1))
         try follow([later.url("feed.json")], [:])
         let start = ContinuousClock.now

@@ -86,7 +86,7 @@ import Testing
     }
 
     /// Other bytes of the same size under the name of a bundle or patch, as a failing disk leaves them.
-    @Test func `a wrong download is fetched again`() throws {
+    @Test func `a damaged download is fetched again`() throws {
         let proxy = try FaultyProxy(before: server)
         try follow(proxy.url("feed.json"))
         try must("moult apply -q")
@@ -116,7 +116,7 @@ import Testing
         #expect(try installed == "1.0.0\n")
     }
 
-    @Test func `without keys it must be allowed each time`() throws {
+    @Test func `without keys, each download must be allowed`() throws {
         let url = server.url("feed.json")
         try must("moult init -q --product org.example.test --feed \(url)")
         let ended = try run("moult apply")
@@ -131,7 +131,7 @@ import Testing
         #expect(try run("moult check").status == 3)
     }
 
-    @Test func `could not ask has its own status`() throws {
+    @Test func `an unreachable feed has its own status`() throws {
         try follow("http://127.0.0.1:\(try Port.free())/feed.json")
         #expect(try run("moult check -q").status == 75)
         #expect(try run("moult apply -q").status == 75)
@@ -142,7 +142,7 @@ import Testing
     @Test(
         arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", "test-1.0.0.tar.zst"],
         [FaultyProxy.Fault.cut, .stall, .truncate, .corrupt, .long, .endless, .refuse])
-    func `every fault`(_ file: String, _ fault: FaultyProxy.Fault) throws {
+    func `every fault of a server is handled`(_ file: String, _ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault, times: 1, only: file)
         try follow(proxy.url("feed.json"))
         let before = try Tree(scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
@@ -160,7 +160,7 @@ import Testing
     }
 
     /// Killed at 90 % of the bundle: the next one fetches the last 10 %.
-    @Test func `goes on after a kill`() throws {
+    @Test func `a download is resumed after a kill`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.9, only: ".tar.zst")
         try follow(proxy.url("feed.json"))
         let program = try Background([try BuiltMoult.path(), "apply", "-q", "--store", scratch.path("store")])
@@ -179,7 +179,7 @@ import Testing
         #expect(last.range == "bytes=\(kept)-" && last.bytes == size - kept)
     }
 
-    @Test func `the next mirror steps in`() throws {
+    @Test func `the next mirror is used`() throws {
         try follow("http://127.0.0.1:\(try Port.free())/feed.json")
         try must(
             #"sed -i 's|"patience"|"mirrors": ["\#(server.url("feed.json"))"], "patience"|' store/moult.json && moult apply -q"#

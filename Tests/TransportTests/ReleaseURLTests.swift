@@ -80,7 +80,7 @@ import Testing
         try refused("moult apply -s store --allow-downgrade \(self.release)", 3, "is not signed by a trusted key")
     }
 
-    @Test func `a plan for a URL is done as it was saved`() throws {
+    @Test func `a plan for a URL is applied as it was saved`() throws {
         try scratch.must("moult sign -q \(first) -k k.key && moult init -q --product org.example.test --key k.pub")
         #expect(try scratch.run("moult plan -o p \(release)").status == 2)
         let saved = try scratch.text("p")
@@ -98,7 +98,7 @@ import Testing
         #expect(try version("again") == "nothing is installed")
     }
 
-    @Test func `only what a trusted key signed comes over the network, unless it is allowed each time`() throws {
+    @Test func `over the network, only signed files are accepted unless each command allows others`() throws {
         try refused("moult apply --create -s new \(release)", 3, "--allow-unsigned")
         try refused("moult apply --create --key k.pub -s new \(release)", 3, "is not signed")
         try scratch.must("moult sign -q \(first) -k other.key")
@@ -140,7 +140,7 @@ import Testing
         #expect(try scratch.run("moult check -s none").status == 64)
     }
 
-    @Test func `what is neither is refused, with what to do`() throws {
+    @Test func `any other URL is refused, with advice`() throws {
         try scratch.must(
             "moult init -q --product org.example.test --key k.pub && mkdir empty && echo '<html>' > public/x")
         try refused("moult apply \(server.url("none.json"))", 1, "no release at \(server.url("none.json"))")
@@ -153,7 +153,7 @@ import Testing
         try refused("moult plan --deep \(release) --allow-unsigned", 3, "")
     }
 
-    @Test func `a release that was cut in the middle is gone on with, and a patch that is missing is done without`()
+    @Test func `an interrupted release is resumed, and a missing patch is not needed`()
         throws
     {
         try scratch.must("moult sign -q \(first) -k k.key && moult apply -q --create --key k.pub -s store \(release)")

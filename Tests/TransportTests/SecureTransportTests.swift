@@ -32,7 +32,7 @@ import Testing
     private var trusting: [String: String] { ["CURL_CA_BUNDLE": authority.certificate] }
 
     @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
-    func `authority is named by a variable`(name: String) throws {
+    func `a variable can name the certificate authority`(name: String) throws {
         try follow(server.url("feed.json"))
         let ended = try run("moult apply -q", [name: authority.certificate])
         #expect(ended.errors == "")

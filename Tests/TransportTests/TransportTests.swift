@@ -68,7 +68,7 @@ import Testing
         ("busy", MoultError.Outcome.busy, "the server replied with status 503 (not available)"),
         ("private/x", .failed, "the server replied with status 401 (not authorized)"),
     ])
-    func `what the server refuses`(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
+    func `refusals of the server are reported`(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
         let proxy = try FaultyProxy(before: server)
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location(proxy.url(path)), limit: 100)
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: ["ftp://example.org/x", "https://me:secret@example.org/x", "https:///x", "file://host/x"])
-    func `places that cannot be asked`(_ text: String) throws {
+    func `invalid locations are refused`(_ text: String) throws {
         let error = try #require(throws: MoultError.self) { try Location(text) }
         #expect(error.outcome == .refused)
         #expect(!"\(error)".contains("secret"))
@@ -110,14 +110,14 @@ import Testing
     }
 
     /// No server: a separate error, which may be temporary.
-    @Test func `no server answers`() throws {
+    @Test func `an unreachable server is reported`() throws {
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location("http://127.0.0.1:\(Port.free())/x"), limit: 10)
         }
         #expect(error.outcome == .busy)
     }
 
-    @Test func `passwords come from netrc and are not told`() throws {
+    @Test func `passwords come from netrc and are not shown`() throws {
         try Shell.must(["mkdir", scratch.path("public/private")])
         try Shell.must(["cp", scratch.path("public/small"), scratch.path("public/private/small")])
         try Files.writeNew(
@@ -142,7 +142,7 @@ import Testing
     }
 
     /// A connection that is cut at 90 % costs the last 10 % once more, and no more.
-    @Test func `goes on where it was cut`() throws {
+    @Test func `a transfer is resumed where it was cut`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         try download(proxy.url("file"))
         #expect(try isWhole)
@@ -152,7 +152,7 @@ import Testing
     }
 
     /// So does another attempt later: what came is there.
-    @Test func `goes on with what was left`() throws {
+    @Test func `a transfer is resumed from a partial file`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
         #expect(try Files.facts(scratch.path("part"))?.size == 900_000)
@@ -162,7 +162,7 @@ import Testing
     }
 
     /// If the file has become another one in between, all of it is fetched again.
-    @Test func `a part of another version is not gone on with`() throws {
+    @Test func `a part of another version is not resumed`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
         try Shell.must([
@@ -174,14 +174,14 @@ import Testing
         #expect(try proxy.requests().map(\.status) == [200, 200])
     }
 
-    @Test func `many cuts get there too`() throws {
+    @Test func `many interruptions still complete`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.3, times: 8)
         try download(proxy.url("file"), transport(attempts: 2))
         #expect(try isWhole)
         #expect(try proxy.requests().reduce(0) { $0 + $1.bytes } == size)
     }
 
-    @Test func `a stall is given up and gone on with`() throws {
+    @Test func `a stalled transfer is aborted and resumed`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.7)
         try download(proxy.url("file"), transport(patience: 1))
         #expect(try isWhole)
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(arguments: [FaultyProxy.Fault.truncate, .long, .refuse])
-    func `a lie once is got over`(_ fault: FaultyProxy.Fault) throws {
+    func `a single false answer is recovered from`(_ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault)
         do { try download(proxy.url("file")) } catch let error as MoultError {
             // A server that says another size than the manifest is not asked on.
@@ -206,7 +206,7 @@ import Testing
         #expect((try Files.facts(scratch.path("part"))?.size ?? 0) <= size)
     }
 
-    @Test func `the wrong place is not joined`() throws {
+    @Test func `a part at the wrong offset is not joined`() throws {
         let proxy = try FaultyProxy(before: server, .misplace, times: 9, only: "file")
         try Shell.must(["sh", "-c", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
@@ -214,7 +214,7 @@ import Testing
         #expect(try Files.facts(scratch.path("part"))?.size == 5000)
     }
 
-    @Test func `stops when asked`() throws {
+    @Test func `a transfer stops on request`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.2)
         let seen = Mutex(0)
         struct Stop: Error {}

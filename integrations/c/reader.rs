@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr::{null, null_mut};
 
-// What moult_reader.h declares.
+// The declarations of moult_reader.h.
 
 #[repr(C)]
 struct MoultError {
@@ -17,7 +17,7 @@ struct MoultError {
     next: [c_char; 1024],
 }
 
-/// Later versions may append fields: only behind a pointer from the library.
+/// Later versions may append fields, so use it only through a pointer from the library.
 #[repr(C)]
 struct MoultDatabase {
     name: *const c_char,
@@ -36,7 +36,7 @@ extern "C" {
     fn moult_switched(lease: *const c_void, error: *mut MoultError) -> c_int;
 }
 
-// The SQLite of the system, which a wrapper such as rusqlite can use, too.
+// The system's SQLite, which a wrapper such as rusqlite can also use.
 extern "C" {
     fn sqlite3_open_v2(name: *const c_char, db: *mut *mut c_void, flags: c_int, vfs: *const c_char) -> c_int;
     fn sqlite3_close(db: *mut c_void) -> c_int;
@@ -51,7 +51,7 @@ unsafe fn text(pointer: *const c_char) -> String {
     CStr::from_ptr(pointer).to_string_lossy().into_owned()
 }
 
-/// A lease on one release. It ends with the value, so `Connection` borrows it.
+/// A lease on one release, which ends with this value; so `Connection` borrows it.
 struct Lease(*mut c_void);
 
 impl Lease {
@@ -82,7 +82,7 @@ impl Lease {
         found
     }
 
-    /// Whether another release has been installed since.
+    /// Whether another release has been installed in the meantime.
     fn is_outdated(&self) -> bool {
         unsafe { moult_switched(self.0, null_mut()) != 0 }
     }
@@ -106,7 +106,7 @@ impl<'a> Connection<'a> {
         let memory = CString::new(":memory:").map_err(|error| error.to_string())?;
         let main = databases.iter().find(|(schema, _)| schema == "main").map_or(&memory, |(_, uri)| uri);
         let mut connection = Connection { db: null_mut(), _lease: lease };
-        // SQLITE_OPEN_URI also counts for each ATTACH on this connection.
+        // SQLITE_OPEN_URI also applies to each ATTACH on this connection.
         let status = unsafe { sqlite3_open_v2(main.as_ptr(), &mut connection.db, READWRITE_URI, null()) };
         connection.check(status)?;
         connection.check(unsafe { sqlite3_busy_timeout(connection.db, 10_000) })?;

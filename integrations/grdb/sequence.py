@@ -32,7 +32,7 @@ class Connection:
         flags = NOMUTEX | EXRESCODE | (READONLY if is_reader else READWRITE | CREATE)
         if sqlite.sqlite3_open_v2(os.fsencode(path), ctypes.byref(self.db), flags, None):
             raise Failure(sqlite.sqlite3_errmsg(self.db).decode())
-        # An app sets busyMode for the writer; 10 seconds are GRDB's own for readers.
+        # An app sets busyMode for the writer; 10 seconds is GRDB's own value for readers.
         sqlite.sqlite3_busy_timeout(self.db, 10000 if is_reader else 30000)
         self.run("PRAGMA foreign_keys = ON")
         for schema, file in attached.items():
@@ -163,7 +163,7 @@ def as_uri(example, flips):
         version = databases["words"]["path"].split("/")[-2].split("+")[0]
         pool = Pool(databases["notes"]["path"], {
             "words": databases["words"]["uri"], "geo": databases["places"]["uri"], "prices": databases["prices"]["path"]})
-        # Each release is installed while the pool of the one before is open, and reads on in its own.
+        # Each release is installed while the pool of the previous one is open, which continues to read its own release.
         for _ in range(2):
             rows = pool.read("SELECT count(*), (SELECT count(*) FROM geo.place WHERE version = word.version), version,"
                              " (SELECT count(DISTINCT version) FROM prices.price) FROM words.word GROUP BY version")

@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The plugins of moult with the command as it was built: who uses them compiles nothing of moult for them. It is a package
-// of its own, because SwiftPM resolves no package whose binary is missing; names are others than in moult itself, because an app
-// may have both.
+// The plugins of moult with the compiled command, so that their users do not compile moult. This is a separate package,
+// because SwiftPM does not resolve a package whose binary is missing. Its names differ from those in moult, because an
+// app may use both.
 let package = Package(
     name: "moult-plugins",
     products: [
@@ -11,7 +11,7 @@ let package = Package(
         .plugin(name: "PrebuiltMoultPack", targets: ["PrebuiltMoultPack"]),
     ],
     targets: [
-        // Its artifact is `MoultTool`, as the plugins call the command.
+        // Its artifact is `MoultTool`, which is the plugins' name for the command.
         .binaryTarget(name: "MoultBinary", path: "moult.artifactbundle"),
         .plugin(
             name: "PrebuiltBuildDatabase", capability: .buildTool(), dependencies: ["MoultBinary"],

@@ -5,7 +5,7 @@ import chart
 from data import database, larger
 from measure import measure, memory, moult, options, shell, work
 
-# Of a release that is packed; those that come before it are made without packing.
+# The number of the packed release; earlier ones are created without packing.
 NEWEST = 1_000_000
 
 
@@ -38,7 +38,7 @@ class Curve:
         points = self.points[name]
         if self.shape[name] == "flat":
             return f"{points[-1] / points[0]:.1f} times the first", points[-1] <= 2 * points[0]
-        # The first point is taken off, because it is mostly the start of a process.
+        # The first point is subtracted, because it is mostly the start of a process.
         if len(points) < 3:
             return f"{points[-1] / points[0]:.1f} times the first", points[-1] / points[0] <= 2 * self.sizes[-1] / self.sizes[0]
         growth = (points[-1] - points[0]) / max(points[-2] - points[0], 1e-3)
@@ -75,7 +75,7 @@ def duration(value):
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
 
 
-# The ground
+# Setup
 
 def init(store, arguments=""):
     return f"chmod -R u+w {store} 2>/dev/null || :; rm -rf {store}; {moult} init -q {store} --product org.example.bench {arguments}"

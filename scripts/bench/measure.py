@@ -17,7 +17,7 @@ small, middle, large = sizes[0], 24 if options.quick else 200, sizes[-1]
 rounds = 3 if options.quick else 5
 load = f"{os.getloadavg()[0]:.1f}"
 table = []
-# 2: `plan` has something to do, `diff` found differences.
+# 2: `plan` has changes, `diff` found differences.
 FINE = (0, 2)
 
 
@@ -35,7 +35,7 @@ def runs_for(megabytes):
 
 def measure(line):
     """Wall time and processor time in seconds."""
-    # exec: one command is measured without the shell around it.
+    # exec: a single command is measured without the shell around it.
     is_one = not any(mark in line for mark in "|&;(")
     line = f"cd {work}; exec {line}" if is_one else f"cd {work}; {line}"
     start = time.perf_counter()
@@ -73,7 +73,7 @@ class Race:
             for side in sides:
                 shell(side.before)
                 os.sync()
-                # The first round warms the caches.
+                # The first round warms up the caches.
                 if number:
                     taken[side.name].append(measure(side.line))
                 else:

@@ -20,7 +20,7 @@ def peers(directory, archive):
                 shell(f"{{ {line}; }} >/dev/null 2>&1")
             sides.append(side)
         except (subprocess.CalledProcessError, OSError):
-            # As rauc without a loop device in a container.
+            # For example, rauc without a loop device in a container.
             print(f"{program}: does not run here", flush=True)
     return sides
 

@@ -48,8 +48,8 @@ def pack_and_diff():
                 (f"sqldiff{arguments}", f"sqldiff{arguments} {directory}/food.db other.db"), runs=3)
 
 
-# Other makers of patches, and the largest database in megabytes that each is given: changed in place, and rebuilt. Beyond that
-# they take many minutes.
+# Other patch programs, and the largest database in megabytes that each gets: changed in place, and rebuilt. Larger ones
+# take many minutes.
 MAKERS = {"zstd -19 --long=31 --patch-from": (60, 60, "zstd -q -f -19 --long=31 --patch-from=old.db {new} -o {out}"),
           "xdelta3 -9": (200, 200, "xdelta3 -9 -f -e -s old.db {new} {out}"),
           "bsdiff": (200, 60, "bsdiff old.db {new} {out}")}
@@ -84,7 +84,7 @@ def patch_pairs(megabytes, directory):
         pairs.append((f"patch, {megabytes} MB, 1 % {how}", number, manifest))
     tasks = [(number, peer, f"{number}.{index}", line) for _, number, _ in pairs
              for index, (peer, (*most, line)) in enumerate(MAKERS.items()) if megabytes <= most[number - 2]]
-    # Only their sizes are of interest, so as many run at once as there are cores.
+    # Only their sizes matter, so as many run at once as there are cores.
     shell("printf '%s\\0' \"$@\" | xargs -0 -P 2 -n 1 bash -euc", arguments=[
         f"cd {directory}; {line.format(new=f'new{number}.db', out=out)} 2>/dev/null" for number, _, out, line in tasks])
     for name, number, manifest in pairs:
@@ -98,7 +98,7 @@ def patch_pairs(megabytes, directory):
 
 def apply_patch(name, number, manifest, first, directory, runs):
     delta(f"{name}: delta", f"{directory}/old.db", f"{directory}/new{number}.db", 3)
-    # How hard zstd looked makes no difference to how fast it applies what it found.
+    # The compression level of zstd does not affect how fast it applies a patch.
     shell(f"zstd -q -f -3 --long=31 --patch-from={directory}/old.db {directory}/new{number}.db -o {directory}/{number}.zst")
     shell(f"mkdir -p {directory}/full; cp {directory}/out/*-{number}.0.0.json {directory}/out/*-{number}.0.0.tar.zst {directory}/full")
     ground = f"{EMPTY}; {moult} apply -q {first} --store store"

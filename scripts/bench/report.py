@@ -3,7 +3,7 @@ import os, platform, subprocess
 
 from measure import load, missed, misses, moult, options, table, work
 
-# Text below this heading is written by hand, and stays.
+# Text below this heading is written by hand and kept.
 BY_HAND = "## Where the time goes"
 GROWTH = "## How times grow"
 

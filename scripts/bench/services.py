@@ -56,7 +56,7 @@ def read(number, stop, pipe):
         start = time.perf_counter()
         connection.execute("SELECT name FROM food WHERE id = ?", (generator.randint(0, rows),)).fetchone()
         taken.append(time.perf_counter() - start)
-        # As an app, and not as a load that keeps every core busy.
+        # Like an app, not like a load that keeps every core busy.
         time.sleep(0.001)
     pipe.send(taken)
 
@@ -90,7 +90,7 @@ def registries():
         return
     manifest = f"m{middle}/signed12/bench-1.0.0.json"
     with registry() as host:
-        # A new repository each time, or the blobs would be there already.
+        # A new repository each time, because otherwise the blobs would already be there.
         turn = "echo $(($(cat turn) + 1)) > turn"
         publish = f"{moult} publish -q oci+http://{host}/ours$(cat turn) {manifest} -k bench.key"
         shell(f"echo 1 > turn; {publish}; echo {host}/ours1 > source; skopeo copy -q --src-tls-verify=false docker://{host}/ours1:1.0.0 dir:image")

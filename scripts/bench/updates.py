@@ -20,7 +20,7 @@ def make_databases():
 def first_release(directory, level):
     """A first release, with and without a signature, and an archive of the same bytes for the others; the paths of all."""
     manifest = pack(directory, "1.0.0", 1, level, out=f"out{level}")
-    # The bundle has the source in its sealed form.
+    # The bundle contains the source in its sealed form.
     shell(f"""cd {directory}; tar -xf out{level}/*-1.0.0.tar.zst; sha256sum food.db > sums; tar -cf food.tar food.db
               zstd -q -f -{level} -T2 food.tar -o food{level}.tar.zst; rm food.tar""")
     shutil.copytree(f"{work}/{directory}/out{level}", f"{work}/{directory}/signed{level}", copy_function=os.link)
@@ -143,7 +143,7 @@ def rollback():
         shell(f"{EMPTY}; {moult} apply -q {directory}/out{LEVEL}/bench-1.0.0.json --store store")
         evolve(f"{work}/{directory}/food.db", 100)
         second = pack(directory, "2.0.0", 2, 1)
-        # A rollback holds the release that it leaves.
+        # A rollback puts the release that it leaves on hold.
         ground = f"{moult} unhold --all -q --store store || :; {moult} apply -q {second} --store store; echo > live/a"
         compare(f"rollback, {megabytes} MB", 5, ("moult rollback", f"{moult} rollback -q --store store"),
                 ("mv and sync of the directory", "mv live/a live/b && sync live && mv live/b live/a"), ground)

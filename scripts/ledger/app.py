@@ -105,7 +105,7 @@ def own_schema(rng, connection, name):
 def insert(path, seed, number, out):
     """Rows of an app that runs beside a command. What cannot be written, because the command has the file, is not acknowledged."""
     from content import Content
-    # The app opens what is sealed read-only; root could write to it.
+    # The app opens read-only databases as such; root could write to them.
     if not os.path.exists(path) or os.path.islink(path) and os.readlink(path).startswith(".moult/"):
         return
     connection = connect(path)

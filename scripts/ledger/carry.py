@@ -69,7 +69,7 @@ def carry(old, shipped_before, shipped_now, before, target, choose, purpose="upd
         more = violations(result, choose, adopting) - excluded
         if not more:
             break
-        # Rows that refer to nothing are left out, and what they had replaced comes back.
+        # Rows with dangling references are left out, and the rows that they had replaced are restored.
         excluded |= more
     if not adopting:
         for table, (rest, shipped) in result.unselected.items():
@@ -106,7 +106,7 @@ def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, a
         placing = of_table(target["preserve"], table) if there else []
         if not placing and chosen and by_installed:
             if purpose == "rollback" and there:
-                # The older release says nothing of the table, so that a row that does not fit need not keep an operator from going back.
+                # The older release does not mention the table, so a row that does not fit must not prevent a rollback.
                 placing = [e | {"onReject": choose("a rollback that does not fit", "table", e.get("onReject", "block")), "columns": {}}
                            for e in entries]
             else:
@@ -134,7 +134,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
     block = entry.get("onReject", "block") == "block" and not adopting
     policy = entry.get("onConflict", "keep-user")
     sets, key = uniques(new, there)
-    # Whether an implicit rowid counts as a key is left open.
+    # Whether an implicit rowid counts as a key is not specified.
     by_rowid = not sets and choose("implicit rowids", False, True)
     fit = Fit(new, there)
     placed = result.placed.setdefault(there, {})
@@ -159,7 +159,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
         at = {"rowid": row.rowid} if by_rowid else dict(zip(after, whole))
         rivals = find_rivals(new, there, [["rowid"]] if by_rowid else sets, key, at)
         loses = any(row[at] != "NULL" for at in gone)
-        # Shipped and default values may count as content of the app or not.
+        # Shipped and default values may or may not count as content of the app.
         softly = shipped.get(row) or all(row[at] in ("NULL", usual[at]) for at in gone)
         same = [identity for identity, other in rivals if fits and identity not in placed and is_same(other, whole, after, into, choose)]
         if same:
@@ -168,7 +168,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
             soft_values += bool(loses and softly)
             continue
         if any(identity in placed for identity, _ in rivals):
-            # Of two rows of users that exclude each other either may win.
+            # If two rows of users exclude each other, either may win.
             result.clash = True
             if policy == "fail" and choose("two users' rows and onConflict fail", True, False):
                 raise Refused("conflict")
@@ -355,7 +355,7 @@ def objects(result, old, shipped_before, shipped_now, choose):
             if not choose("an object of the app that the new release has as well", False, True):
                 continue
         if name in known and shipped_before and what[0] == "table":
-            # The app changed a shipped table: its rows were judged with its columns.
+            # The app changed a shipped table: its rows were compared with its columns.
             result.keep(name, 0, len(old.rows(name)), "changed by the app")
         else:
             result.keep(name if what[0] == "table" else what[1], 0, 0, f"{what[0]} {name} of the app")

@@ -7,7 +7,7 @@ import functools, hashlib, json, os, random, shutil, sqlite3, subprocess, tempfi
 
 PRODUCT = "org.example.ledger"
 RELEASES = 12
-# Small, so that shipped rows and rows of the app meet.
+# A small set, so that shipped rows and rows of the app collide.
 WORDS = ["flour", "rice", "salt", "Salt", "SALT", "lentils", "saffron", "ÄPFEL", "007", "x"]
 KEYS = ["integer"] * 3 + ["auto"] * 2 + ["text"] * 3 + ["nocase", "without", "none", "none"]
 TYPES = ["", "TEXT", "INTEGER", "NUMERIC", "REAL", "BLOB"]
@@ -49,7 +49,7 @@ class Family:
         self.number, self.without = number, tuple(without)
         self.rng = random.Random(f"family {number}")
         self.names = 0
-        # Every fifth is calm: what stories then do is not refused half of the time.
+        # Every fifth is calm, because otherwise half of a story's operations would be refused.
         self.calm = number % 5 == 0
         self.releases = []
         draft = {"databases": self.first()}
@@ -219,7 +219,7 @@ class Family:
         try:
             columns_of(db, "note")
         except sqlite3.OperationalError:
-            # A column that an index has cannot be dropped.
+            # A column with an index cannot be dropped.
             db["migrations"].pop()
             return
         if sql.startswith("DELETE") and rng.random() < 0.7:
@@ -238,7 +238,7 @@ class Family:
         entries = [e for e in db["preserve"] if e["table"] == name]
         free = [c for c in table["columns"] if c["name"] not in ("n", "own", "item", "pin") and not (name == "doc" and c["name"] == "v")
                 and not (name == "log")]
-        # A table that is not preserved yet often is by the next release.
+        # A table that is not preserved yet is often preserved by the next release.
         kind = rng.choice(["rows"] * 5 + ["entry"] * (3 if entries else 12) + ["column", "column", "drop column", "rename", "type", "key", "check", "unique",
                           "not null", "table", "drop table", "unpreserve", "unpreserve", "replace", "pin", "keep"])
         if kind == "rows":
@@ -317,7 +317,7 @@ def script(db):
     if db["kind"] == "user":
         return db["base"] + "\n" + "\n".join(db["migrations"])
     lines = [table_sql(t) + ";" for t in db["tables"]]
-    # The triggers are the app's business: shipped rows do not fire them, and the full-text index is rebuilt.
+    # Triggers belong to the app: shipped rows do not fire them, and the full-text index is rebuilt.
     for table in db["tables"]:
         have = {"k"} | {c["name"] for c in table["columns"]}
         required = [c["name"] for c in table["columns"] if c.get("more", "").startswith("NOT NULL")]

@@ -270,7 +270,8 @@ class FileWorld(World):
             return False
         new = self.carried(command) if command["op"] == "replace" else self.copies[target]
         copies = [self.copies + [old]] if command["op"] == "replace" else [self.copies]
-        # Settled before the kill, the file has the new content; else the old one, and perhaps a copy of it.
+        # If it was complete before the kill, the file has the new content; otherwise the old one, and perhaps a copy of
+        # it.
         self.command(*self.words(command), before=[self.options.strike, "-o", report, *how, "-n", str(op["at"]), "--"])
         with open(report) as file:
             facts = dict(word.split("=") for word in file.read().split())
@@ -289,14 +290,14 @@ class FileWorld(World):
         transactions = os.path.join(self.store, ".moult", "transactions")
         is_over = not (os.path.isdir(transactions) and os.listdir(transactions)) and self.found()[1] == target and now == new
         if op["then"] == "recover":
-            # Without settings nothing was begun that could be finished.
+            # Without settings, nothing was started that could be completed.
             ended = self.command("recover", "-q", "--store", self.store) if os.path.exists(os.path.join(self.store, "moult.json")) else None
             shutil.rmtree(self.store) if ended is None and os.path.isdir(self.store) else None
             self.tidy()
             return self.settled(op, ended, {0}, None if wrote else [old, new], None, None)
         ended = self.command(*self.words(command))
         if command["op"] == "replace":
-            # Once, however often it was begun, unless the app has written to the new content.
+            # Only once, however often it was started, unless the app has written to the new content.
             return self.settled(op, ended, {0}, None if wrote else [new], None if wrote else copies, [None])
         further = target - 1 if is_over and target else target
         exits = {0, 3} if is_over else {0}

@@ -255,7 +255,7 @@ class Switch:
         if self.state.installed == self.index and self.purpose == "rollback":
             raise Refused("the same release")
         if self.state.copied and self.choose("a copied store", False, True):
-            # That a copy goes on like the original is not part of this contract.
+            # The contract does not say that a copy behaves like the original.
             raise Refused("a copied store")
         self.refuse_stuck()
         self.move()
@@ -272,7 +272,7 @@ class Switch:
             self.after.before.append((self.state.installed, self.index))
             self.after.installed = self.index
             self.after.perhaps = max(self.after.perhaps, self.after.highest)
-            # A downgrade that the operator allowed begins to count from there.
+            # After a downgrade that the operator allowed, sequences count from there.
             self.after.highest = self.index if self.op.get("downgrade") else max(self.after.highest, self.index)
             if self.index not in self.after.generations:
                 self.after.generations.append(self.index)
@@ -361,7 +361,7 @@ class Switch:
 
     def take(self, db, file, before):
         if db["kind"] == "shared":
-            # The content is replaced as that of any shared database is.
+            # The content is replaced like that of any shared database.
             self.hold(db, file.but(plain=False))
         else:
             self.block(db)
@@ -386,7 +386,7 @@ class Switch:
             return
         if before and before["kind"] in ("user", "shared"):
             self.take(db, file, before)
-            # Whether it is in WAL mode as the old one is left open.
+            # Whether it is in WAL mode like the old one is not specified.
             self.create(db, None)
             return
         shipped = self.oracle.shipped_content(db)
@@ -394,23 +394,23 @@ class Switch:
         if fits:
             if file.link or before:
                 return
-            # A cache of an earlier release stays as long as that release is kept, and anything else becomes a generation.
+            # A cache of an earlier release stays as long as that release is kept; anything else becomes a generation.
             if file.plain or self.choose("a fitting file at a new cache", False, True):
                 self.adopt(db, file)
                 self.create(db, None)
             return
         if file.link and not (before and before["kind"] == "cache"):
-            # What the link leads to may be data of an app.
+            # The target of the link may be data of an app.
             raise Refused("link")
         if self.state.installed == self.index and self.choose("a damaged cache and the installed release", True, False):
-            # That a release applied again repairs it is not part of this contract.
+            # The contract does not say that applying a release again repairs it.
             return
         if file.content is None and file.readable and self.choose("a cache with a sound schema and damaged rows", False, True):
             return
         if db["path"] in self.state.opened:
             if not before:
                 self.busy = True
-            # Else it stays until no process has it open.
+            # Otherwise it stays until no process has it open.
             return
         if (file.plain or not before) and self.choose(f"a file at a cache: {db['name']}", file.plain, not file.plain):
             self.adopt(db, file)
@@ -482,10 +482,10 @@ class Switch:
             return
         if before and before["kind"] == "user":
             self.take(db, file, before)
-            # Whether it is in WAL mode as the old one is left open.
+            # Whether it is in WAL mode like the old one is not specified.
             self.create(db, None)
             if file.content is not None:
-                # All of it is kept; rows that the release preserves are carried, too, if the file has its tables.
+                # All of it is kept; rows that the release preserves are also carried over, if the file has its tables.
                 moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, accept=True)
                 self.replaced(db, file.but(wal=None), moved)
             return
@@ -500,7 +500,7 @@ class Switch:
         if file.content is None:
             if earlier is None and self.choose("a damaged file that no installed release has", True, False):
                 self.adopt(db, file)
-                # By its header it may be in WAL mode.
+                # According to its header, it may be in WAL mode.
                 self.create(db, None if file.readable else False)
             return
         if file.content.marker == db["sha256"] and (
@@ -523,7 +523,7 @@ class Switch:
 
     def replaced(self, db, file, moved):
         if getattr(moved, "clash", False):
-            # Which of two rows wins is open; that none is lost is not.
+            # Either of the two rows may win, but neither may be lost.
             self.loose = "rows that exclude each other"
         self.rejected[db["path"]] = moved.rejected
         moved.content.earlier = file.content.rejected

@@ -8,7 +8,7 @@ def shell(verdict, moult):
     lines += [f"#   {check}: {' '.join(text.split())[:300]}" for check, text in verdict.found]
     lines += [f"MOULT=${{MOULT:-{os.path.basename(moult)}}}", "W=$(mktemp -d -p /dev/shm) && R=$W/releases && S=$W/store && mkdir $R", ""]
     if any("$STRIKE" in line for line in verdict.log):
-        # The numbers of the calls are those in memory.
+        # The numbers of the calls are those of a run in memory.
         lines.insert(-1, "STRIKE=${STRIKE:?built with: cc -O2 -o strike scripts/proof/strike.c}")
     for index, directory in sorted(verdict.releases.items()):
         version = f"{index + 1}.0.0"

@@ -62,7 +62,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
                     changed |= fails(smaller)
         if "drafts" in best.story:
             continue
-        # Databases and tables that have nothing to do with it.
+        # Databases and tables that are not involved.
         for name in family(best.story["family"]).all:
             if name not in best.story["without"]:
                 smaller = smaller_of(best.story)

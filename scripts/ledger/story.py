@@ -5,7 +5,7 @@ import onefile
 from catalogue import RELEASES, family
 
 FAMILIES = 400
-# One story in so many is about a single file.
+# One story in this many is about a single file.
 FILE_EVERY = 8
 MODES = (0o600, 0o640, 0o660, 0o644)
 
@@ -44,7 +44,7 @@ def story(seed, number, families=FAMILIES):
             op, at = update(rng, drafts, at)
             ops.append(op)
             if shared and rng.random() < 0.12:
-                # A release that fails soon: the app has written with it, and the operator goes back.
+                # A release that fails soon: the app has already written with it, and the operator rolls back.
                 for name in shared:
                     ops.append({"op": "write", "db": name, "seed": rng.randrange(10**6), "n": rng.randint(2, 6)})
                 ops.append({"op": "rollback"})
@@ -71,11 +71,11 @@ def story(seed, number, families=FAMILIES):
         elif kind == "mode":
             ops.append({"op": "mode", "db": rng.choice(writable), "wal": rng.random() < 0.7})
         elif kind == "open":
-            # A command waits some seconds for a transaction to end, so that these are rare.
+            # A command waits several seconds for a transaction to end, so these are rare.
             how = rng.choices(["idle", "read", "write"], [40, 1, 1])[0]
             ops.append({"op": "open", "db": rng.choice(writable), "how": how})
             if len(shared) > 1 and rng.random() < 0.3:
-                # Two at once: all of them are held, or none is replaced.
+                # Two at once: either both are held, or neither is replaced.
                 ops[-1]["db"] = shared[0]
                 ops.append({"op": "open", "db": shared[1], "how": rng.choices(["idle", "write"], [12, 1])[0]})
             if rng.random() < 0.8:
@@ -113,7 +113,7 @@ def story(seed, number, families=FAMILIES):
             command, at = update(rng, drafts, at)
             ops.append({"op": "meanwhile", "at": int(rng.choice([rng.randint(1, 40), rng.randint(1, 120)])), "cmd": command,
                         "write": {"db": rng.choice(shared or writable), "seed": rng.randrange(10**6)}})
-            # The moment between the lock that is given back and the lease that is taken.
+            # The moment between releasing the lock and taking the lease.
             if rng.random() < 0.3:
                 ops[-1].update(at=rng.choice([1, 1, 2]), call="lease")
         elif kind == "quarantine":

@@ -9,7 +9,7 @@ from oracle import BUSY, DONE, REFUSED, CHANGES, File, Kept, Oracle, Outcome, St
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIDECARS = ("-wal", "-shm", "-journal")
 FEATURES = ("take-over", "accept", "unpreserved", "quarantine")
-# Each check can be left out, so that a binary without some of it can be judged by the others.
+# Each check can be disabled, so that a binary without some features can still be tested with the others.
 CHECKS = {
     "exit": "the exit status is the predicted one",
     "rows": "every row of every writable database is as predicted",
@@ -104,7 +104,7 @@ class World:
     # Running commands
 
     def moult(self, *words, before=(), note=""):
-        # What a struck command prints goes to a file, because these writes are counted, too.
+        # The output of a killed command goes to a file, because these writes also count.
         into = ' > "$W/out" 2> "$W/err"' if note else ""
         self.log.append(f"{note}$MOULT {self.shell(words)} --store \"$S\"{into}; echo \"exit $?\"" + ('; cat "$W/report"' if note else ""))
         self.counts["commands"] += 1
@@ -245,7 +245,7 @@ class World:
         self.crashed = {}
         for suffix in ("", "-wal"):
             copy = os.path.join(self.directory, "crash" + suffix)
-            # Another process copies: closing a descriptor here would drop SQLite's locks.
+            # A separate process copies the file: closing a descriptor here would drop SQLite's locks.
             subprocess.run(["cp", self.full(path) + suffix, copy], check=True)
             self.crashed[suffix] = copy
 
@@ -389,7 +389,7 @@ class World:
             self.counts["acknowledged"] += 1
             self.alive[number] = places[0]
         self.state.files[db["path"]] = File(content, name=db["name"], plain=True, wal=wal, kind=db["kind"])
-        # An earlier file of another owner at this path does not count.
+        # An earlier file with a different owner at this path does not count.
         self.owners.pop(db["path"], None)
 
     def do_damage(self, op):
@@ -400,7 +400,7 @@ class World:
         self.settle_sidecars(path)
         size = os.path.getsize(full)
         how = op["how"]
-        # Of a user's database not even the schema can be read; of others it can, and rows are missing.
+        # Not even the schema of a user database can be read; of others it can, but rows are missing.
         half = 1000 if self.kind(path) == "user" else size // 2 + 100
         with open(full, "r+b") as out:
             if how == "truncate":
@@ -570,7 +570,7 @@ class World:
             found = [(check, text) for check, text in everything if check in self.checks]
             if not found:
                 if any(check in ("exit", "version", "schema") for check, _ in everything):
-                    # What comes next cannot be predicted from here.
+                    # The next state cannot be predicted.
                     raise CutShort()
                 self.accept(outcome, op, ended, there)
                 self.close_all()
@@ -665,7 +665,7 @@ class World:
             self.judge([("exit", f"after a strike at call {op['at']} ({facts['at']}) of {inner['op']}, recover ended with {settled.status}: "
                                  f"{settled.err.strip()[:400]}")], op)
         if inner["op"] == "rollback":
-            # Whether the hold is there after a kill is not predicted.
+            # Whether the hold exists after a kill is not predicted.
             self.moult("unhold", "--all", "-q")
             self.state = self.state.copy()
             self.state.holds = {}
@@ -717,7 +717,7 @@ class World:
                 elif status == BUSY:
                     allowed |= {CHANGES, BUSY}
                 elif status == REFUSED and getattr(outcome, "why", "") in LATE:
-                    # Only --deep tries whether rows fit.
+                    # Only --deep checks whether rows fit.
                     allowed |= {REFUSED, CHANGES}
                 else:
                     allowed.add(status)
@@ -840,7 +840,7 @@ class World:
             if not places:
                 self.destroyed[number] = self.alive.pop(number)
             else:
-                # Only the values that are left somewhere must stay.
+                # Only values that still exist somewhere must stay.
                 whole = [place for place in places if is_in(self.alive[number][1], place[1])]
                 self.alive[number] = max(whole, key=lambda place: len(place[1])) if whole else places[0]
 
@@ -1036,7 +1036,7 @@ class World:
             outcome.matched[name] = kept
             record, copy = self.read_set(new[name], kept.path)
             if kept.earlier and os.path.basename(record.get("path", "")) == kept.earlier:
-                # It was moved and replaced at once: either path is right.
+                # It was moved and replaced at the same time: either path is correct.
                 kept.path = kept.earlier
                 record, copy = self.read_set(new[name], kept.path)
             found += self.compare_set(name, kept, record, copy)
@@ -1099,7 +1099,7 @@ class World:
                     continue
                 outcome.took[name][member] = file
                 if file.content is None:
-                    # What SQLite can still open, it may take out of WAL mode.
+                    # SQLite may switch a file that it can still open out of WAL mode.
                     same = copy.digest == file.digest or file.readable and rest(os.path.join(directory, member), file.rest[0]) == file.rest
                     if not same:
                         found.append(("adopted", f"{name}/{member} is not the file that was there"))
@@ -1125,7 +1125,7 @@ class World:
         found += self.accounted(there, restored + list(getattr(outcome, "plain", {}).values()))
         for path, file in there.files.items():
             before = self.state.files.get(path)
-            # A cache that the story has damaged may stay while its schema can be read.
+            # A cache that the story has damaged may stay as long as its schema can be read.
             if file.content is not None and not (before and before.content is None):
                 found += [(check, f"{path}: {text}") for check, text in file.content.faults()]
         for path, file in getattr(outcome, "plain", {}).items():
@@ -1138,7 +1138,7 @@ class World:
             elif have is None or have.content is None:
                 found.append(("adopted", f"{path} is not the file that was adopted"))
             elif file.content is not None:
-                # A number of AUTOINCREMENT that is in use stays so.
+                # A number that AUTOINCREMENT has used stays used.
                 found += [("adopted", f"{path} is not the file that was adopted: {text}")
                           for check, text in have.content.differences(file.content) if check != "sequence"]
         if hasattr(outcome, "leads_to"):
@@ -1186,7 +1186,8 @@ class World:
                 what = "nowhere" if not places[number] else f"only as {places[number][0]}"
                 found.append(("lost", f"row {number} of {table} {line(row, row.values())} is {what}"))
         allowed = {number for file in restored if file.content for number in file.content.numbered}
-        # A file that no database of the release is may have a row still that was deleted elsewhere: it did not come back.
+        # A file that does not belong to a database of the release may still have a row that was deleted elsewhere: it
+        # did not come back.
         before = {number for file in self.state.files.values() if file.content for number in file.content.numbered}
         for number in sorted(live & set(self.deleted) - allowed - before):
             if str(self.state.installed).startswith("0+adopted"):
@@ -1223,7 +1224,7 @@ class World:
                 self.counts["rows rejected"] += sum(whose == "user" for *_, whose in rows)
                 self.counts["shipped rows rejected"] += sum(whose == "shipped" for *_, whose in rows)
             for path, file in there.files.items():
-                # Where a check is left out, what is there counts.
+                # If a check is disabled, the actual state counts.
                 known = state.files.setdefault(path, file)
                 if known.content is not None:
                     state.files[path] = known.but(content=file.content, wal=self.is_wal(path))
@@ -1244,7 +1245,7 @@ class World:
             self.removed(kept)
         if state.installed is not None and there.version == "0.0.0":
             state.installed = there.generation
-        # Which old releases are still there is the collector's business.
+        # The collector decides which old releases remain.
         state.generations = there.generations
         if isinstance(state.installed, int):
             if hasattr(outcome, "highest") and not self.struck:
@@ -1429,7 +1430,7 @@ def plan_faults(outcome, plan):
     told = collections.defaultdict(dict)
     for effect in plan.get("effects", []):
         if effect.get("change", {}).get("do") == "migrate" and not effect["change"].get("rows"):
-            # Migrations are tried by `moult plan`; the plan that `apply` announces comes before that.
+            # `moult plan` tries migrations; the plan that `apply` prints is made before that.
             rows = {name: counts for name, counts in rows.items() if name != effect.get("database")}
         for row in effect.get("change", {}).get("rows") or []:
             told[effect.get("database")][row["table"]] = row.get("kept", 0)

@@ -15,25 +15,25 @@ NOTIFY = os.path.join(os.path.dirname(__file__), "../../Examples/steps/notify")
 @dataclass(frozen=True)
 class Flow:
     name: str
-    # Brings a new, empty store to where the flow begins.
+    # Creates a new store in the state where the flow starts.
     begin: Callable
-    # The words after `moult`; `{name}` is the manifest of that release, `{feed name}` the address of that feed.
+    # The arguments of `moult`; `{name}` is the manifest of that release, `{feed name}` the address of that feed.
     command: list
     # "version", or "FILE: SQL" with its rows, before and after.
     looks: dict
     # The commands that must succeed afterwards and lead to the end of the flow; None for the command itself.
     again: list = None
-    # Whether the databases can be read at the same moment, too: not if what is replaced is broken.
+    # Whether the databases can also be read during the command: not if the replaced file is damaged.
     readable: bool = True
-    # The commands that lead from the beginning to places where the flow may stop in between.
+    # The commands that lead from the start to states in which the flow may stop in between.
     between: list = ()
-    # A network brings bytes in pieces as it likes, so the last calls of one run may not come about in another.
+    # A network delivers bytes in varying pieces, so the last calls of one run may not occur in another.
     varies: bool = False
-    # Whether the command does nothing if it is given again at its end.
+    # Whether the command does nothing if it is run again at its end.
     repeats: bool = True
-    # Whether `moult verify` finds nothing wrong at its end.
+    # Whether `moult verify` finds no problem at its end.
     sound: bool = True
-    # How many rows of an app the flow begins with, as a check of the flow itself.
+    # The number of the app's rows at the start, as a check of the flow itself.
     rows: int = 0
     # Files whose rows can be recreated.
     caches: tuple = ("thumbs.db",)
@@ -154,7 +154,7 @@ def shared(way, wal):
             "pantry.db: SELECT release FROM moult_release": ([("1.0.0",)], [("2.0.0",)])})
 
 
-# What an app writes after a crash, to each of these tables that a database has: `{}` is a number.
+# Statements that an app runs after a crash, for each of these tables that a database has: `{}` is a number.
 BETWEEN = {
     "note": [{"id": 9000, "text": "after the crash {}"}],
     "food": [{"id": 9000, "name": "after the crash {}", "editable": 1}, {"id": 9010, "name": "not selected {}", "editable": 0}],
@@ -186,7 +186,7 @@ def mode(wal):
     return ", WAL" if wal else ""
 
 
-# An app's own pantry: rows that the release selects, rows that it does not, and a table of which it knows nothing.
+# An app's pantry: rows that the release selects, rows that it does not select, and a table that it does not know.
 PANTRY_OF_APP = [
     "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0)",
     "INSERT INTO food VALUES(100, 'mine', 1), (5, 'my five', 1), (200, 'not selected', 0), (1, 'my one', 0)",
@@ -270,7 +270,7 @@ def restored_pantry(wal):
     return Flow(
         "restore, shared" + mode(wal), begin, ["quarantine", "--restore", "pantry"], {
             "version": ("2.0.0",) * 2, FAVORITES: ([], [(7,), (8,)])}, repeats=False, rows=8,
-        # The content that comes back is of an earlier release than the installed one.
+        # The restored content is from an earlier release than the installed one.
         sound=False)
 
 

@@ -3,7 +3,7 @@ import collections, hashlib, json, os, re, shutil, sqlite3, stat, tempfile
 
 import rows
 
-# What an update is called, and what it set aside.
+# The names of updates, and of sets in quarantine.
 UPDATE = re.compile(r"\d{14}-[0-9a-f]{8}")
 SIDECARS = ("-wal", "-journal")
 
@@ -88,9 +88,9 @@ def files(store):
         for name in below + plain:
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, store)
-            # The last feed is known from the generations as well; an interrupted transfer waits to be resumed.
-            # What checks found is only remembered to spare them the next time.
-            # That a verified file got a second name, and so another ctime, stays true whatever becomes of the update.
+            # The last feed is also known from the generations; an interrupted transfer waits to be resumed. Results of
+            # checks are only cached to avoid repeating them. A verified file that got a second name, and so a new
+            # ctime, is recorded regardless of the result of the update.
             if relative.startswith((".moult/feed", ".moult/downloads", ".moult/links.json", ".moult/checks.json")):
                 continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":

@@ -1,7 +1,7 @@
 """The matrix of all results, in the page that explains it."""
 import collections, json, os, re
 
-# `between`: of a chain of releases, some were brought in.
+# `between`: some releases of a chain were installed.
 OUTCOMES = ("old", "between", "new", "lost")
 
 BEGIN, END = "<!-- `make proof` writes this table -->", "<!-- the end of the table -->"

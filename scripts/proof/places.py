@@ -48,7 +48,8 @@ class Mounted:
                 os.remove(probe)
                 return
             except OSError:
-                # A step of another trial has mounts of its own, and keeps the one that was shut down until it ends.
+                # A step of another trial has its own mounts, and keeps the file system that was shut down until it
+                # exits.
                 time.sleep(0.02)
         raise OSError(f"{self.image} stays shut down")
 

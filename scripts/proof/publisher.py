@@ -10,33 +10,33 @@ from typing import Callable
 import places
 from trial import KILLED, Missed, Wrong, told
 
-# The exit status says what is public. 6: the new content, but not all that belongs to it.
+# The exit status shows what is public. 6: the new content, but not all its files.
 NEW, OLD = {0, 6}, {1, 3, 75}
 DIGEST = re.compile(r"^feed\.json\.[0-9a-f]{16}\.")
 OF_KEY = re.compile(r"\.[0-9A-F]{16}\.minisig$")
-# A trial installation changes nothing outside its own store: of its calls, some are struck.
+# A trial installation changes nothing outside its own store: only some of its calls are used.
 TRIAL, OF_TRIAL = re.compile(r"/trial-\d+"), 60
 
 
 @dataclass(frozen=True)
 class Flow:
     name: str
-    # Brings a new directory to where the flow begins.
+    # Creates a new directory in the state where the flow starts.
     begin: Callable
-    # The words after `moult`, given in that directory.
+    # The arguments of `moult`, run in that directory.
     command: list
     # The directory that the command writes to.
     output: str
-    # What of the output is public, as a value that differs before and after.
+    # The public part of the output, as a value that differs before and after.
     public: Callable
-    # Throws unless readers can use the output as it is; the second argument says whether the flow is over.
+    # Throws unless readers can use the output as it is; the second argument tells whether the flow is over.
     read: Callable
-    # The exit status of the command, given again at its end.
+    # The exit status of the command when it is run again at its end.
     again: int = 0
     between: tuple = ()
     # Whether it changes a database through a separate store.
     of_store: bool = False
-    # The confined reader of the bundle sends bytes in pieces as they come, so the last writes of one run may not come about in
+    # The confined reader of the bundle sends bytes in varying pieces, so the last writes of one run may not occur in
     # another.
     varies: bool = False
 
@@ -91,7 +91,7 @@ class Place:
         return sorted({DIGEST.sub("feed.json.DIGEST.", name) for name in found})
 
 
-# MARK: beginnings
+# MARK: initial states
 
 def release(place, name):
     """Copies a release to `rel`."""
@@ -260,7 +260,7 @@ def whole_keys(place, directory, is_over):
         raise Wrong("the keys are not a pair")
 
 
-# A database file with a row of the app's, and the one that should take its place.
+# A database file with a row of the app, and the file that should replace it.
 OLD_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 320);" \
     "CREATE TABLE note(id INTEGER PRIMARY KEY, text); INSERT INTO note VALUES(7, 'mine');"
 NEW_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 350), ('milk', 150);" \
@@ -393,7 +393,7 @@ class Baseline:
         os.mkdir(shots)
         program = f'n=$(ls {shots} | wc -l); [ -d {output} ] && cp -a {output} {shots}/$(printf %05d $n); true'
         world.strike(self.flow.command, "-a", "run", "-n", "1", "-g", "-x", program)
-        # Files that did not change are not read again after each strike.
+        # Files that did not change are not read again after each kill.
         self.known = set()
         for shot in sorted(os.listdir(shots)):
             content = world.content(f"shots/{shot}")
@@ -436,7 +436,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
             flow.read(world, flow.output, False)
             baseline.known.add(content)
         if ending != KILLED:
-            # A file's store decides as every store does: 5 has undone it, and 6 leaves either to the next command.
+            # The store of a file behaves like every store: 5 has undone it, and 6 leaves either to the next command.
             changed = {0: [baseline.after], 5: [baseline.before], 6: [baseline.before, baseline.after]} if flow.of_store else {}
             if ending not in NEW | OLD | set(changed):
                 raise Wrong(f"it ended with {ending}")
@@ -445,14 +445,14 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
                 fits = [baseline.after, None]
             if public not in fits:
                 raise Wrong(f"it ended with {ending}, but {public} is public")
-        # If the file at its path is the very one that was made, nothing has failed: the command was over.
+        # If the file at its path is exactly the one that was made, nothing has failed: the command was complete.
         is_over = public == baseline.after and flow.again
         status = world.run(*flow.command)
         if status not in ({0, flow.again} if is_over else {0}):
             raise Wrong(f"given again, it ended with {status}")
         flow.read(world, flow.output, True)
         names = set(world.names(flow.output))
-        # When keys change, the command given again signs with the new key alone.
+        # When keys change, the command signs with the new key alone when it is run again.
         missing = {name for name in set(baseline.names) - names if not OF_KEY.search(name)}
         if missing or names - set(baseline.names):
             raise Wrong(f"left over: {sorted(names - set(baseline.names))}, missing: {sorted(missing)}")

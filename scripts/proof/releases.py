@@ -38,7 +38,7 @@ NOTE = {
           PRAGMA user_version = 2;""",
 }
 TO_TWO = "ALTER TABLE note ADD COLUMN done INTEGER NOT NULL DEFAULT 0;\nPRAGMA user_version = 2;\n"
-# The user's notes with a column that the second release drops.
+# The user's notes, with a column that the second release drops.
 MOOD = {
     1: "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL, mood TEXT); PRAGMA user_version = 1;",
     2: "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 2;",
@@ -77,10 +77,10 @@ class Silent(http.server.SimpleHTTPRequestHandler):
 class Releases:
     def __init__(self, moult, directory):
         self.moult, self.directory = moult, directory
-        # Every row that a release shipped: all other rows are of an app or a user.
+        # Every row that a release shipped: all other rows were written by an app or a user.
         self.shipped = set()
         os.makedirs(directory)
-        # Two sealed databases of several frames, of which one goes and another comes, and the user's own.
+        # Two sealed databases with several frames, of which one is removed and one added, and the user database.
         self.pair("plain", lambda v: {
             "food": ("reference", reference("food", v, 1600), {}),
             "codes" if v == "1.0.0" else "units": ("reference", reference("codes", v), {}),
@@ -103,7 +103,7 @@ class Releases:
             "user": ("user", (MOOD[1 if v == "1.0.0" else 2], ()),
                      {} if v == "1.0.0" else {"migrations": ["migrations/0002-mood.sql"]}),
         }, {"migrations/0002-mood.sql": WITHOUT_MOOD})
-        # The second release no longer says what becomes of the app's favorites.
+        # The second release no longer preserves the app's favorites.
         for way in ("exchange", "live"):
             self.pair(f"left-{way}", lambda v: {
                 "food": ("reference", reference("food", v), {}),
@@ -124,7 +124,7 @@ class Releases:
             "pantry": ("shared", pantry(v), {"preserve": preserve, "path": "pantry.db" if v == "1.0.0" else "larder.db"}),
         })
         self.pair("sealed", lambda v: {"food": ("reference", reference("food", v), {}), "pantry": ("reference", pantry(v), {})})
-        # Everything at once.
+        # All of these together.
         self.pair("several", lambda v: {
             "food": ("reference", reference("food", v), {}),
             "pantry": ("shared", pantry(v), {"preserve": preserve, "replace": "exchange"}),
@@ -136,12 +136,12 @@ class Releases:
         self.pair("cache", lambda v: {
             "food": ("reference", reference("food", v), {}), "thumbs": ("cache", (THUMBS, ()), {}),
         })
-        # Few rows differ, and one database not at all: the release comes by its patch.
+        # Few rows differ, and one database is unchanged: the release is installed by its patch.
         self.pair("patch", lambda v: {
             "food": ("reference", edition(v), {}), "same": ("reference", reference("same", "any", 1200), {}),
         }, second=["--delta-from", self.manifest("patch-1.0.0")])
         os.remove(os.path.join(self.directory, "patch-2.0.0", "proof-2.0.0.tar.zst"))
-        # What publishers do with a release: with its bundle and a patch.
+        # The files that publishers publish for a release: its bundle and a patch.
         self.pair("published", lambda v: {"food": ("reference", edition(v), {})},
                   second=["--delta-from", self.manifest("published-1.0.0")])
         self.pair("chain", lambda v: {"food": ("reference", reference("food", v, 64), {})})

@@ -126,7 +126,7 @@ def fault(store, name):
     file = os.path.join(store, ".moult/quarantine", name, os.path.basename(known["path"]))
     if not os.path.isfile(file):
         return f"{os.path.basename(file)} is missing"
-    # A reset sets aside what does not load.
+    # A reset sets aside databases that do not load.
     if known["reason"] not in ("reset", "unfit-cache") and read(file) is None:
         return f"{os.path.basename(file)} does not load"
     return None
@@ -136,7 +136,7 @@ class Ledger:
     """The rows that an app wrote: those of a store that no release shipped."""
 
     def __init__(self, store, shipped, caches=()):
-        # A row of one place can be in quarantine, too. It must stay; one copy of it is enough.
+        # A row may also be in quarantine. It must stay; one copy is enough.
         self.most = collections.Counter()
         for place in settled(store):
             if place.kind == "database" and place.name in caches:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import flows, look, places, rows
 
 KILLED = -9
-# By its exit status the command says what it left: the new content, the old, or (6, or dead) one of them.
+# The exit status shows what the command left: the new content, the old content, or (6, or killed) one of them.
 NEW, OLD = {0}, {1, 3, 5, 75}
 
 
@@ -26,17 +26,17 @@ class Missed(Exception):
 @dataclass(frozen=True)
 class Fault:
     name: str
-    # What `strike` does, and which of its counts it counts by.
+    # The action of `strike`, and the counter that it uses.
     action: str
     counts: str = "calls"
     goes_on: bool = False
-    # The file system whose power is cut.
+    # The file system whose power fails.
     cuts: str = None
-    # The settling is struck, too.
+    # The recovery is killed, too.
     twice: bool = False
-    # An app writes to the databases before the settling.
+    # An app writes to the databases before the recovery.
     writes: bool = False
-    # The operator wants the update undone. It may be too late for that, and then it is finished.
+    # The operator wants to undo the update. It may be too late for that, and then it is completed.
     undoes: bool = False
 
 
@@ -112,7 +112,7 @@ class Baseline:
         flow.begin(world)
         before = look.State(world.store)
         self.expect(flow, world, 0)
-        # What apps wrote, of which no row may be lost.
+        # Rows written by apps, none of which may be lost.
         self.ledger = rows.Ledger(world.store, tools.releases.shipped, flow.caches)
         if flow.rows and sum(self.ledger.most.values()) != flow.rows:
             raise Wrong(f"{flow.name}: the app wrote {flow.rows} rows, and not {rows.text(self.ledger.most)}")
@@ -211,7 +211,7 @@ def whole_at_once(world, baseline):
     found = look.living(world.store)
     old = baseline.ends["old"].living
     for name in old.keys() | found.keys():
-        # A database that gets another path is moved first, and replaced then.
+        # A database with a new path is first moved, then replaced.
         is_moved = name not in old and found.get(name) in old.values()
         if found.get(name) not in [end.living.get(name) for end in ends] and not is_moved:
             raise Wrong(f"at the moment of the strike {name} is {found.get(name)}")
@@ -300,7 +300,7 @@ def without_undone(state, fault):
         state.kept = [known for known in state.kept if known[0] not in names]
         for path in [path for path in state.files if path.split(" ")[0].startswith(tuple(f".moult/quarantine/{name}" for name in names))]:
             del state.files[path]
-        # A restore of a database by its name takes the newest set.
+        # Restoring a database by its name uses the newest set.
         state.kept = [(known[0], known[1].replace("ID-2-", "ID-"), *known[2:]) for known in state.kept]
     return state
 

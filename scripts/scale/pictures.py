@@ -59,7 +59,7 @@ class Chart:
         self.ends.append([self.y(points[-1][1]), color, name])
 
     def __str__(self):
-        # Names at the ends of lines, apart from each other.
+        # Labels at the ends of lines, with some distance between them.
         previous = -100
         for end in sorted(self.ends):
             end[0] = max(end[0], previous + 18)

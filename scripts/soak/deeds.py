@@ -3,7 +3,8 @@ import collections, json, os, random, shutil, sqlite3, subprocess, time
 
 from publisher import PRODUCT
 
-# What the command may say, by what was done to it: 0 done, 1 and 3 not begun, 5 undone, 6 to be finished, 75 try later.
+# The possible exit statuses, by what was done to the command: 0 done, 1 and 3 not started, 5 undone, 6 to be completed,
+# 75 try later.
 QUIET, DISTURBED = {0}, {0, 1, 3, 5, 6, 75}
 
 
@@ -30,7 +31,7 @@ class Deeds:
         subprocess.run([self.moult, "init", "-q", self.store, "--product", PRODUCT], check=True)
         path = os.path.join(self.store, "moult.json")
         settings = json.load(open(path))
-        # On a small disk nothing old may pile up.
+        # Old files must not pile up on a small disk.
         settings |= {"minimumAge": 0, "quarantineLimit": 100_000, "feed": {"url": self.publisher.address}}
         with open(path, "w") as out:
             json.dump(settings, out)

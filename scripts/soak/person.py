@@ -4,7 +4,7 @@ import json, os, random, select, sqlite3, subprocess, sys, time
 moult, store, log, number, what, how = sys.argv[1:]
 said = {"reads": 0, "full": 0, "faults": [], "rows": {}, "file": how}
 pantry, mark = os.path.join(store, "pantry.db"), os.path.join(os.path.dirname(store), "filler.mark")
-# Every shipped row and the marker have the number of the release: two numbers at once are a mix.
+# Every shipped row and the marker have the number of the release: two numbers at once would be a mix.
 WHOLE = """SELECT group_concat(DISTINCT r) FROM (SELECT release r FROM food WHERE mine = 0
            UNION ALL SELECT CAST(release AS INTEGER) FROM moult_release)"""
 SET = WHOLE.replace("FROM food", "FROM pantry.food").replace("moult_release", "pantry.moult_release")
@@ -79,7 +79,7 @@ def read():
 def write():
     path, count = os.path.join(store, how), 0
     connection = connect(path)
-    # A row of its own that comes, or comes again with another number.
+    # Adds a row of its own, or replaces it with another number.
     sql = {"pantry.db": "INSERT OR REPLACE INTO food VALUES(?, 0, ?, 1)", "user.db": "INSERT OR REPLACE INTO note VALUES(?, ?)"}[how]
     while not ended():
         count += 1
@@ -89,7 +89,7 @@ def write():
         def commit():
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql, (slot, count))
-            # From here on it may be there, whatever SQLite says.
+            # From here on the row may be there, whatever SQLite reports.
             rows.append(count)
             connection.execute("COMMIT")
             return True

@@ -2,7 +2,7 @@
 import functools, http.server, json, os, random, sqlite3, subprocess, threading
 
 PRODUCT = "org.example.soak"
-# Faults of an answer, and how often they occur.
+# Faults in a response, and how often they occur.
 FAULTS = ["none"] * 4 + ["refuse", "cut", "corrupt", "nothing"]
 
 

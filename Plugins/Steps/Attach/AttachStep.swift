@@ -3,7 +3,7 @@ internal import MoultSQLite
 internal import MoultSandbox
 public import StepKit
 
-/// Attach: proves that the databases open together, as the app will open them: each group on one connection.
+/// Attach: checks that the databases open together as the app will open them, each group on one connection.
 public struct AttachStep: Step {
     public let name = "attach"
     public let summary =
@@ -42,8 +42,8 @@ public struct AttachStep: Step {
 
     private static func sets(_ release: Manifest) -> [AttachedSet] { release.groups.map(AttachedSet.init) }
 
-    /// A file that an external step has changed is no longer the file that was examined: it is not opened here before it is
-    /// known to open safely. The verify step checks its content.
+    /// A file that an external step has changed is no longer the examined file: it is not opened here until it is known
+    /// to be safe. The verify step checks its content.
     private func examine(_ files: [(database: Database, path: String)], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let exams = files.filter { changed.contains($0.database.name) }.map { file in
@@ -57,7 +57,7 @@ public struct AttachStep: Step {
         }
     }
 
-    /// The same again through the paths that the app will use.
+    /// Repeats the check with the paths that the app will use.
     public func apply(_ effect: Effect, _ context: ApplyContext) throws {
         for set in Self.sets(context.plan.release) {
             let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
@@ -65,7 +65,7 @@ public struct AttachStep: Step {
         }
     }
 
-    /// The file that the app will open: its own where that stays, otherwise what the release has for it.
+    /// The file that the app will open: the existing one if it stays, otherwise that of the release.
     private func place(_ database: Database, _ context: PrepareContext) throws -> String {
         let living = context.plan.store.path(context.plan.path(of: database))
         return try database.kind.isMigrated && Found.exists(living) ? living : staged(database, context)

@@ -3,14 +3,14 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// The databases of a release as one connection has them.
+/// The databases of a release that share a connection.
 struct AttachedSet {
     let group: Manifest.AttachGroup
 
     var sealed: [Database] { group.others.filter(\.kind.isSealed) }
     var writable: [Database] { [group.main].compactMap(\.self) + group.others.filter { !$0.kind.isSealed } }
 
-    /// What the plan says of each database but the main one of the store's own connection.
+    /// The text in the plan for each database, except the main one of the store's own connection.
     var described: [String] {
         let main = group.name == nil ? nil : group.main.map { described($0, as: "main") }
         return [main].compactMap(\.self) + group.others.map { described($0, as: $0.attach.alias) }
@@ -36,7 +36,7 @@ struct AttachedSet {
         }
     }
 
-    /// SQLite attaches only databases of one text encoding.
+    /// SQLite only attaches databases with the same text encoding.
     func proveEncoding(_ files: [(database: Database, path: String)]) throws {
         let encodings = try files.compactMap { file in
             try Connection.encoding(ofFileAt: file.path).map { (file.database.name, $0) }
@@ -51,7 +51,7 @@ struct AttachedSet {
             now: "Nothing was changed. The publisher must make all of them in one encoding.")
     }
 
-    /// Opens all files together, read-only, and says which tables each has.
+    /// Opens all files together, read-only, and returns the tables of each.
     func open(_ files: [(database: Database, path: String)]) throws -> [(alias: String, tables: [String])] {
         let connection = try Connection.inMemory(
             encoding: files.first.flatMap { try Connection.encoding(ofFileAt: $0.path) })
@@ -60,7 +60,7 @@ struct AttachedSet {
             do {
                 tables.append((database.attach.alias, try Self.attach(path, database.attach.alias, to: connection)))
             } catch {
-                // Of what SQLite says only its reason is of use: the path is that of a staged file.
+                // Only the reason in SQLite's message is useful, because the path is that of a staged file.
                 throw error.sqlite.map { Self.failed(database, $0.message, error) } ?? error
             }
         }
@@ -82,7 +82,7 @@ struct AttachedSet {
             now: "Publish the release again from an undamaged file.", cause: cause)
     }
 
-    /// A bare table name means the first database that has it; that is worth a warning.
+    /// A table name without a schema means the first database that has the table, which deserves a warning.
     func clashes(_ tables: [(alias: String, tables: [String])]) -> [String] {
         var first: [String: String] = [:]
         var warnings: [String] = []
@@ -100,7 +100,7 @@ struct AttachedSet {
         return warnings
     }
 
-    /// The databases do not open together.
+    /// The databases cannot be opened together.
     static let code = MoultError.Code(540)
 }
 

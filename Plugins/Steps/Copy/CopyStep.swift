@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 public import StepKit
 
-/// Copy: installs the release's files. Read-only ones make a generation that goes into service by one rename; a user database
-/// is made from its template if it is missing, or migrated to the new schema.
+/// Copy: installs the release's files. Read-only ones form a generation that a single rename makes current; a user
+/// database is created from its template if it is missing, or migrated to the new schema.
 public struct CopyStep: Step {
     public let name = "copy"
     public let summary = "stages the new generation, moves the pointer, makes or migrates user databases"
@@ -27,7 +27,7 @@ public struct CopyStep: Step {
         where database.kind.isDisposable && !context.isPostponed(context.path(of: database)) {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
-        // The replacement of a writable file comes after the pointer: nothing may follow a live replacement.
+        // Writable files are replaced after the pointer, because nothing may follow a live replacement.
         var living: [Effect] = []
         for database in context.release.databases where database.kind.isReplaced {
             living.append(
@@ -41,7 +41,7 @@ public struct CopyStep: Step {
         return try effects + links(context) + living
     }
 
-    /// Whether it fits was seen when it was to be taken out of service.
+    /// The delete step has already decided whether it matches.
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
         if context.adopts(path) {
@@ -115,7 +115,7 @@ public struct CopyStep: Step {
         }
     }
 
-    /// Whether a user database stays as it is; one that is moved keeps its content, too.
+    /// Whether a user database stays as it is; a moved one also keeps its content.
     private func isKept(_ database: Database, _ effects: [Effect]) -> Bool {
         effects.contains { effect in
             guard database.kind.isMigrated, effect.database == database.name, case .keep = effect.change else {
@@ -157,11 +157,11 @@ public struct CopyStep: Step {
     }
 }
 
-/// Where the sealed files of a release come from.
+/// The source of a release's sealed files.
 enum Source {
-    /// They are in service already.
+    /// They are already installed.
     case installed
-    /// A kept generation has them.
+    /// They are in a kept generation.
     case kept
     /// They are staged, from the bundle or in place.
     case staged
@@ -176,11 +176,11 @@ enum Source {
             try context.store.proveSeal(of: context.generation)
             intact = true
         } catch {
-            // A damaged generation is replaced by a new one from the release; a rollback has nothing to replace it by.
+            // A damaged generation is replaced by a new one from the release; a rollback has no replacement.
             if context.purpose == .rollback { throw error }
             intact = false
         }
-        // The same release in another directory of the app: what it uses in place lies there now.
+        // The same release in a different directory of the app: its files in place are there now.
         let isElsewhere =
             try context.purpose == .update
             && context.release.databases.contains { database in

@@ -4,15 +4,14 @@ internal import MoultSQLite
 internal import MoultSandbox
 internal import StepKit
 
-/// Runs the migrations on a copy of the user's database first: what fails there, fails before anything is touched.
-///
-/// The copy is afterwards what it was, and stays until the update has ended.
+/// First runs the migrations on a copy of the user's database, so that they fail before anything is touched. The copy
+/// is restored afterwards, and stays until the update has ended.
 struct MigrationTrial {
     let database: Database
     let context: PrepareContext
 
     func run(_ members: [String], path: String) throws {
-        // They are needed again if a crash lets the next command finish the update.
+        // They are needed again if the next command completes the update after a crash.
         try makeDurable(members)
         let directory = "\(context.staging)/before"
         try Files.ensureDirectory(directory, mode: 0o700)
@@ -31,8 +30,8 @@ struct MigrationTrial {
         try judge(report, path: path)
     }
 
-    /// The result of the migrations must match the release's own template; an app may have added tables or indexes of its
-    /// own.
+    /// The result of the migrations must match the release's template; additional tables or indexes of an app are
+    /// allowed.
     private func judge(_ report: TrialReport, path: String) throws {
         let (release, name) = (context.plan.release, database.name)
         let loss = RowCounts(report.after).loss(since: RowCounts(report.before)) {

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultLibc
 internal import StepKit
 
-/// How new content gets into a file, chosen from what is known of the file; the plan says why.
+/// How new content gets into a file, depending on the state of the file; the plan shows the reason.
 struct ReplacementWay {
     let path: String
     let forced: Database.Replacement?
@@ -26,8 +26,8 @@ struct ReplacementWay {
         return (.live, "\(holder) has it open")
     }
 
-    /// Throws if a link leads nowhere, if another user than this one or root made it, or if this is root and another user
-    /// decides where it leads.
+    /// Throws if a link is dangling, if a user other than this one or root created it, or if this is root and another
+    /// user controls its target.
     static func proveLink(_ database: Database, _ context: PlanContext) throws {
         let path = context.store.path(database.path)
         guard let link = try Files.facts(path), link.kind == .link else { return }
@@ -50,7 +50,7 @@ struct ReplacementWay {
             now: "Nothing was changed. Run it as that user, or give the file and its directory to root.")
     }
 
-    /// Why another file in its place would not be the same for its users.
+    /// Why replacing the file with another one would make a difference for its users.
     private func reasonToKeepTheFile() throws -> String? {
         guard let facts = try Files.facts(path) else { return nil }
         if facts.kind == .link { return "it is a symbolic link, and the file that it leads to stays" }

@@ -3,15 +3,15 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// The effect of a replacement on the rows of a shared database, as far as the live file alone shows it: which are carried,
-/// and which are not. Whether they fit is verified when the release is applied.
+/// The effect of a replacement on the rows of a shared database, as far as the live file alone shows it: the rows that
+/// are carried over and those that are not. Whether they fit is checked when the release is applied.
 struct RowForecast {
     let database: Database
     let context: PlanContext
-    /// Whether a release made the content; otherwise the file is from before moult.
+    /// Whether the content is from a release; otherwise the file is from before moult.
     let isOwn: Bool
 
-    /// A larger file is compared with what was shipped when the release is applied, because that takes time.
+    /// A larger file is only compared with the shipped content when the release is applied, because that takes time.
     private static let largest = 64 << 20
 
     func rows(of live: Connection, _ place: String) throws -> [RowFate] {
@@ -42,7 +42,7 @@ struct RowForecast {
         return fates.all
     }
 
-    /// Throws if the release gives up a table of which the installed one preserves rows.
+    /// Throws if the release no longer preserves a table whose rows the installed release preserves.
     func refuseUnpreserved(_ live: Connection) throws {
         guard let before = context.installed?.database(database.name) else { return }
         for rule in Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
@@ -53,7 +53,7 @@ struct RowForecast {
         }
     }
 
-    /// The rows that are left behind when a file from before moult returns.
+    /// The rows that are left behind when a file from before moult is restored.
     func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
         guard
             let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind.isReplaced }),
@@ -79,7 +79,7 @@ struct RowForecast {
         throw MoultError.unpreserved(database, context.release.version, rule.table, count)
     }
 
-    /// The rows of the app that no rule selects.
+    /// The app's rows that no rule selects.
     private func left(
         _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [SQLName: [String?]]
     ) throws -> [(String, Int)] {
@@ -96,7 +96,7 @@ struct RowForecast {
     }
 }
 
-/// Whether a release's `preserve` fits its own schema: a misspelled name would leave the app's rows behind.
+/// Checks that a release's `preserve` matches its own schema: a misspelled name would leave the app's rows behind.
 struct PreserveRules {
     let database: Database
     let release: Version

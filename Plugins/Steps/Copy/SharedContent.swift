@@ -36,7 +36,7 @@ struct SharedContent {
         if isOwn, facts.digest == database.sha256 {
             return .keep(why: "its content is of this release already")
         }
-        // An app that has its own file open has not heard of moult: it is not given another one while it runs.
+        // An app with its own file open does not know moult, so its file is not replaced while it runs.
         let forced = isOwn || reason == .takenOver || context.policy.alwaysAdopts ? database.replace : .exchange
         let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved).choose()
         return .replace(
@@ -44,7 +44,7 @@ struct SharedContent {
             rows: facts.rows)
     }
 
-    /// The known facts about the file, read without changing it.
+    /// Facts about the file, read without changing it.
     private struct Facts {
         var digest: String?
         var rows: [RowFate] = []
@@ -55,7 +55,7 @@ struct SharedContent {
             as MoultError
         {
             if error.outcome == .busy || error.code == MoultError.Code.preserve { throw error }
-            // A file that is not a database has no rows; it becomes a generation of its own.
+            // A file that is not a database has no rows; it becomes a generation.
             if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
                 Template.code, .refused, what: "the shared database \(place) cannot be read",

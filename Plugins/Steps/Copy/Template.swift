@@ -3,10 +3,10 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// A user database: made from the release's template if it is missing, otherwise migrated, and never replaced. Files from
-/// before moult return as they were.
+/// A user database: created from the release's template if it is missing, otherwise migrated, and never replaced. Files
+/// from before moult are restored unchanged.
 enum Template {
-    /// A writable database cannot be made where it belongs.
+    /// A writable database cannot be created at its path.
     static let code = MoultError.Code.userDatabase
 
     static func change(for database: Database, _ context: PlanContext) throws -> Change {

@@ -3,17 +3,17 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// An existing user database: kept, or brought to the release's schema by the migrations that it lacks.
+/// An existing user database: kept, or migrated to the release's schema.
 struct UserSchema {
     let database: Database
     let context: PlanContext
-    /// Where the database is now, if the update moves it.
+    /// The current path of the database, if the update moves it.
     var path: String?
 
     func change() throws -> Change {
         let kept = "exists: never replaced"
         try proveUsable()
-        // A release that says nothing about versions leaves them to the app.
+        // If a release does not specify versions, the app decides.
         guard let known = database.knownUserVersion, let version = try version() else {
             try proveKept()
             return .keep(why: kept)
@@ -32,21 +32,22 @@ struct UserSchema {
         return .migrate(path: database.path, members: pending.map(\.member), from: version, to: last.number)
     }
 
-    /// What SQLite cannot open is nothing to install a release beside.
+    /// A release cannot be installed next to a database that SQLite cannot open.
     private func proveUsable() throws {
         if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
     }
 
-    /// A release whose generation the store has has its template available; otherwise `prove(_:)` gets it from the bundle.
+    /// If the store has the release's generation, its template is available; otherwise `prove(_:)` gets it from the
+    /// bundle.
     private func proveKept() throws {
         guard context.purpose == .update else { return }
         let template = context.store.path(ofMember: database.member, in: context.generation)
-        // One that is damaged is recreated by this update, and the database is compared with the new one then.
+        // If it is damaged, this update recreates it, and compares the database with the new one.
         guard try Files.facts(template)?.kind == .file else { return }
         do { try prove(template) } catch let error as MoultError where error.code == .databaseCorrupt { return }
     }
 
-    /// Refuses a database that lacks what the app of this release will ask for.
+    /// Throws if a database lacks parts of the schema that the app of this release needs.
     func prove(_ template: String) throws {
         guard database.schema == .release, context.purpose == .update else { return }
         let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
@@ -55,13 +56,13 @@ struct UserSchema {
             else { return }
             throw context.schemaMisfit(lack, at: place)
         } catch let error as MoultError where error.outcome == .busy {
-            // A process that has it locked is working with it.
+            // A process that has it locked is using it.
         }
     }
 
     private var place: String { context.store.path(path ?? database.path) }
 
-    /// Nil if it cannot be read and the release has no need to.
+    /// Nil if it cannot be read and the release does not need it.
     private func version() throws -> Int? {
         do { return Int(try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") }) } catch let error
             as MoultError

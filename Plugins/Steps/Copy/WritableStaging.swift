@@ -4,7 +4,8 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// Makes the file that will become a living database: a copy of the pristine one; a shared one gets the release's marker.
+/// Creates the staged file for a writable database: a copy of the pristine file; a shared database gets the release
+/// marker.
 struct WritableStaging {
     let context: PrepareContext
 
@@ -25,7 +26,7 @@ struct WritableStaging {
             throw changed(pristine, "its SHA-256 does not match")
         }
         if database.kind.isReplaced { try mark(waiting, database) }
-        // SQLite has synced what it wrote; the copy before it was not.
+        // SQLite has synced its own writes, but not the copy.
         try Files.seal(waiting, mode: 0o644)
     }
 
@@ -54,7 +55,7 @@ struct WritableStaging {
         try connection.close()
     }
 
-    /// From the staged generation, or from the one that is kept.
+    /// The pristine file, from the staged generation or from a kept one.
     func pristine(_ member: String) throws -> String {
         let staged = "\(context.stagedGeneration)/\(member)"
         if try Files.facts(staged) != nil { return staged }

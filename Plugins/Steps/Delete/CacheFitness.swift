@@ -4,12 +4,13 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// A cache stays if it opens and has the release's schema; otherwise all of it is set aside, because it can be recreated.
+/// Checks whether a cache opens and has the release's schema; otherwise all of it is set aside, because it can be
+/// recreated.
 struct CacheFitness {
     let database: Database
     let context: PlanContext
 
-    /// Why it must go; nil if it stays, or does not exist.
+    /// Why it must be set aside; nil if it stays or does not exist.
     func fault() throws -> String? {
         guard let schema = database.identity.schema else {
             throw MoultError(
@@ -20,7 +21,7 @@ struct CacheFitness {
         }
         let path = context.store.path(context.path(of: database))
         if case .sealedLink = try context.store.look(path) {
-            // The link of a sealed database that the release turns into a cache goes by itself.
+            // If the release turns a sealed database into a cache, the link is removed separately.
             return nil
         }
         switch try Fitness.of(
@@ -29,7 +30,7 @@ struct CacheFitness {
         case .fits, .missing: return nil
         case .unfit(let why): return why
         case .untold(let error):
-            // A lock says nothing about the cache: the app that holds it works with it.
+            // A lock says nothing about the cache: the app that holds it is using the cache.
             if error.outcome == .busy || Files.isDenied(error) { throw error }
             return error.why ?? error.what
         }

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 public import StepKit
 
-/// Delete: takes what the release replaces, and what cannot be used, out of service. It destroys nothing.
+/// Delete: takes files out of service that the release replaces or that cannot be used. It destroys nothing.
 public struct DeleteStep: Step {
     public let name = "delete"
     public let summary = "takes the old databases out of service; their files are kept"
@@ -22,15 +22,15 @@ public struct DeleteStep: Step {
         return try effects + moves(context) + adopt(context) + quarantine(context)
     }
 
-    /// A cache can be recreated at any time, so an app that has it open does not block a release. If a consumer will be asked
-    /// to release it, waiting is unnecessary.
+    /// A cache can be recreated at any time, so an app that has it open does not block a release. If a consumer will be
+    /// asked to release it, postponing is unnecessary.
     private func postpone(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database -> Effect? in
             guard database.kind.isDisposable, !context.isReleased(database.name) else { return nil }
             let path = context.path(of: database)
             switch try context.occupant(of: database) {
             case .own, .cache: break
-            // A file that moult did not make may hold a user's data: after this release it would count as a cache.
+            // A file that moult did not create may have user data, and would count as a cache after this release.
             case .nothing, .missing, .generationLink, .claimed, .foreign, .link, .obstacle: return nil
             }
             guard let holder = try OpenFiles.holder(of: context.store.path(path)),
@@ -49,7 +49,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Why a file must be set aside as a whole; nil if it stays, or is replaced in another way.
+    /// Why a file must be set aside as a whole; nil if it stays or is replaced in a different way.
     private func outOfUse(_ database: Database, _ context: PlanContext) throws -> (String, KeptReason)? {
         let occupant = try context.occupant(of: database)
         if case .claimed(let before) = occupant {
@@ -60,7 +60,7 @@ public struct DeleteStep: Step {
         if occupant == .cache { return ("the release has a \(database.kind.rawValue) database there", .unfitCache) }
         switch database.kind {
         case .cache:
-            // A file that moult did not make becomes a generation instead.
+            // A file that moult did not create becomes a generation instead.
             if occupant == .foreign || context.isPostponed(context.path(of: database)) { return nil }
             guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
             try proveCache(database, occupant, context)
@@ -70,8 +70,8 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// The target of a link, or the content of a directory, may be data of an app, unless the installed release has its cache
-    /// there.
+    /// The target of a link, or the content of a directory, may be data of an app, unless the installed release has its
+    /// cache there.
     private func proveCache(_ database: Database, _ occupant: Occupant, _ context: PlanContext) throws {
         let path = context.path(of: database)
         if context.hasInstalledCache(at: path) { return }
@@ -82,7 +82,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// What SQLite would take for a part of the file that is to be made.
+    /// Files that SQLite would treat as sidecars of the file to be created.
     private func strays(beside database: Database, _ context: PlanContext) throws -> String? {
         guard try context.store.look(database.path) == .nothing else { return nil }
         for suffix in ["-journal", "-wal"] where try context.store.look(database.path + suffix) != .nothing {
@@ -91,7 +91,7 @@ public struct DeleteStep: Step {
         return nil
     }
 
-    /// Whatever is at the path: whether it can be opened makes no difference.
+    /// Applies to anything at the path, whether it can be opened or not.
     private func reset(_ context: PlanContext) throws -> [Effect] {
         guard context.restoringTable == nil, let database = context.only.flatMap(context.release.database) else {
             return []
@@ -130,7 +130,7 @@ public struct DeleteStep: Step {
         return effects
     }
 
-    /// A database with the app's data follows the path that the release has for it.
+    /// A database with the app's data is moved to its path in the release.
     private func moves(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database in
             guard let from = context.movedFrom(database) else { return nil }
@@ -149,7 +149,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// A file at the new path is not taken for the missing one: an app may have begun an empty one there.
+    /// A file at the new path does not replace the missing one, because an app may have created an empty one there.
     private func proveMovable(
         _ database: Database, _ from: String, isNewPathTaken: Bool, _ context: PlanContext
     ) throws {
@@ -174,7 +174,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Files that moult did not make become a generation before they are replaced.
+    /// Files that moult did not create become a generation before they are replaced.
     private func adopt(_ context: PlanContext) throws -> [Effect] {
         let generation = try Self.adoptedGeneration(context)
         return try context.release.databases.compactMap { database in
@@ -183,7 +183,7 @@ public struct DeleteStep: Step {
             case (.foreign, .reference), (.foreign, .shared):
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
             case (.foreign, .cache):
-                // One that fits stays only if moult's own cache was there last: a set of a cache in quarantine is removable.
+                // A matching file stays only if moult's own cache was there last: a cache in quarantine can be removed.
                 if try context.hadCache(at: path),
                     try CacheFitness(database: database, context: context).fault() == nil
                 {
@@ -192,7 +192,7 @@ public struct DeleteStep: Step {
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
             case (.obstacle, .reference): throw try context.obstacle(at: path, database)
             case (.link(let target), .reference):
-                // A changed link that moult created is recreated.
+                // If a link created by moult was changed, it is recreated.
                 if context.installed?.databases.contains(where: { $0.path == path && $0.kind.isSealed }) == true {
                     return nil
                 }
@@ -205,7 +205,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// The first free name among `0+adopted`, `0+adopted.2`, …
+    /// The first unused name among `0+adopted`, `0+adopted.2`, …
     private static func adoptedGeneration(_ context: PlanContext) throws -> String {
         var number = 1
         while true {
@@ -215,7 +215,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Older versions of SQLite read a sidecar next to a link, so one that belongs to no file must not be there.
+    /// Older versions of SQLite read a sidecar next to a link, so a stray one must not be there.
     private func refuseSidecars(_ path: String, _ database: Database, _ context: PlanContext) throws {
         for suffix in ["-wal", "-journal", "-shm"] where try context.store.look(path + suffix) != .nothing {
             let sidecar = context.store.path(path + suffix)

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Before a user's database is set aside, what can still be read of it is copied into a file that opens.
+/// Before a user's database is set aside, its readable rows are copied into a file that opens.
 struct Rescue {
     let context: PrepareContext
 
@@ -12,14 +12,14 @@ struct Rescue {
             let database = effect.database.flatMap(context.plan.release.database), !database.kind.isDisposable
         else { return }
         let place = context.plan.store.path(path)
-        // A process that has it open prevents the reset, and reading it from here would drop that process's locks.
+        // A process that has it open prevents the reset, and reading it here would drop that process's locks.
         if try OpenFiles.isOpenHere(place) { return }
         try context.progress(.init("read what is left of \(database.name)", done: 0, total: 0))
         let scratch = "\(context.staging)/copies"
         let directory = "\(context.staging)/salvaged"
         let target = "\(directory)/\(Self.fileName)"
         var report: Salvage.Report
-        // A failure does not stop the reset: the set itself stays in quarantine, and salvage can be repeated.
+        // A failure does not stop the reset: the set itself stays in quarantine, and the salvage can be repeated.
         do {
             for made in [scratch, directory] { try Files.makeDirectory(made, mode: 0o700) }
             report = try Salvage.run(
@@ -36,7 +36,7 @@ struct Rescue {
             try Files.syncDirectory(directory)
         } catch {
             guard Salvage.Report(failure: error).mayBeRepeated else { throw error }
-            // Rows without a report of what is missing would be taken for all.
+            // Without a report of missing rows, the copy would look complete.
             try Files.removeTree(directory)
         }
     }

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultSandbox
 internal import StepKit
 
-/// How much each table may shrink or grow by one release: a table that lost half its rows is a mistake, not an update.
+/// Checks how much each table shrinks or grows in a release: a table that loses half of its rows is probably a mistake.
 struct ChangeBudget {
     let database: Database
     let release: Manifest

@@ -4,19 +4,19 @@ internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
-/// Verifies one file that came in against what the manifest says of it. The file is hostile until all of this has passed.
+/// Verifies a staged file against the manifest. The file is untrusted until all checks have passed.
 struct ContentCheck {
     let database: Database
     let path: String
     let release: Manifest
-    /// The file of the same database that is in service now, to compare with.
+    /// The installed file of the same database, for comparison.
     let old: String?
-    /// How long it may keep SQLite busy.
+    /// The limit on the time that it may keep SQLite busy.
     let time: CheckTime
-    /// How deeply SQLite checks it here.
+    /// The check that SQLite runs.
     let depth: Validation.Depth
 
-    /// `isPublished`: no step has changed it since it had the digest of the manifest.
+    /// `isPublished` means that no step has changed the file since it had the digest in the manifest.
     init(_ database: Database, at path: String, old: String?, isPublished: Bool, _ context: PlanContext) {
         (self.database, self.path, self.old) = (database, path, old)
         (release, time) = (context.release, context.policy.checkTime)
@@ -29,7 +29,7 @@ struct ContentCheck {
     /// A staged file does not match the manifest.
     static let code = MoultError.Code.wrongContent
 
-    /// Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
+    /// Bundle members were digested while they were unpacked; a file in place is read only if the release requires it.
     func proveDigest() throws {
         guard database.place == .inPlace, depth == .full else { return }
         let digest = try SHA256.digest(ofFileAt: path).hex
@@ -40,7 +40,7 @@ struct ContentCheck {
         }
     }
 
-    /// The questions to the database.
+    /// The checks to run on the database.
     var validation: Validation {
         var validation = Validation(
             name: database.member, path: path, depth: depth, processor: time.seconds(for: database.size))
@@ -54,7 +54,7 @@ struct ContentCheck {
         return validation
     }
 
-    /// Judges what the database answered.
+    /// Evaluates the results of the checks.
     func prove(_ report: ValidationReport) throws {
         func found<Fact>(_ fact: Fact?) throws -> Fact {
             if let fact { return fact }

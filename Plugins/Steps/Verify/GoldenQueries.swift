@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultSandbox
 internal import StepKit
 
-/// The queries whose answers the release promises.
+/// The queries with expected results.
 struct GoldenQueries {
     let database: Database
     let release: Manifest

@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// After the switch: the app's path must reach the same file that was verified, with no sidecar that would change it.
+/// After the switch, checks that the app's path leads to the verified file, without a sidecar that would change it.
 struct PostSwitchCheck {
     let database: Database
     let context: PlanContext
@@ -15,7 +15,7 @@ struct PostSwitchCheck {
             throw failed("\(path) leads nowhere")
         }
         guard database.kind.isSealed else {
-            // A database that the operator restores from quarantine may have the schema of its own release.
+            // A database that the operator restores from quarantine may have the schema of an older release.
             if !database.kind.isReplaced, context.creates(context.path(of: database)), context.restoring == nil {
                 try proveSchema(path)
             }
@@ -28,7 +28,7 @@ struct PostSwitchCheck {
         else {
             throw failed("\(path) does not reach \(proven)")
         }
-        // SQLite looks for sidecars next to the file that links lead to, older versions next to the link.
+        // SQLite looks for sidecars next to the target of a link, older versions next to the link.
         let beside = try Files.target(ofLink: proven) ?? proven
         for suffix in ["-wal", "-shm", "-journal"] {
             for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
@@ -37,7 +37,7 @@ struct PostSwitchCheck {
         }
     }
 
-    /// A new living file opens, and has the schema of the file as it was published.
+    /// Checks that a new writable file opens, and has the schema of the published file.
     private func proveSchema(_ path: String) throws {
         let published = context.store.path(ofMember: database.member, in: context.generation)
         if context.bringsBackAdopted, case .unfit = try Fitness.of(published, judge: { _ in nil }) {
@@ -50,7 +50,7 @@ struct PostSwitchCheck {
                 throw failed("\(path): \(lack)")
             }
         } catch let error as MoultError where error.outcome == .busy {
-            // A process already works with it, and could not if it did not open.
+            // A process already uses it, so it opens.
         }
     }
 

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSandbox
 public import StepKit
 
-/// Verify: proves the staged databases before anything is touched, and afterwards that the app's paths lead to them.
+/// Verify: verifies the staged databases before anything is touched, and afterwards that the app's paths lead to them.
 public struct VerifyStep: Step {
     public let name = "verify"
     public let summary =
@@ -30,7 +30,7 @@ public struct VerifyStep: Step {
             case .user, .cache: return context.creates(context.path(of: database)) ? ["opens with its schema"] : []
             }
         }
-        // A user's database that exists stays as it is; what is kept for a reset was digested when it was unpacked.
+        // An existing user database stays as it is; the template for a reset was digested when it was unpacked.
         if database.kind.isMigrated, try context.store.look(database.path) != .nothing { return [] }
         let (proof, isFull) = (context.carriedProof(of: database), context.demandedCheck(of: database) == .full)
         var methods = proof != nil ? [] : database.place == .inPlace && !isFull ? ["header"] : ["digest"]
@@ -45,7 +45,7 @@ public struct VerifyStep: Step {
         return methods
     }
 
-    /// Verifies what came in, in its own process, before anybody opens it here.
+    /// Verifies staged files in a separate process, before they are opened here.
     public func examine(_ effects: [Effect], _ context: PrepareContext) throws {
         // A file of a kept generation was verified when it was installed, and has not changed.
         let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in
@@ -65,7 +65,7 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
 
-    /// A file that an external step has changed since is examined again.
+    /// Examines a file again if an external step has changed it.
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in
@@ -82,13 +82,13 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
 
-    /// The file of the same database that is in service now, to compare with.
+    /// The installed file of the same database, for comparison.
     private func old(_ database: Database, _ context: PlanContext) throws -> String? {
         guard let generation = context.installedGeneration, let before = context.installed?.database(database.name),
             before.kind.isSealed
         else { return nil }
         let path = context.store.path(ofMember: before.member, in: generation)
-        // One that is gone is what this update repairs.
+        // If it is missing, this update recreates it.
         return try Files.factsThroughLinks(path) == nil ? nil : path
     }
 

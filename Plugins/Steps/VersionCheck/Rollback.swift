@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultSQLite
 internal import StepKit
 
-/// Whether the store can go back to a kept generation.
+/// Checks whether the store can return to a kept generation.
 struct Rollback {
     let context: PlanContext
 
@@ -15,13 +15,13 @@ struct Rollback {
         }
     }
 
-    /// An app of the older release must still be able to read what the user has.
+    /// The app of the older release must still be able to read the user's data.
     private func readable(_ database: Database) throws {
         guard let known = database.knownUserVersion, case .file = try context.store.look(database.path) else { return }
         let path = context.store.path(database.path)
         let version: Int64
         do { version = try NonInvasiveReader.into(path) { try $0.int("PRAGMA user_version") } } catch {
-            // No release can read a file that is not a database.
+            // A release cannot read a file that is not a database.
             if (error as? MoultError)?.outcome == .busy { throw error }
             return
         }

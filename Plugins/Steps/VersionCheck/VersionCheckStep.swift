@@ -1,7 +1,7 @@
 internal import MoultBasics
 public import StepKit
 
-/// Check: may this release follow the one that is installed, here, with this app and this moult?
+/// Check: whether this store may install the release after the installed one, with this app and this version of moult.
 public struct VersionCheckStep: Step {
     public let name = "version-check"
     public let summary = "compares versions, sequence and what the release requires"
@@ -22,7 +22,7 @@ public struct VersionCheckStep: Step {
 }
 
 extension MoultError.Code {
-    /// The release may not follow the one that is installed, or needs another app or another moult.
+    /// The release must not follow the installed one, or requires a different version of the app or of moult.
     static let order = Self(510)
 }
 

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import StepKit
 
-/// Whether a release may come after the installed one.
+/// Checks whether a release may follow the installed one.
 struct VersionOrder {
     let context: PlanContext
 
@@ -13,7 +13,7 @@ struct VersionOrder {
         if context.generation == context.installedGeneration { return "\(new.version) is installed" }
         if new.version.precedes(old.version) { return try downgrade(from: old) }
         if new.version.ranksWith(old.version) { return try sameVersion(as: old) }
-        // A higher version with a lower sequence is an old release in new clothes.
+        // A higher version with a lower sequence is an old release under a new version.
         if new.sequence <= old.sequence, !downgradeAllowed {
             throw MoultError.refusal(
                 what:

@@ -1,11 +1,11 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// An external step broke the protocol.
+    /// An external step violated the protocol.
     package static let step = Self(640)
-    /// An external step said that it cannot do what the message asks.
+    /// An external step reported an error.
     package static let stepRefused = Self(641)
-    /// The program of a step may not be run.
+    /// The program of a step must not be run.
     package static let stepTrust = Self(642)
 }
 

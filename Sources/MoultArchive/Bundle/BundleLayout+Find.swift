@@ -3,14 +3,15 @@ package import MoultFiles
 extension BundleLayout {
     /// Finds the layout of a file, if it is a moult bundle: a seek table, and tar headers in their proper places.
     ///
-    /// Nil for every other archive, which the strict reader reads. The result is what the file claims: compare names and
-    /// sizes with the manifest. `BundleReader` proves that the headers match the layout to the byte.
+    /// Nil for every other archive, which the strict reader reads. The result is only what the file claims: compare
+    /// names and sizes with the manifest. `BundleReader` proves that the headers match the layout to the byte.
     package static func find(in file: borrowing Descriptor) throws -> (layout: BundleLayout, frames: [Frame])? {
         guard let frames = try SeekTable.read(file), frames.count <= 2 * mostFrames else { return nil }
         var members: [TarHeader.Fields] = []
         var (index, offset) = (0, 0)
         while index < frames.count {
-            // A frame of headers, behind the padding of the member before; then the frames of the last one's content.
+            // A frame of headers, after the padding of the previous member; then the frames of the last header's
+            // content.
             let padding = TarHeader.padding(members.last?.size ?? 0).count
             guard let headers = try headers(in: frames[index], at: offset, of: file, behind: padding) else {
                 return nil
@@ -28,7 +29,7 @@ extension BundleLayout {
         return layout(members, frames).map { ($0, frames) }
     }
 
-    /// Refuses a bundle whose members are not exactly the declared ones, which have these sizes.
+    /// Refuses a bundle unless its members are exactly the declared ones, with these sizes.
     package func check(declared: [String: Int], of path: String) throws {
         try reading(path) {
             var set = try MemberSet(declared)
@@ -42,13 +43,13 @@ extension BundleLayout {
         }
     }
 
-    /// The layout of these members, if it comes to just these frames.
+    /// The layout of these members; nil if it does not result in exactly these frames.
     private static func layout(_ members: [TarHeader.Fields], _ frames: [Frame]) -> BundleLayout? {
         let sizes = frames.map(\.contentSize)
-        // A member that fills no frame is in one frame of any size that is large enough: the largest will do.
+        // If a member does not fill a frame, any larger frame size gives the same layout, so the largest is used.
         guard let frameSize = sizes.max(), let modified = members.first?.modified,
             members.allSatisfy({ $0.modified == modified }),
-            // Its errors are about names that cannot be: such a bundle is not ours, and the strict reader says why.
+            // Errors are about invalid names: such a bundle is not ours, and the strict reader reports the reason.
             let layout = try? BundleLayout(
                 members: members.map { ($0.name, $0.size) }, modified: modified, frameSize: frameSize),
             layout.contentSizes == sizes
@@ -56,11 +57,11 @@ extension BundleLayout {
         return layout
     }
 
-    /// The headers in a frame; nil if it has anything else, or cannot be decoded.
+    /// The headers in a frame; nil if it has other content or cannot be decoded.
     private static func headers(
         in frame: Frame, at offset: Int, of file: borrowing Descriptor, behind padding: Int
     ) throws -> [TarHeader.Fields]? {
-        // More than the headers of all members that are allowed.
+        // More than the headers of the maximum number of members.
         guard frame.contentSize <= 1 << 20, frame.packedSize <= 1 << 20 else { return nil }
         let decoder = try FrameDecoder(packedSize: frame.packedSize, contentSize: frame.contentSize)
         let bytes: UnsafeRawBufferPointer
@@ -69,7 +70,7 @@ extension BundleLayout {
         var fields: [TarHeader.Fields] = []
         for start in stride(from: padding, to: bytes.count, by: TarHeader.blockSize) {
             let block = UnsafeRawBufferPointer(rebasing: bytes[start..<start + TarHeader.blockSize])
-            // The end of the archive; what comes behind it, the layout knows.
+            // The end of the archive; the layout determines the bytes after it.
             if block.allSatisfy({ $0 == 0 }) { break }
             guard let header = TarHeader.fields(of: block) else { return nil }
             fields.append(header)

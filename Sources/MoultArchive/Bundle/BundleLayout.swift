@@ -1,11 +1,11 @@
-/// The places of everything in a moult bundle: a tar archive in which each member's content has frames of its own.
+/// The positions of everything in a moult bundle: a tar archive in which each member's content has its own frames.
 ///
-/// Members, frame size and time determine it to the byte, so packing and unpacking arrive at the same layout.
+/// Members, frame size and time determine it to the byte, so packing and unpacking use the same layout.
 package struct BundleLayout: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package let name: String
         package let size: Int
-        /// The frames that have this member's content and nothing else; none if it is empty.
+        /// The frames that contain only this member's content; none if it is empty.
         package let frames: Range<Int>
     }
 
@@ -20,12 +20,12 @@ package struct BundleLayout: Hashable, Sendable {
     package let members: [Member]
     package let frameSize: Int
     package let modified: Int
-    /// One part a frame.
+    /// One part per frame.
     let parts: [Part]
 
-    /// Lays members out in this order; `modified` is the time that all of them get, in seconds since 1970.
+    /// Creates a layout with the members in this order; `modified` is their modification time, in seconds since 1970.
     ///
-    /// `frameSize` is how much content a frame has at most; left out, 1 to 4 MiB, or what makes 4,096 frames of it all.
+    /// `frameSize` is the maximum content of a frame; the default is 1 to 4 MiB, or larger to get at most 4,096 frames.
     package init(members: [(name: String, size: Int)], modified: Int, frameSize: Int? = nil) throws {
         try packing { try MemberSet.check(packed: members.map(\.name)) }
         let frameSize = frameSize ?? Self.frameSize(for: members.map(\.size))
@@ -34,7 +34,7 @@ package struct BundleLayout: Hashable, Sendable {
         var tar: [UInt8] = []
         for (index, member) in members.enumerated() {
             tar += try packing { try TarHeader.block(name: member.name, size: member.size, modified: modified) }
-            // An empty member has no frame; the next header joins this one.
+            // An empty member has no frame; the next header is added to the current one.
             if member.size > 0 {
                 parts.append(.tar(tar))
                 tar = TarHeader.padding(member.size)
@@ -52,7 +52,7 @@ package struct BundleLayout: Hashable, Sendable {
         self.parts = parts
     }
 
-    /// How much content each frame has.
+    /// The size of each frame's content.
     package var contentSizes: [Int] {
         parts.map { part in
             switch part {
@@ -64,7 +64,7 @@ package struct BundleLayout: Hashable, Sendable {
 
     static let mostFrames = 4096
 
-    /// Whether members of these sizes come to as many frames as a bundle may have at most.
+    /// Whether members of these sizes fit into the maximum number of frames.
     package static func isPossible(sizes: [Int], frameSize: Int) -> Bool {
         guard frameSize > 0, sizes.count <= mostFrames else { return false }
         return sizes.reduce(0) { $0 + $1 / frameSize } <= 2 * mostFrames
@@ -72,14 +72,13 @@ package struct BundleLayout: Hashable, Sendable {
 
     private static let mebibyte = 1 << 20
 
-    /// How much content a frame has for members of these sizes, in whole mebibytes.
-    ///
-    /// Large frames compress better: 1 MiB costs up to 3.5 % of the file, 4 MiB below 1 %. Small ones let a small
-    /// bundle be decoded in parallel, too. A bundle so large that it would have too many gets larger ones.
+    /// The content size of a frame for members of these sizes, in whole mebibytes. Large frames compress better: 1 MiB
+    /// costs up to 3.5 % of the file, 4 MiB less than 1 %. Small frames allow a small bundle to be decoded in parallel
+    /// as well. A very large bundle gets larger frames to limit their number.
     private static func frameSize(for sizes: [Int]) -> Int {
         let total = sizes.reduce(0, +)
         let usual = min(max(total / 16, mebibyte), 4 * mebibyte)
-        // A header and a rest that fills no frame for each member, and the end.
+        // For each member, a frame for its header and one for a remainder that does not fill a frame, and the end.
         let room = max(1, mostFrames - 2 * sizes.count - 1)
         let needed = (total + room - 1) / room
         return (max(usual, needed) + mebibyte - 1) / mebibyte * mebibyte

@@ -8,13 +8,13 @@ package struct BundleReader {
     package struct Piece {
         package let frame: Int
         package let member: Int
-        /// Where in the member the piece lies.
+        /// The offset of the piece in the member.
         package let offset: Int
-        /// Valid during the call only.
+        /// Valid only during the call.
         package let bytes: UnsafeRawBufferPointer
     }
 
-    /// Takes the declared frames of a file, which must be those of the layout, and what decodes them.
+    /// Creates a reader for a file with these declared frames, which must match the layout, and a decoder for them.
     package init(
         _ path: String, layout: BundleLayout, frames: [Frame], from source: () throws -> any FrameSource
     ) throws {
@@ -26,7 +26,7 @@ package struct BundleReader {
         (self.path, self.layout, self.frames) = (path, layout, try source())
     }
 
-    /// Decodes everything once; pieces arrive in any order and on several threads at a time.
+    /// Decodes each frame once; pieces arrive in any order and on several threads at the same time.
     package func read(
         threads: Int, onHeader: @Sendable (_ frame: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
         onPiece: @Sendable (Piece) throws -> Void

@@ -1,4 +1,4 @@
-/// Packs members into a bundle of ours: `.tar.zst` that every tar reads, and that `BundleReader` reads in parallel.
+/// Packs members into a bundle: a `.tar.zst` that every tar can read, and that `BundleReader` reads in parallel.
 package struct BundleWriter {
     private let layout: BundleLayout
     private let level: Int
@@ -10,13 +10,13 @@ package struct BundleWriter {
         self.threads = threads
     }
 
-    /// A source of content: a member's index, and where each piece of its content goes.
+    /// A source of content: gets a member's index, and a function that receives each piece of its content.
     package typealias Source = (_ member: Int, _ write: (UnsafeRawBufferPointer) throws -> Void) throws -> Void
 
     /// Writes the bundle and returns its frames, one for each part of the layout.
     ///
-    /// `source` is called for each member in turn and must give exactly as many bytes as the layout says. `onFrame`
-    /// gets each frame's index and content on the thread that compresses it; `output` the file's bytes in order.
+    /// `source` is called for each member in turn and must provide exactly as many bytes as in the layout. `onFrame`
+    /// gets each frame's index and content on the thread that compresses it; `output` gets the file's bytes in order.
     package func write(
         onFrame: @Sendable (_ index: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
         output: (UnsafeRawBufferPointer) throws -> Void, source: Source

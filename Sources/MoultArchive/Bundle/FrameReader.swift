@@ -8,7 +8,8 @@ package final class FrameReader: FrameSource {
     private let frames: [Frame]
     private let offsets: [Int]
 
-    /// Takes a file whose frames are declared; refuses it unless they and their seek table are the whole file.
+    /// Creates a reader for a file with declared frames; refuses it unless they and their seek table are the whole
+    /// file.
     package init(_ file: consuming Descriptor, frames: [Frame]) throws {
         let found = try SeekTable.read(file)
         try reading(file.path) {
@@ -29,7 +30,7 @@ package final class FrameReader: FrameSource {
 
     package var contentSizes: [Int] { frames.map(\.contentSize) }
 
-    /// Their buffers need 32 MiB together at most.
+    /// Their buffers need at most 32 MiB in total.
     package var mostThreads: Int { Self.mostThreads(for: frames) }
 
     package static func mostThreads(for frames: [Frame]) -> Int {
@@ -49,7 +50,7 @@ package final class FrameReader: FrameSource {
 }
 
 extension [Frame] {
-    /// Where each of them is in the file.
+    /// The position of each frame in the file.
     var offsets: [Int] {
         var sum = 0
         return map { frame in
@@ -58,7 +59,7 @@ extension [Frame] {
         }
     }
 
-    /// The size of the largest, packed, and of the largest content.
+    /// The largest compressed size, and the largest content size.
     var mostPacked: Int { reduce(1) { Swift.max($0, $1.packedSize) } }
     var mostContent: Int { reduce(1) { Swift.max($0, $1.contentSize) } }
 }
@@ -70,7 +71,7 @@ final class FrameDecoder {
     let content: UnsafeMutableRawBufferPointer
     private let ownsContent: Bool
 
-    /// The content goes into `memory`, if given, which must outlive this decoder.
+    /// The content is written to `memory`, if given, which must outlive this decoder.
     init(packedSize: Int, contentSize: Int, into memory: UnsafeMutableRawBufferPointer? = nil) throws {
         guard let context = ZSTD_createDCtx() else {
             throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
@@ -95,23 +96,23 @@ final class FrameDecoder {
         try decode(load(frame, from: file, at: offset), at: offset, contentSize: frame.contentSize)
     }
 
-    /// The frame as it is in the file, until the next one is loaded.
+    /// The compressed frame as it is in the file, until the next one is loaded.
     func load(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {
         let packed = UnsafeMutableRawBufferPointer(rebasing: packed[..<frame.packedSize])
         try fill(packed, from: file, at: offset)
         return UnsafeRawBufferPointer(packed)
     }
 
-    /// `prefix` is what the frame looks back at, if it was compressed so; it must stay until the call has returned.
+    /// `prefix` is the dictionary that the frame was compressed with, if any; it must stay until the call has returned.
     func decode(
         _ packed: UnsafeRawBufferPointer, at offset: Int, contentSize: Int,
         behind prefix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) throws -> UnsafeRawBufferPointer {
-        // One frame and nothing behind it: zstd would decode several in a row.
+        // There must be one frame and nothing after it: zstd would decode several frames in a row.
         guard ZSTD_findFrameCompressedSize(packed.baseAddress, packed.count) == packed.count else {
             throw ArchiveRefusal(.archiveFrames, "the frame at \(offset) does not end where it should")
         }
-        // It counts for one frame only.
+        // It applies to one frame only.
         let referred = ZSTD_DCtx_refPrefix(context, prefix.baseAddress, prefix.count)
         guard ZSTD_isError(referred) == 0 else {
             throw ArchiveRefusal(

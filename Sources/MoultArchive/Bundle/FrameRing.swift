@@ -2,10 +2,11 @@ internal import MoultFiles
 
 /// Buffers that circulate between the thread that fills them and the threads that compress them.
 ///
-/// Slots are used in a circle, so the output has the order of the input, however fast each thread is.
+/// The slots form a ring, so the output has the order of the input, regardless of the speed of each thread.
 final class FrameRing: @unchecked Sendable {
-    // Sendable because `slots`, `next`, `isClosed` and `error` are touched inside of the monitor only, and a slot's buffers
-    // only by whom its state names: the filler while it is `free` or `packed`, one worker while it is `taken`.
+    // Sendable because `slots`, `next`, `isClosed` and `error` are accessed only within the monitor, and a slot's
+    // buffers only by the thread that its state names: the filler while it is `free` or `packed`, one worker while it
+    // is `taken`.
 
     enum State {
         case free
@@ -18,7 +19,7 @@ final class FrameRing: @unchecked Sendable {
         let content: UnsafeMutableRawBufferPointer
         let packed: UnsafeMutableRawBufferPointer
         var state = State.free
-        /// Which frame it is, how much content it has, and how much that is when packed.
+        /// The number of the frame, the size of its content, and its compressed size.
         var frame = 0
         var contentSize = 0
         var packedSize = 0
@@ -48,9 +49,9 @@ final class FrameRing: @unchecked Sendable {
         }
     }
 
-    // MARK: The filler's side
+    // MARK: filler
 
-    /// The slot for a frame once no worker has it: either free, or with the packed frame of one circle ago.
+    /// The slot for a frame when no worker has it: either free, or with the compressed frame from the previous round.
     func slot(for frame: Int) throws -> Slot {
         try monitor.locked {
             let index = frame % slots.count
@@ -60,7 +61,7 @@ final class FrameRing: @unchecked Sendable {
         }
     }
 
-    /// Returns a frame's content, which is in its slot's buffer, to the workers.
+    /// Passes a frame's content, which is in its slot's buffer, to the workers.
     func submit(frame: Int, contentSize: Int) {
         monitor.locked {
             slots[frame % slots.count].frame = frame
@@ -69,17 +70,17 @@ final class FrameRing: @unchecked Sendable {
         }
     }
 
-    /// Makes a slot free after its packed frame was used.
+    /// Frees a slot after its compressed frame was used.
     func release(frame: Int) { monitor.locked { slots[frame % slots.count].state = .free } }
 
-    /// Lets the workers end when nothing is left to do.
+    /// Lets the workers exit when all frames are done.
     func close() { monitor.locked { isClosed = true } }
 
     var slotCount: Int { slots.count }
 
-    // MARK: The workers' side
+    // MARK: workers
 
-    /// The next frame to compress; nil when there will be no more, or after an error.
+    /// The next frame to compress; nil after the last one or after an error.
     func take() -> Slot? {
         monitor.locked {
             monitor.wait { error == nil && !isClosed && slots[next % slots.count].state != .filled }

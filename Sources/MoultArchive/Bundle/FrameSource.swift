@@ -1,22 +1,22 @@
 internal import MoultFiles
 
-/// A file whose content is made of frames, each decoded by itself.
+/// A file that consists of independently decodable frames.
 package protocol FrameSource: Sendable {
-    /// How much content each frame has.
+    /// The content size of each frame.
     var contentSizes: [Int] { get }
 
-    /// How many threads may decode at a time: their buffers need memory.
+    /// The maximum number of threads that may decode at the same time, because their buffers need memory.
     var mostThreads: Int { get }
 
-    /// Decodes frames on one thread, by their numbers; the content is valid until its next call.
+    /// A decoder for one thread, which takes a frame number; the content is valid until its next call.
     ///
-    /// With `memory` the content stays there, at its beginning; it has room for the largest frame.
+    /// With `memory`, which has room for the largest frame, the content is written to its beginning.
     func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer
 }
 
 extension FrameSource {
-    /// Decodes all frames, begun in order, and hands each to `onFrame` on the thread that decoded it: its index and its
-    /// content, which is valid during the call only. The first error wins.
+    /// Decodes all frames, started in order, and passes the index and content of each to `onFrame` on the thread that
+    /// decoded it. The content is valid only during the call. The first error is thrown.
     package func read(
         threads: Int, onFrame: @Sendable (_ index: Int, UnsafeRawBufferPointer) throws -> Void
     ) throws {

@@ -1,9 +1,9 @@
 internal import CZstd
 internal import MoultFiles
 
-/// Compresses content into independent zstd frames on several threads, and ends with their seek table.
+/// Compresses content into independent zstd frames on several threads, followed by their seek table.
 ///
-/// The result depends on content, boundaries and level, never on the number of threads.
+/// The result depends on content, boundaries and level, but not on the number of threads.
 package struct FrameWriter: ~Copyable {
     private let ring: FrameRing
     private let frameSize: Int
@@ -11,13 +11,13 @@ package struct FrameWriter: ~Copyable {
     private var slot: FrameRing.Slot
     private var filled = 0
     private var frames: [Frame] = []
-    /// How many frames were given to the workers; those before `frames.count` are written.
+    /// The number of frames given to the workers; the first `frames.count` of them are written.
     private var submitted = 0
 
-    /// Opens a writer for the time of `body`, ends it with the seek table, and returns its frames.
+    /// Creates a writer for the duration of `body`, finishes with the seek table, and returns the frames.
     ///
     /// `output` gets the file's bytes in order, on this thread. `onFrame` gets each frame's index and content on the
-    /// thread that compresses it, in no certain order: the place to compute its digest.
+    /// thread that compresses it, in any order, for instance to compute its digest.
     package static func write(
         level: Int, threads: Int, frameSize: Int,
         onFrame: @Sendable (_ index: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
@@ -38,7 +38,7 @@ package struct FrameWriter: ~Copyable {
                 return try withoutActuallyEscaping(output) { output in
                     var writer = try FrameWriter(ring: ring, frameSize: frameSize, output: output)
                     do { try body(&writer) } catch {
-                        // Compressing the rest of the queue would be wasted.
+                        // Compressing the rest of the queue would be a waste.
                         ring.fail(error)
                         throw error
                     }
@@ -70,7 +70,7 @@ package struct FrameWriter: ~Copyable {
 
     package mutating func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
 
-    /// Ends the frame here, so that what follows begins a new one; does nothing at a frame's start.
+    /// Ends the current frame, so that the next content starts a new one; does nothing at the start of a frame.
     package mutating func endFrame() throws {
         guard filled > 0 else { return }
         ring.submit(frame: submitted, contentSize: filled)
@@ -87,7 +87,7 @@ package struct FrameWriter: ~Copyable {
         return frames
     }
 
-    /// Writes the packed frame in a slot, if any, and frees the slot.
+    /// Writes the compressed frame in a slot, if any, and frees the slot.
     private mutating func writeOut(_ slot: FrameRing.Slot) throws {
         guard case .packed = slot.state else { return }
         try output(slot.filledPacked)
@@ -96,7 +96,7 @@ package struct FrameWriter: ~Copyable {
     }
 }
 
-/// A worker: compresses frames until none are left.
+/// A worker, which compresses frames until none are left.
 private func compress(
     from ring: FrameRing, level: Int, onFrame: @Sendable (Int, UnsafeRawBufferPointer) throws -> Void
 ) {
@@ -109,7 +109,7 @@ private func compress(
     } catch { ring.fail(error) }
 }
 
-/// zstd's compressing handle with its settings.
+/// zstd's compression context with its settings.
 private final class FrameCompressor {
     private let context: OpaquePointer
 
@@ -119,7 +119,7 @@ private final class FrameCompressor {
         }
         self.context = context
         try check(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, Int32(level)))
-        // So that `zstd -t` finds damage without a manifest.
+        // Allows `zstd -t` to find damage without a manifest.
         try check(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1))
     }
 

@@ -1,6 +1,6 @@
 package import MoultFiles
 
-/// The list of frames at the end of a bundle, in zstd's seekable format: a skippable frame that other tools pass over.
+/// The list of frames at the end of a bundle, in zstd's seekable format: a skippable frame that other tools ignore.
 package enum SeekTable {
     private static let skippableMagic = 0x184d_2a5e
     private static let magic = 0x8f92_eab1
@@ -8,12 +8,12 @@ package enum SeekTable {
     private static let entrySize = 8
     private static let footerSize = 9
 
-    /// More frames than any writer should make (ours makes 4,096 at most), so that the table stays small in memory.
+    /// More frames than any writer should create (ours creates at most 4,096), so that the table stays small in memory.
     private static let mostFrames = 1 << 20
 
     static func size(frames count: Int) -> Int { headerSize + count * entrySize + footerSize }
 
-    /// The table as it is written.
+    /// The encoded table.
     static func encode(_ frames: [Frame]) -> [UInt8] {
         var bytes: [UInt8] = []
         func put(_ number: Int) { bytes += (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
@@ -24,7 +24,7 @@ package enum SeekTable {
             put(frame.contentSize)
         }
         put(frames.count)
-        // No checksums: each frame has zstd's own.
+        // No checksums, because each frame has its own.
         bytes.append(0)
         put(magic)
         return bytes
@@ -39,7 +39,7 @@ package enum SeekTable {
             var footer = LittleEndian(try bytes(of: file, at: size - footerSize, count: footerSize)[...])
             let (count, descriptor, found) = try (footer.number(4), footer.byte(), footer.number(4))
             guard found == magic else { return nil }
-            // The other bits are reserved for forms that are not known yet; the highest says that checksums follow.
+            // The other bits are reserved for future formats; the highest bit means that checksums follow.
             guard descriptor & 0x7c == 0 else { return nil }
             let width = descriptor & 0x80 == 0 ? entrySize : entrySize + 4
             let tableSize = headerSize + count * width + footerSize
@@ -75,7 +75,7 @@ package enum SeekTable {
     }
 }
 
-/// Reads exactly as many bytes as the buffer has; a file that ends before is cut.
+/// Reads exactly as many bytes as the buffer has; throws if the file is too short.
 func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: borrowing Descriptor, at offset: Int) throws {
     var filled = 0
     while filled < buffer.count {
@@ -85,7 +85,7 @@ func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: borrowing Descript
     }
 }
 
-/// One independently compressed piece of a bundle: how large it is in the file, and how large its content is.
+/// The compressed size and the content size of an independently compressed part of a bundle.
 package struct Frame: Hashable, Sendable {
     package let packedSize: Int
     package let contentSize: Int

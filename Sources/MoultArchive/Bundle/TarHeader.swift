@@ -1,7 +1,7 @@
-/// The header of one plain file in a tar archive: ustar, with nothing in it but what the caller gave.
+/// The header of a plain file in a tar archive: ustar, with only the given values.
 package enum TarHeader {
     static let blockSize = 512
-    /// Two empty blocks say that a tar archive ends.
+    /// Two empty blocks mark the end of a tar archive.
     static let end = [UInt8](repeating: 0, count: 2 * blockSize)
 
     private static let nameSize = 100
@@ -17,7 +17,7 @@ package enum TarHeader {
         }
         put(name.utf8, at: 0)
         put(number(0o644, width: 8), at: 100)
-        // Owner and group 0 without names: a bundle does not reveal who packed it.
+        // Owner and group are 0 without names: a bundle does not reveal who packed it.
         put(number(0, width: 8), at: 108)
         put(number(0, width: 8), at: 116)
         put(number(size, width: 12), at: 124)
@@ -25,12 +25,12 @@ package enum TarHeader {
         put([UInt8](repeating: UInt8(ascii: " "), count: 8), at: 148)
         put(CollectionOfOne(UInt8(ascii: "0")), at: 156)
         put("ustar\u{0}00".utf8, at: 257)
-        // The checksum counts its own field as spaces.
+        // The checksum treats its own field as spaces.
         put(number(block.reduce(0) { $0 + Int($1) }, width: 7), at: 148)
         return block
     }
 
-    /// Octal digits and a NUL; from 8 GiB on big-endian bytes behind a set top bit, which every tar in use reads.
+    /// Octal digits and a NUL; from 8 GiB on, big-endian bytes with the top bit set, which every current tar reads.
     private static func number(_ number: Int, width: Int) -> [UInt8] {
         let digits = Array(String(number, radix: 8).utf8)
         if number >= 0, digits.count < width {
@@ -44,18 +44,18 @@ package enum TarHeader {
         [UInt8](repeating: 0, count: (blockSize - size % blockSize) % blockSize)
     }
 
-    /// The fields in which two moult headers can differ.
+    /// The fields in which two headers written by moult can differ.
     struct Fields {
         let name: String
         let size: Int
         let modified: Int
     }
 
-    /// Reads a header back, if it is one of ours to the byte.
+    /// Parses a header; nil unless moult would write exactly the same bytes.
     static func fields(of block: UnsafeRawBufferPointer) -> Fields? {
         guard let name = String(validating: block[..<nameSize].prefix { $0 != 0 }, as: UTF8.self),
             let size = number(block[124..<136]), let modified = number(block[136..<148]), size >= 0,
-            // Its only error is about a name that is too long, which cannot come from a field of that length.
+            // It throws only for a name that is too long, which cannot come from a field of this length.
             let again = try? Self.block(name: name, size: size, modified: modified), block.elementsEqual(again)
         else { return nil }
         return Fields(name: name, size: size, modified: modified)

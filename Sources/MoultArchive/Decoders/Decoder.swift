@@ -1,15 +1,15 @@
-/// Undoes one kind of compression, piece by piece.
+/// Decompresses one format, piece by piece.
 protocol Decoder: AnyObject {
-    /// Decodes from `input`, from which it takes what it used, into `output`; returns how much it wrote there.
+    /// Decodes from `input`, removing the bytes that it used, into `output`; returns the number of bytes written.
     ///
-    /// It is called until it writes nothing more, also with no input left.
+    /// It is called until it writes nothing more, even with no input left.
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int
 
     /// Whether the input may end here.
     var mayEnd: Bool { get }
 }
 
-/// What any decoder may use for its window and tables; what needs more is refused.
+/// The memory limit of every decoder for its window and tables; content that needs more is refused.
 let decoderMemoryLimit = 64 << 20
 
 extension ArchiveRefusal {
@@ -18,13 +18,13 @@ extension ArchiveRefusal {
         ArchiveRefusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
     }
 
-    /// Other bytes follow where the compressed stream should have ended or gone on.
+    /// Other bytes follow the end of the compressed stream.
     static func behindEnd(of format: String) -> ArchiveRefusal {
         ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its \(format) stream")
     }
 }
 
-/// Passes on what is not compressed.
+/// Passes uncompressed content through.
 final class PlainDecoder: Decoder {
     let mayEnd = true
 

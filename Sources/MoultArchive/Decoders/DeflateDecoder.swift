@@ -1,16 +1,17 @@
 internal import CZlib
 
-/// Undoes deflate: a single stream without a header, or any number of gzip members in a row, each with its checksum.
+/// Decompresses deflate: a single stream without a header, or any number of consecutive gzip members, each with its
+/// checksum.
 ///
-/// NUL bytes may follow the last gzip member to the end of the file, as behind what bsdtar writes to a pipe; gzip
-/// ignores them, too.
+/// NUL bytes may follow the last gzip member up to the end of the file, as in the output of bsdtar to a pipe; gzip
+/// ignores them as well.
 final class DeflateDecoder: Decoder {
     private static let mostPadding = 1 << 20
 
     private let form: DeflateEncoder.Form
     private var stream = z_stream()
     private(set) var mayEnd = false
-    /// How many NUL bytes followed the last gzip member.
+    /// The number of NUL bytes after the last gzip member.
     private var padding = 0
 
     init(_ form: DeflateEncoder.Form) throws {
@@ -42,7 +43,7 @@ final class DeflateDecoder: Decoder {
         let result = inflate(&stream, Z_NO_FLUSH)
         input = UnsafeRawBufferPointer(rebasing: input[(input.count - Int(stream.avail_in))...])
         switch result {
-        // The last: nothing to do without more input.
+        // The latter means that it needs more input.
         case Z_OK, Z_BUF_ERROR: break
         case Z_STREAM_END: mayEnd = true
         default:

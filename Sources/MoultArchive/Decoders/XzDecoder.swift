@@ -1,6 +1,6 @@
 internal import CLzma
 
-/// Undoes xz: any number of streams one after the other, each with its checks.
+/// Decompresses xz: any number of consecutive streams, each with its checks.
 final class XzDecoder: Decoder {
     private var stream = lzma_stream()
     private var isDone = false
@@ -13,12 +13,12 @@ final class XzDecoder: Decoder {
 
     deinit { lzma_end(&stream) }
 
-    /// liblzma sees the end itself and complains if the input ends elsewhere.
+    /// liblzma detects the end itself and fails if the input ends elsewhere.
     var mayEnd: Bool { isDone }
 
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int {
         if isDone { return 0 }
-        // The callers hand in what is left until nothing is: an empty input is the end of the file.
+        // The callers pass the remaining input until none is left: an empty input is the end of the file.
         let action = input.isEmpty ? LZMA_FINISH : LZMA_RUN
         stream.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
         stream.avail_in = input.count
@@ -29,7 +29,7 @@ final class XzDecoder: Decoder {
         switch result {
         case LZMA_OK: break
         case LZMA_STREAM_END: isDone = true
-        // Neither input nor output: the end came too early.
+        // Neither input nor output: the stream ended too early.
         case LZMA_BUF_ERROR where action == LZMA_FINISH: throw ArchiveRefusal.cut
         case LZMA_BUF_ERROR: break
         case LZMA_MEMLIMIT_ERROR:

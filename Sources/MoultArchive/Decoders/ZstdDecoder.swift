@@ -1,8 +1,8 @@
 internal import CZstd
 
-/// Undoes zstd: any number of frames one after the other, skippable ones included.
+/// Decompresses zstd: any number of consecutive frames, including skippable ones.
 final class ZstdDecoder: Decoder {
-    /// 32 MiB: the largest window that stays below the limit together with the decoder's other buffers.
+    /// 32 MiB: the largest window that, together with the decoder's other buffers, stays below the limit.
     private static let windowLog: Int32 = 25
 
     private let stream: OpaquePointer
@@ -22,7 +22,7 @@ final class ZstdDecoder: Decoder {
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int {
         if mayEnd {
             guard let next = input.first else { return 0 }
-            // A frame begins with 28 b5 2f fd, a skippable one with 5x 2a 4d 18.
+            // A frame starts with 28 b5 2f fd, a skippable frame with 5x 2a 4d 18.
             guard next == 0x28 || next & 0xf0 == 0x50 else { throw Self.behindEnd(next: next) }
         }
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
@@ -30,12 +30,12 @@ final class ZstdDecoder: Decoder {
         let result = ZSTD_decompressStream(stream, &target, &source)
         guard ZSTD_isError(result) == 0 else { throw Self.refusal(result) }
         input = UnsafeRawBufferPointer(rebasing: input[source.pos...])
-        // Zero says that a frame is decoded and handed out to its last byte.
+        // Zero means that a frame is completely decoded and returned.
         mayEnd = result == 0
         return target.pos
     }
 
-    /// zstd itself refuses NUL bytes behind a frame, so the message names the program that writes them.
+    /// zstd itself refuses NUL bytes after a frame, so the message names the program that writes them.
     private static func behindEnd(next byte: UInt8) -> ArchiveRefusal {
         guard byte == 0 else { return .behindEnd(of: "zstd") }
         return ArchiveRefusal(

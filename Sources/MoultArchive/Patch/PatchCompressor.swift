@@ -1,6 +1,6 @@
 internal import CZstd
 
-/// Packs pieces of patches: by their differences where the old file has most of them, otherwise by zstd.
+/// Compresses pieces of patches: by their differences if most of the content is in the old file, otherwise with zstd.
 final class PatchCompressor {
     private let context: OpaquePointer
     private let old: OldFile?
@@ -15,7 +15,7 @@ final class PatchCompressor {
 
     deinit { ZSTD_freeCCtx(context) }
 
-    /// `near` is the part of the old file that zstd looks back at.
+    /// `near` is the part of the old file that zstd uses.
     func compress(
         _ content: UnsafeRawBufferPointer, of piece: PatchLayout.Piece, behind near: UnsafeRawBufferPointer
     ) throws -> [UInt8] {
@@ -36,13 +36,13 @@ final class PatchCompressor {
             return try zstd(content, behind: near, piece.windowLog)
         }
         let difference = try DifferenceFrame.encode(bytes)
-        // For similar content this is always smaller; trying the other takes a hundred times as long.
+        // For similar content this is always smaller, and trying zstd takes a hundred times as long.
         if columns.literals <= content.count / 4 { return difference }
         let other = try zstd(content, behind: near, piece.windowLog)
         return difference.count <= other.count ? difference : other
     }
 
-    /// As much of the old file as zstd can search thoroughly in a time that publishers wait for.
+    /// The maximum size of the old file's part that zstd searches thoroughly, so that publishers do not wait too long.
     private static let mostNear = 16 << 20
 
     private func zstd(
@@ -51,9 +51,9 @@ final class PatchCompressor {
         try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
         try set(ZSTD_c_compressionLevel, 19)
         try set(ZSTD_c_windowLog, windowLog)
-        // So that a wrong base is noticed at once.
+        // Detects a wrong base at once.
         try set(ZSTD_c_checksumFlag, 1)
-        // The search always covers the end of the same prefix, so the decoder need not know.
+        // The search always covers the end of the same prefix, so the decoder does not need to know.
         let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.mostNear))
         try check(ZSTD_CCtx_refPrefix(context, near.baseAddress, near.count))
         return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in

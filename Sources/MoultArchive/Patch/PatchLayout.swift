@@ -1,27 +1,28 @@
 internal import MoultFiles
 
-/// The division of a patch: the new file in pieces, each a separate frame that is made from the old file.
+/// The layout of a patch: the new file in pieces, each in a separate frame that refers to the old file.
 ///
-/// A frame has either the differences to the whole old file, or zstd data that refers to a part of it. The sizes of both
-/// files determine it, so maker and user of a patch arrive at the same division.
+/// A frame contains either the differences from the whole old file, or zstd data that refers to a part of it. The sizes
+/// of both files determine the layout, so writer and reader of a patch use the same one.
 package struct PatchLayout: Hashable, Sendable {
     package struct Piece: Hashable, Sendable {
-        /// Where in the new file it lies.
+        /// Its offset in the new file.
         package let offset: Int
         package let count: Int
-        /// The part of the old file that zstd looks back at: all of it, if it can look back so far.
+        /// The part of the old file that zstd uses: all of it, if the window is large enough.
         package let base: Range<Int>
-        /// Content from here on comes first, so that the most similar content is nearest; nil if nothing is moved.
+        /// The content from this position on comes first, so that the most similar content is nearest; nil if nothing
+        /// is moved.
         package let split: Int?
     }
 
     package let pieces: [Piece]
 
-    /// Small enough that several fit into the memory of an unpacking, large enough that their number costs nothing.
+    /// Small enough that several fit into memory while unpacking, large enough that the number of pieces costs nothing.
     private static let pieceSize = 16 << 20
-    /// How much of the old file behind the place of a piece is near it, too.
+    /// The part of the old file after the position of a piece that also counts as near.
     private static let lookahead = 4 << 20
-    /// zstd looks back so far at most, over the piece itself and the zeros of a split.
+    /// The maximum distance for zstd, including the piece itself and the zeros of a split.
     static let farthest = 1 << 31
     private static let mostBase = farthest - pieceSize - MappedFile.alignment
 
@@ -33,7 +34,7 @@ package struct PatchLayout: Hashable, Sendable {
             let near = MappedFile.roundedUp(place + Self.lookahead)
             var base = 0..<baseSize
             if baseSize > Self.mostBase {
-                // As much before the place as behind it, if the file has that much.
+                // Equal parts before and after the position, if the file is large enough.
                 let first = max(0, min(near - Self.mostBase / 2, MappedFile.roundedUp(baseSize - Self.mostBase)))
                 let start = first / MappedFile.alignment * MappedFile.alignment
                 base = start..<min(baseSize, start + Self.mostBase)
@@ -44,7 +45,7 @@ package struct PatchLayout: Hashable, Sendable {
 
     package var contentSizes: [Int] { pieces.map(\.count) }
 
-    /// Calls `body` with all of the old file, which is empty for a patch without one.
+    /// Calls `body` with the whole old file, or with an empty buffer for a patch without one.
     static func withWhole<Result>(
         of file: borrowing Descriptor?, _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
@@ -59,13 +60,13 @@ package struct PatchLayout: Hashable, Sendable {
 }
 
 extension PatchLayout.Piece {
-    /// The window that reaches from the end of the piece back to the beginning of what is before it.
+    /// The window from the end of the piece back to the beginning of its prefix.
     var windowLog: Int32 {
         let reach = base.count + MappedFile.alignment + count
         return max(10, Int32(Int.bitWidth - (reach - 1).leadingZeroBitCount))
     }
 
-    /// Calls `body` with what the piece looks back at, which is empty for a patch without an old file.
+    /// Calls `body` with the prefix of the piece, which is empty for a patch without an old file.
     func withBase<Result>(of file: borrowing Descriptor?, _ body: (UnsafeRawBufferPointer) throws -> Result) throws
         -> Result
     {

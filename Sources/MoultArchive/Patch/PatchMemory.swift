@@ -1,18 +1,18 @@
-/// What making a patch takes beside the old and the new file, which are mapped: an index of the old file, and on each thread
-/// what compressing a piece takes.
+/// The memory for making a patch, in addition to the mapped old and new files: an index of the old file, and buffers
+/// for compressing a piece on each thread.
 package struct PatchMemory: Sendable {
     let index: Int
     let threads: Int
 
     static let mostIndex = 256 << 20
-    /// zstd at level 19 with a piece and as much of the old file before it.
+    /// zstd at level 19 with a piece and an equal part of the old file before it.
     private static let thread = 100 << 20
-    /// The index of a large file finds hardly anything with less.
+    /// With less memory, the index of a large file finds hardly any matches.
     private static let leastIndex = 28 << 20
     /// The smallest limit, for one thread.
     package static let least = thread + leastIndex
 
-    /// With a limit fewer threads work, and the index of a large file knows fewer places of it, so that patches become larger.
+    /// With a limit, fewer threads run, and the index of a large file has fewer positions, so patches become larger.
     package init(threads: Int, limit: Int? = nil) {
         guard let limit else {
             (self.threads, index) = (threads, Self.mostIndex)

@@ -2,9 +2,10 @@ internal import CZstd
 internal import MoultBasics
 package import MoultFiles
 
-/// Applies a patch: makes the new file's content from the patch and the old file. Its frames are the pieces of `PatchLayout`.
+/// Applies a patch: produces the new file's content from the patch and the old file. Its frames are the pieces of
+/// `PatchLayout`.
 ///
-/// The caller proves the output: a wrong old file gives an error, or wrong bytes.
+/// The caller verifies the output: a wrong old file causes an error, or wrong bytes.
 package final class PatchReader: FrameSource {
     private let file: Descriptor
     private let base: Descriptor?
@@ -12,7 +13,7 @@ package final class PatchReader: FrameSource {
     private let frames: [Frame]
     private let offsets: [Int]
 
-    /// Takes a patch that turns `base` into a file of a certain size; refuses one that is of another form.
+    /// Takes a patch that turns `base` into a file of the given size; refuses one with a different layout.
     package init(_ file: consuming Descriptor, base: consuming Descriptor?, resultSize: Int) throws {
         let layout = PatchLayout(baseSize: try base?.facts().size ?? 0, resultSize: resultSize)
         let found = try SeekTable.read(file)
@@ -23,7 +24,7 @@ package final class PatchReader: FrameSource {
                     found == nil ? "it is not a patch, or it is truncated" : "it is for files of other sizes",
                     now: .samePatch)
             }
-            // More than zstd makes of what it cannot compress.
+            // Larger than zstd's output for incompressible content.
             guard found.allSatisfy({ $0.packedSize <= ZSTD_compressBound($0.contentSize) }) else {
                 throw ArchiveRefusal(.archiveFrames, "one of its frames is too large", now: .patchAgain)
             }
@@ -37,7 +38,7 @@ package final class PatchReader: FrameSource {
 
     package var contentSizes: [Int] { layout.contentSizes }
 
-    /// Their buffers need 64 MiB together at most, with the columns of differences, and what LZMA needs for as many.
+    /// Their buffers need at most 64 MiB in total, plus the columns of differences and the memory of LZMA.
     package var mostThreads: Int { Self.mostThreads(for: layout) }
 
     package static func mostThreads(for layout: PatchLayout) -> Int {
@@ -57,7 +58,7 @@ package final class PatchReader: FrameSource {
         }
     }
 
-    /// The content is the decoder's, until it decodes again.
+    /// The decoder owns the content until its next call.
     private func decode(
         _ frame: UnsafeRawBufferPointer, _ piece: PatchLayout.Piece, _ offset: Int, by decoder: FrameDecoder
     ) throws -> UnsafeRawBufferPointer {

@@ -2,13 +2,13 @@ internal import MoultBasics
 package import MoultFiles
 internal import Synchronization
 
-/// Makes patches: what turns an old file into a new one, in few bytes.
+/// Makes patches, which turn an old file into a new one.
 package final class PatchWriter: Sendable {
     private let base: Descriptor?
     private let result: Descriptor
     private let layout: PatchLayout
 
-    /// Without a base the patch is only the new file, compressed.
+    /// Without a base, the patch is only the compressed new file.
     package init(from base: consuming Descriptor?, to result: consuming Descriptor) throws {
         let baseSize = try base?.facts().size ?? 0
         layout = PatchLayout(baseSize: baseSize, resultSize: try result.facts().size)
@@ -16,10 +16,11 @@ package final class PatchWriter: Sendable {
         self.result = result
     }
 
-    /// Writes the patch; the same two files and the same memory for the index give the same bytes, however many threads work.
+    /// Writes the patch. The same two files and the same memory for the index give the same bytes, regardless of the
+    /// number of threads.
     ///
-    /// `output` gets the bytes in order, on several threads, one at a time; so does `progress` how many bytes of the new
-    /// file are done.
+    /// `output` gets the bytes in order, on several threads, but only one at a time. `progress` gets the number of
+    /// bytes of the new file that are done, in the same way.
     package func write(
         using memory: PatchMemory, progress: @Sendable (_ done: Int) throws -> Void = { _ in },
         output: @Sendable (UnsafeRawBufferPointer) throws -> Void
@@ -37,8 +38,8 @@ package final class PatchWriter: Sendable {
         try SeekTable.encode(frames).withUnsafeBytes { try output($0) }
     }
 
-    /// Whether samples of each piece of the new file have next to nothing in common with the old one: then the patch is as large
-    /// as the compressed file.
+    /// Whether samples of each piece of the new file have almost nothing in common with the old file: then the patch is
+    /// as large as the compressed file.
     package func isUnlike() throws -> Bool {
         try packing {
             try PatchLayout.withWhole(of: base) { base in
@@ -72,7 +73,7 @@ package final class PatchWriter: Sendable {
     }
 }
 
-/// Packed frames that are written in order, whichever was ready first.
+/// Compressed frames that are written in order, regardless of which was ready first.
 private final class FrameQueue: Sendable {
     private struct State {
         var frames: [Frame] = []

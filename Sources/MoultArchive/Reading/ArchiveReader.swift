@@ -1,9 +1,9 @@
 internal import MoultBasics
 package import MoultFiles
 
-/// Reads an untrusted archive: exactly the declared members, exactly as large, and nothing else.
+/// Reads an untrusted archive: exactly the declared members, with exactly the declared sizes, and nothing else.
 ///
-/// Nothing is written to disk here; the caller must still compare the output with its digest.
+/// It writes nothing to disk; the caller must still compare the output with its digest.
 package struct ArchiveReader: ~Copyable {
     private let path: String
     private let kind: ArchiveKind
@@ -12,9 +12,9 @@ package struct ArchiveReader: ~Copyable {
     /// The events of a member, in this order.
     package enum Part {
         case begin
-        /// The next bytes of its content, valid during the call only.
+        /// The next bytes of its content, valid only during the call.
         case bytes(UnsafeRawBufferPointer)
-        /// All came, as many as declared.
+        /// The member is complete and has the declared size.
         case end
     }
 
@@ -27,7 +27,7 @@ package struct ArchiveReader: ~Copyable {
 
     /// Reads the whole archive once; `members` has the size of each declared member.
     ///
-    /// Members arrive in the archive's order, one after the other.
+    /// Members arrive in the order of the archive, one after the other.
     package consuming func read(members: [String: Int], onMember: (String, Part) throws -> Void) throws {
         let (path, kind, file) = (path, kind, file)
         try reading(path) {
@@ -55,9 +55,9 @@ package struct ArchiveReader: ~Copyable {
         try finishTar(stream, used: archive.bytesUsed)
     }
 
-    /// Reads the data after the end of a tar archive: zeros to the end of the last record of tar, and nothing else.
+    /// Reads the data after the end of a tar archive: only zeros up to the end of the last tar record are allowed.
     private static func finishTar(_ stream: PlainStream, used: Int) throws {
-        // tar pads to 10 KiB, or to the size given by -b; more is not plausible.
+        // tar pads to 10 KiB, or to the size given with -b; more is not plausible.
         let mostPadding = 1 << 20
         while try !stream.next().isEmpty {
             if stream.count - used > mostPadding { break }
@@ -108,7 +108,7 @@ package struct ArchiveReader: ~Copyable {
         guard count == size else { throw ArchiveRefusal.size(of: name, is: "\(count)", declared: size) }
     }
 
-    /// Says what the file looks like instead of what its name says.
+    /// Describes the file by its content if that contradicts its name.
     private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> ArchiveRefusal {
         if file.size == 0 { return ArchiveRefusal(.archiveCut, "it is empty", now: .copyAgain) }
         let start = try file.bytes(at: 0, count: min(512, file.size))
@@ -125,7 +125,7 @@ extension ArchiveKind {
     fileprivate func isBeginning(of file: RawFile) throws -> Bool {
         let start = try file.bytes(at: 0, count: min(6, file.size))
         return switch self {
-        // libarchive looks closer.
+        // libarchive checks the details.
         case .tar(.none): true
         // A skippable frame may come first.
         case .tar(.zstd):

@@ -4,7 +4,7 @@ struct ArchiveEntry {
         case file, directory
         case other(String)
 
-        /// Reads the kind off a Unix mode.
+        /// Determines the kind from a Unix mode.
         init(mode: Int) {
             self =
                 switch mode & 0o170000 {
@@ -19,17 +19,17 @@ struct ArchiveEntry {
         }
     }
 
-    /// Nil if the name has bytes that are not text.
+    /// Nil if the name is not valid text.
     let name: String?
     let kind: Kind
     let size: Int?
 }
 
-/// Hands out the entries of an archive one after the other.
+/// Returns the entries of an archive one after the other.
 protocol EntrySource {
     /// The next entry; nil at the end of the archive.
     func nextEntry() throws -> ArchiveEntry?
 
-    /// The next piece of the entry's content and its place in the entry, valid until the next call; nil at its end.
+    /// The next piece of the entry's content and its offset, valid until the next call; nil at the end of the entry.
     func nextData() throws -> (offset: Int, bytes: UnsafeRawBufferPointer)?
 }

@@ -1,6 +1,6 @@
 internal import CArchive
 
-/// Where libarchive takes its bytes from; an error of the source is kept, because C cannot pass it on.
+/// The input of libarchive; stores an error of the source, because it cannot be thrown through C.
 final class ArchiveInput {
     let next: () throws -> UnsafeRawBufferPointer
     var error: (any Error)?
@@ -8,10 +8,10 @@ final class ArchiveInput {
     init(next: @escaping () throws -> UnsafeRawBufferPointer) { self.next = next }
 }
 
-/// libarchive's reading handle, for tar alone and without filters: no compression and no program is ever tried.
+/// A libarchive handle for reading tar only, without filters: no decompression and no program is ever tried.
 final class LibArchive: EntrySource {
     private let handle: OpaquePointer
-    // The feed outlives the handle that points to it: both are stored here.
+    // The feed must outlive the handle that points to it, so both are stored here.
     private let feed: ArchiveInput
 
     init(feed: ArchiveInput) throws {
@@ -33,7 +33,7 @@ final class LibArchive: EntrySource {
         let result = archive_read_next_header(handle, &entry)
         if result == ARCHIVE_EOF, feed.error == nil { return nil }
         let name = archive_entry_pathname(entry).map { String(cString: $0) }
-        // libarchive warns of names outside ASCII; the caller refuses them with a better message.
+        // libarchive warns about names with other characters than ASCII; the caller refuses them with a better message.
         let isStrangeName = result == ARCHIVE_WARN && name?.utf8.allSatisfy { $0 < 0x80 } != true
         if !isStrangeName { try check(result) }
         return ArchiveEntry(
@@ -41,7 +41,7 @@ final class LibArchive: EntrySource {
             size: archive_entry_size_is_set(entry) == 0 ? nil : Int(archive_entry_size(entry)))
     }
 
-    /// The next piece of the entry's content and its place in the entry, valid until the next call; nil at its end.
+    /// The next piece of the entry's content and its offset, valid until the next call; nil at the end of the entry.
     func nextData() throws -> (offset: Int, bytes: UnsafeRawBufferPointer)? {
         var start: UnsafeRawPointer?
         var count = 0
@@ -52,11 +52,11 @@ final class LibArchive: EntrySource {
         return (Int(offset), UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// How many bytes of its input the format has used.
+    /// The number of input bytes that the format has used.
     var bytesUsed: Int { Int(archive_filter_bytes(handle, 0)) }
 
     private static func kind(of entry: OpaquePointer?) -> ArchiveEntry.Kind {
-        // A hard link has the type of what it links to.
+        // A hard link has the type of its target.
         if archive_entry_hardlink(entry) != nil { return .other("a hard link") }
         if archive_entry_sparse_count(entry) > 0 { return .other("a sparse file") }
         if archive_entry_is_encrypted(entry) != 0 { return .other("encrypted") }
@@ -73,7 +73,7 @@ final class LibArchive: EntrySource {
     }
 }
 
-/// Hands libarchive the next block.
+/// Passes the next block to libarchive.
 private func readBlock(
     _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ block: UnsafeMutablePointer<UnsafeRawPointer?>?
 ) -> Int {

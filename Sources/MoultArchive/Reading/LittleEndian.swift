@@ -1,4 +1,4 @@
-/// A cursor over bytes with little-endian numbers; reading past the end refuses the archive.
+/// A cursor over bytes with little-endian numbers; throws a refusal when reading past the end.
 struct LittleEndian {
     private let bytes: ArraySlice<UInt8>
     private(set) var position: Int
@@ -19,7 +19,7 @@ struct LittleEndian {
 
     mutating func byte() throws -> UInt8 { try take(1).first ?? 0 }
 
-    /// A number of 1 to 8 bytes; what does not fit into an Int is refused.
+    /// A number of 1 to 8 bytes; refused if it does not fit into an Int.
     mutating func number(_ width: Int) throws -> Int {
         let value = try take(width).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         guard let number = Int(exactly: value) else { throw ArchiveRefusal.damaged("a number in it is too large") }

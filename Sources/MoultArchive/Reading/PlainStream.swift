@@ -1,4 +1,4 @@
-/// A compressed file's content, block by block, with an account of what came.
+/// The content of a compressed file, block by block, with the number of bytes so far.
 final class PlainStream {
     private let raw: () throws -> UnsafeRawBufferPointer
     private let decoder: any Decoder
@@ -7,7 +7,7 @@ final class PlainStream {
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var isRawAtEnd = false
 
-    /// How many bytes arrived so far, and how many of the last ones were NUL.
+    /// The number of bytes so far, and the number of NUL bytes at their end.
     private(set) var count = 0
     private(set) var zerosAtEnd = 0
 
@@ -20,7 +20,7 @@ final class PlainStream {
 
     deinit { block.deallocate() }
 
-    /// The next block, valid until the next call; empty at the end, which is reached only where it may be.
+    /// The next block, valid until the next call; empty at the end. Throws if the content must not end there.
     func next() throws -> UnsafeRawBufferPointer {
         var filled = 0
         while filled < block.count {

@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// The bytes of an archive file as they are on the disk, block by block.
+/// The raw bytes of an archive file, block by block.
 final class RawFile {
     let size: Int
     private let file: Descriptor
@@ -24,7 +24,7 @@ final class RawFile {
 
     func seek(to offset: Int) { self.offset = offset }
 
-    /// How many NULs the file ends with, looking at `most` bytes.
+    /// The number of NUL bytes at the end of the file, up to `most`.
     func zerosAtEnd(atMost most: Int) throws -> Int {
         var end = size
         while end > 0, size - end < most {
@@ -38,7 +38,7 @@ final class RawFile {
         return min(size - end, most)
     }
 
-    /// Exactly `count` bytes from a place in the file.
+    /// Exactly `count` bytes at an offset in the file.
     func bytes(at offset: Int, count: Int) throws -> [UInt8] {
         guard offset >= 0, count >= 0, offset <= size, count <= size - offset else { throw ArchiveRefusal.cut }
         return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

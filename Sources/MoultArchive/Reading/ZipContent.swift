@@ -1,6 +1,6 @@
 internal import CZlib
 
-/// Hands out the entries of a zip archive whose layout is verified, and checks each one's size and checksum.
+/// Returns the entries of a zip archive with a verified layout, and checks the size and checksum of each.
 final class ZipContent: EntrySource {
     private let file: RawFile
     private var rest: ArraySlice<ZipLayout.Entry>

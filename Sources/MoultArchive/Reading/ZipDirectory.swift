@@ -1,7 +1,8 @@
 /// The central directory of a zip archive, found from the end of the file.
 ///
-/// Accepted are an archive comment and bytes in front of the archive, as self-extracting archives have. Offsets count
-/// from the beginning of the file (after `zip -A`) or from the end of those bytes; the directory's own place says which.
+/// An archive comment is accepted, and bytes in front of the archive, as in self-extracting archives. Offsets count
+/// from the beginning of the file (after `zip -A`) or from the end of those bytes; the position of the directory shows
+/// which.
 struct ZipDirectory {
     /// An entry as the directory describes it, with its offset in the file.
     struct Entry {
@@ -13,12 +14,12 @@ struct ZipDirectory {
         var sizes: ZipSizes
         var offset: Int
 
-        /// Bit 3: sizes and checksum follow the content, because the archive was written to a pipe.
+        /// Bit 3: size and checksum follow the content, because the archive was written to a pipe.
         var hasDescriptor: Bool { flags & 8 != 0 }
     }
 
     let entries: [Entry]
-    /// Where the directory begins in the file.
+    /// The offset of the directory in the file.
     let start: Int
 
     /// Far more than the declared entries can need.
@@ -40,7 +41,8 @@ struct ZipDirectory {
         if let locator = end.locator, locator != end.place - prefix {
             throw ArchiveRefusal.damaged("its zip64 locator points elsewhere")
         }
-        // Some readers look for a directory where the end record says, without regard to the bytes in front.
+        // Some readers look for a directory at the offset in the end record, ignoring the bytes in front of the
+        // archive.
         if prefix > 0, try Self.isDirectory(at: end.start, in: file) {
             throw ArchiveRefusal.damaged("it appears twice")
         }
@@ -65,19 +67,18 @@ struct ZipDirectory {
         let count: Int
         let length: Int
         let start: Int
-        /// Where the record itself is, which is where the directory ends.
+        /// The offset of the record itself, which is the end of the directory.
         let place: Int
-        /// Where zip64's locator says that the record is.
+        /// The offset of the zip64 record, according to its locator.
         var locator: Int?
     }
 
-    /// Finds the end record by the last signature in the file; NULs at most may follow its comment.
-    ///
-    /// Other readers take the last signature, too, or the last that a comment of the right length follows. Here both must
+    /// Finds the end record by the last signature in the file; only NUL bytes may follow its comment. Other readers
+    /// also use the last signature, or the last one that is followed by a comment of the correct length. Here both must
     /// be the same record, so a comment cannot hide a second directory.
     private static func findEnd(in file: RawFile) throws -> End {
         let padding = try file.zerosAtEnd(atMost: mostPadding)
-        // The record may end with NULs of its own; its signature does not.
+        // The record itself may end with NUL bytes; its signature does not.
         let count = min(file.size - padding, endSize + mostComment)
         let searched = try file.bytes(at: file.size - padding - count, count: count)
         guard let index = lastEnd(in: searched) else {
@@ -113,7 +114,7 @@ struct ZipDirectory {
         }
     }
 
-    /// zip64's own end record and the locator that points to it, in front of the old end record.
+    /// The zip64 end record and the locator that points to it, in front of the old end record.
     private static func largeEnd(before place: Int, in file: RawFile) throws -> End? {
         let (recordSize, locatorSize) = (56, 20)
         guard place >= locatorSize else { return nil }
@@ -154,15 +155,15 @@ struct ZipDirectory {
     }
 }
 
-/// How large an entry is, packed and unpacked.
+/// The compressed and uncompressed size of an entry.
 struct ZipSizes: Equatable {
     var packed: Int
     var plain: Int
 
-    /// All ones stand for a number that is too large for its field: zip64's extra field has it.
+    /// All ones mean that the number is too large for its field and is in the zip64 extra field.
     static let elsewhere = 0xffff_ffff
 
-    /// zip64's extra field, or nothing. Padding, which is not a field, ends the search.
+    /// The zip64 extra field, or an empty cursor. Padding, which is not a field, ends the search.
     static func largeNumbers(in extra: ArraySlice<UInt8>) throws -> LittleEndian {
         var fields = LittleEndian(extra)
         while fields.remaining >= 4 {
@@ -174,7 +175,7 @@ struct ZipSizes: Equatable {
         return LittleEndian([])
     }
 
-    /// Takes the sizes that did not fit from zip64's extra field, which has the unpacked size first.
+    /// Reads the sizes that did not fit from the zip64 extra field, which has the uncompressed size first.
     mutating func take(from large: inout LittleEndian) throws {
         if plain == Self.elsewhere, !large.isAtEnd { plain = try large.number(8) }
         if packed == Self.elsewhere, !large.isAtEnd { packed = try large.number(8) }

@@ -1,28 +1,27 @@
 /// Verifies that a zip archive consists of its listed entries, and finds the content of each.
 ///
-/// Every entry's own header must say the same as the directory, no two entries overlap, and between entries and in front
-/// of the directory only NUL bytes are accepted, as alignment needs them. So readers that start from the directory and
-/// readers that go from entry to entry find the same.
-///
-/// The bytes in front of the first entry may be anything but an entry: readers that start from the directory ignore them,
-/// and one that reads from the front finds nothing to unpack at the beginning of the file. An entry that such a reader
-/// might still find further inside cannot harm a store: every member is verified by its digest in the manifest.
+/// Every entry's header must match the directory, entries must not overlap, and only NUL bytes for alignment may be
+/// between entries and in front of the directory. So readers that start from the directory and readers that go from
+/// entry to entry find the same content. The bytes in front of the first entry may be anything but an entry: readers
+/// that start from the directory ignore them, and a reader that starts at the front finds nothing to unpack at the
+/// beginning of the file. An entry that such a reader might find further inside cannot harm a store, because every
+/// member is verified by its digest in the manifest.
 struct ZipLayout {
     struct Entry {
         let header: ArchiveEntry
         let isDeflated: Bool
         let checksum: Int
         let size: Int
-        /// Where the packed content is in the file.
+        /// The range of the compressed content in the file.
         let content: Range<Int>
     }
 
-    /// In the order in which they are in the file.
+    /// In the order of their position in the file.
     let entries: [Entry]
 
     private static let headerSize = 30
     private static let signature = Array("PK\u{3}\u{4}".utf8)
-    /// Alignment needs some kilobytes at most.
+    /// Alignment needs a few kilobytes at most.
     private static let mostPadding = 1 << 20
 
     init(of file: RawFile, mostEntries: Int) throws {
@@ -39,7 +38,7 @@ struct ZipLayout {
         try Self.checkPadding(from: place, to: directory.start, in: file)
     }
 
-    /// Refuses bytes in front of the first entry that begin with an entry, also behind the marker of a spanned archive.
+    /// Refuses bytes in front of the first entry that begin with an entry, even after the marker of a spanned archive.
     private static func checkPrefix(_ count: Int, in file: RawFile) throws {
         var start = try file.bytes(at: 0, count: min(8, count))[...]
         for marker in ["PK00", "PK\u{7}\u{8}"] where start.starts(with: marker.utf8) { start = start.dropFirst(4) }
@@ -57,7 +56,7 @@ struct ZipLayout {
         ArchiveRefusal(.archiveGarbage, "the bytes at \(place) belong to no entry of the zip archive")
     }
 
-    /// Compares an entry's own header with the directory and returns where its packed content lies.
+    /// Compares an entry's header with the directory and returns the range of its compressed content.
     private static func content(of entry: ZipDirectory.Entry, in file: RawFile) throws -> Range<Int> {
         var header = LittleEndian(try file.bytes(at: entry.offset, count: headerSize)[...])
         guard try header.take(4).elementsEqual(signature) else { throw gap(at: entry.offset) }
@@ -71,7 +70,7 @@ struct ZipLayout {
         let extra = try file.bytes(at: entry.offset + headerSize + nameSize, count: extraSize)
         var large = try ZipSizes.largeNumbers(in: extra[...])
         try sizes.take(from: &large)
-        // With a descriptor behind the content, these may not be known yet.
+        // If a descriptor follows the content, the values may be missing here.
         func agrees(_ own: Int, _ listed: Int) -> Bool {
             own == listed || entry.hasDescriptor && (own == 0 || own == ZipSizes.elsewhere)
         }
@@ -84,11 +83,11 @@ struct ZipLayout {
         return start..<start + entry.sizes.packed
     }
 
-    /// Encryption, a descriptor, patched data, strong encryption, and headers that are masked.
+    /// Encryption, a descriptor, patched data, strong encryption, and masked headers.
     private static let meaningfulFlags = 0x2069
     private static let encryptionFlags = 0x2041
 
-    /// The checksum and the sizes behind the content: with or without a signature, in 4 or 8 bytes.
+    /// The checksum and the sizes after the content: with or without a signature, in 4 or 8 bytes.
     private static func endOfDescriptor(
         of entry: ZipDirectory.Entry, _ content: Range<Int>, in file: RawFile
     ) throws -> Int {
@@ -108,7 +107,7 @@ struct ZipLayout {
         (0..<width).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    /// Refuses encryption, other methods than deflate, and directories with content.
+    /// Refuses encryption, methods other than deflate, and directories with content.
     private static func checked(_ entry: ZipDirectory.Entry, _ content: Range<Int>) throws -> Entry {
         let name = String(validating: entry.name, as: UTF8.self)
         let shown = printable(String(decoding: entry.name, as: UTF8.self))
@@ -130,7 +129,7 @@ struct ZipLayout {
             checksum: entry.checksum, size: entry.sizes.plain, content: content)
     }
 
-    /// The upper half of the attributes is a Unix mode, or nothing; in the lower half MS-DOS marks directories.
+    /// The upper half of the attributes is a Unix mode or zero; the lower half has the MS-DOS flag for directories.
     private static func kind(of entry: ZipDirectory.Entry, isNamedAsDirectory: Bool) -> ArchiveEntry.Kind {
         let mode = entry.attributes >> 16
         if mode & 0o170000 == 0 { return isNamedAsDirectory || entry.attributes & 0x10 != 0 ? .directory : .file }

@@ -1,16 +1,16 @@
 internal import MoultBasics
 
-/// Writes archives for programs that do not know zstd: tar plain, with gzip or with xz, and zip.
+/// Writes archives for programs without zstd: tar (plain, gzip or xz) and zip.
 ///
-/// One thread, one stream; `BundleWriter` makes what unpacks fast.
+/// Uses one thread and one stream; `BundleWriter` makes archives that unpack fast.
 package struct ArchiveWriter {
     private let kind: ArchiveKind
     private let members: [(name: String, size: Int)]
     private let modified: Int
     private let level: Int
 
-    /// Prepares an archive with these members in this order; `modified` is the time that all of them get, in seconds
-    /// since 1970. The same members give the same bytes.
+    /// Prepares an archive with these members in this order; `modified` is their modification time, in seconds since
+    /// 1970. The same members give the same bytes.
     package init(_ kind: ArchiveKind, members: [(name: String, size: Int)], modified: Int, level: Int = 6) throws {
         try packing {
             try MemberSet.check(packed: members.map(\.name))
@@ -36,7 +36,8 @@ package struct ArchiveWriter {
         self.level = level
     }
 
-    /// Writes the archive; `source` is called for each member in turn and must give exactly as many bytes as declared.
+    /// Writes the archive; `source` is called for each member in turn and must provide exactly the declared number of
+    /// bytes.
     package func write(output: (UnsafeRawBufferPointer) throws -> Void, source: BundleWriter.Source) throws {
         try packing {
             try withoutActuallyEscaping(output) { output in
@@ -81,7 +82,7 @@ package struct ArchiveWriter {
     }
 }
 
-/// Counts what a source gives for a member: exactly its size, or packing ends.
+/// Counts the bytes that a source provides for a member; throws unless the size is exact.
 struct MemberCounter {
     let name: String
     let size: Int

@@ -1,17 +1,17 @@
 internal import CLzma
 internal import CZlib
 
-/// Where the bytes of an archive go, in order.
+/// Receives the bytes of an archive in order.
 typealias ArchiveOutput = (UnsafeRawBufferPointer) throws -> Void
 
-/// Compresses a stream, piece by piece, and hands out what is ready.
+/// Compresses a stream piece by piece.
 protocol Encoder: AnyObject {
     func encode(_ bytes: UnsafeRawBufferPointer) throws
     func finish() throws
 }
 
 extension ArchiveKind.Compression {
-    /// Levels that make sense, and of those only such as the strict reader takes.
+    /// The useful levels that the strict reader accepts.
     var levels: ClosedRange<Int> {
         switch self {
         case .none: 0...0
@@ -23,7 +23,7 @@ extension ArchiveKind.Compression {
     }
 }
 
-/// Passes everything on.
+/// Passes content through uncompressed.
 final class PlainEncoder: Encoder {
     private let output: ArchiveOutput
 
@@ -36,7 +36,7 @@ final class PlainEncoder: Encoder {
     func finish() {}
 }
 
-/// zlib's compressor: gzip around the whole, or bare deflate as zip has it.
+/// zlib's compressor: a gzip file, or raw deflate for zip.
 final class DeflateEncoder: Encoder {
     enum Form: Int32 {
         case gzip = 31
@@ -60,7 +60,7 @@ final class DeflateEncoder: Encoder {
     }
 
     func encode(_ bytes: UnsafeRawBufferPointer) throws {
-        // In pieces whose size fits into zlib's 32 bits.
+        // In pieces whose size fits into 32 bits, as zlib requires.
         for start in stride(from: 0, to: bytes.count, by: 1 << 30) {
             let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + 1 << 30, bytes.count)])
             // zlib does not write through next_in.
@@ -88,7 +88,7 @@ final class DeflateEncoder: Encoder {
     }
 }
 
-/// liblzma's compressor, in its usual form with a CRC-64.
+/// liblzma's compressor with default settings and a CRC-64.
 final class XzEncoder: Encoder {
     private let output: ArchiveOutput
     private var stream = lzma_stream()

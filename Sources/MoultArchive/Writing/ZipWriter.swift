@@ -1,14 +1,14 @@
 internal import CZlib
 internal import MoultLibc
 
-/// Writes a zip file in one go: sizes and checksums follow each member's content, and the directory comes last.
+/// Writes a zip file in one pass: sizes and checksums follow each member's content, and the directory comes last.
 final class ZipWriter {
     private let level: Int
     private let output: ArchiveOutput
     private let time: [UInt8]
     private var entries: [Entry] = []
     private var position = 0
-    // Of the member that is being written.
+    // For the member that is being written.
     private var encoder: DeflateEncoder?
     private var checksum: UInt = 0
     private var contentStart = 0
@@ -20,7 +20,8 @@ final class ZipWriter {
         var checksum: UInt = 0
         var packedSize = 0
 
-        /// Whether the sizes need 8 bytes. Deflate makes noise a little larger, so this begins below 4 GiB.
+        /// Whether the sizes need 8 bytes. Deflate makes incompressible content slightly larger, so this starts below 4
+        /// GiB.
         var isLarge: Bool { size >= 0xf000_0000 }
     }
 
@@ -34,7 +35,7 @@ final class ZipWriter {
         time = Self.dosTime(modified)
     }
 
-    /// Begins a member; its content follows by `write`, and then `end`.
+    /// Starts a member; its content follows with `write`, and then `end`.
     func begin(_ name: String, size: Int) throws {
         let entry = Entry(name: Array(name.utf8), size: size, offset: position)
         try put(header(of: entry))
@@ -60,7 +61,7 @@ final class ZipWriter {
         try put(descriptor(of: entries[last]))
     }
 
-    /// Writes the directory and the end of the archive, with zip64's where numbers are too large.
+    /// Writes the directory and the end of the archive, with zip64 records if numbers are too large.
     func finish() throws {
         let start = position
         for entry in entries { try put(directoryEntry(of: entry)) }
@@ -72,7 +73,7 @@ final class ZipWriter {
                 + Self.bytes(min(start, Self.elsewhere), 4) + Self.bytes(0, 2))
     }
 
-    /// zip64's end record and the locator that points to it.
+    /// The zip64 end record and the locator that points to it.
     private func largeEnd(start: Int, size: Int) -> [UInt8] {
         let record =
             Array("PK\u{6}\u{6}".utf8) + Self.bytes(44, 8) + Self.version(true) + Self.version(true)
@@ -86,9 +87,9 @@ final class ZipWriter {
         try bytes.withUnsafeBytes(output)
     }
 
-    /// The entry's own header: sizes and checksum are zero, because they follow (bit 3).
+    /// The entry's header: sizes and checksum are zero, because they follow the content (bit 3).
     private func header(of entry: Entry) -> [UInt8] {
-        // zip64's field is what says that the numbers behind the content have 8 bytes.
+        // Only the zip64 field shows that the numbers after the content have 8 bytes.
         let extra = entry.isLarge ? Self.bytes(1, 2) + Self.bytes(16, 2) + Self.bytes(0, 16) : []
         let sizes = entry.isLarge ? Self.bytes(Self.elsewhere, 4) + Self.bytes(Self.elsewhere, 4) : Self.bytes(0, 8)
         return Array("PK\u{3}\u{4}".utf8) + Self.version(entry.isLarge) + Self.bytes(8, 2) + Self.bytes(8, 2) + time
@@ -120,7 +121,7 @@ final class ZipWriter {
         (0..<width).map { $0 < 8 ? UInt8(truncatingIfNeeded: number >> ($0 * 8)) : 0 }
     }
 
-    /// The time as MS-DOS has it: two seconds exact, from 1980 to 2107, here in UTC.
+    /// The time in MS-DOS format: accurate to two seconds, from 1980 to 2107, here in UTC.
     private static func dosTime(_ seconds: Int) -> [UInt8] {
         // 1980-01-01 and the last moment of 2107.
         var clamped = time_t(min(max(seconds, 315_532_800), 4_354_819_198))

@@ -3,7 +3,7 @@ package import MoultBasics
 internal import MoultLibc
 
 extension MoultError.Code {
-    /// No store was named and none is here.
+    /// No store was given, and the current directory has none.
     package static let noStore = Self(920)
 }
 

@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// Wrong usage of the command.
+    /// The command line is invalid.
     package static let usage = Self(900)
 }
 

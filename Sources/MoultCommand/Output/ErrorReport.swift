@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// An error that moult did not expect.
+    /// An unexpected error.
     package static let unexpected = Self(999)
 }
 

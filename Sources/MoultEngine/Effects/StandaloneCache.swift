@@ -262,7 +262,7 @@ package struct StandaloneCache {
 }
 
 extension MoultError.Code {
-    /// The SQL of an app's own cache is wrong.
+    /// The SQL for an app's cache is invalid.
     static let cacheSchema = Self(821)
     /// A path cannot be used for a cache without releases.
     static let notACache = Self(822)

@@ -173,6 +173,6 @@ extension Plan {
 }
 
 extension MoultError.Code {
-    /// Content of a writable database cannot be put into quarantine.
+    /// Content of a writable database cannot be moved to quarantine.
     package static let quarantine = Self(632)
 }

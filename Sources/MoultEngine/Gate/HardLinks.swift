@@ -59,6 +59,6 @@ struct HardLinks {
 }
 
 extension MoultError.Code {
-    /// A writable database has names elsewhere and cannot be separated from them.
+    /// A writable database has other hard links and cannot be separated from them.
     static let hardLinked = Self(633)
 }

@@ -4,30 +4,30 @@ internal import MoultFiles
 package struct BuildOptions {
     /// The values of `${NAME}` in the script.
     package var defines: [String: String] = [:]
-    /// Lets the script read files outside its own directory.
+    /// Allows the script to read files outside its own directory.
     package var allowOutside = false
-    /// Set in the result; nil leaves what the script set.
+    /// Set in the result; nil keeps the value that the script set.
     package var applicationID: Int32?
     package var userVersion: Int32?
-    /// Runs ANALYZE at the end.
+    /// Whether to run ANALYZE at the end.
     package var analyze = false
-    /// The database of the previous release, whose layout is kept where rows are unchanged.
+    /// The database of the previous release, whose layout is kept for unchanged rows.
     package var from: String?
-    /// Where `${env.X}` and `SOURCE_DATE_EPOCH` come from.
+    /// The environment for `${env.X}` and `SOURCE_DATE_EPOCH`.
     package var environment = Subprocess.ownEnvironment
-    /// Gets every warning as it comes.
+    /// Gets every warning immediately.
     package var warn: (BuildWarning) -> Void = { _ in }
-    /// Gets what the script prints: `.print`, `.echo`, the rows of its queries.
+    /// Gets the output of the script: `.print`, `.echo`, the rows of its queries.
     package var output: ([UInt8]) -> Void = { _ in }
-    /// Asked again and again: whether SQLite should stop what it is at.
+    /// Called repeatedly; returns true if SQLite should stop the current statement.
     package var shouldStop: (@Sendable () -> Bool)?
-    /// Receives the progress, and may throw to stop it.
+    /// Gets the progress, and may throw to stop the build.
     package var progress: (BuildProgress) throws -> Void = { _ in }
 
     package init() {}
 }
 
-/// A remark that a publisher should look at; the build continues.
+/// A problem that a publisher should look at; the build continues.
 package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
     package let place: Place?
     package let text: String
@@ -36,18 +36,18 @@ package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
     package var description: String { place.map { "\($0): \(text)" } ?? text }
 }
 
-/// How far a build is.
+/// The progress of a build.
 package enum BuildProgress: Equatable, Sendable {
-    /// A statement or command of the script begins.
+    /// A statement or command of the script starts.
     case running(Place)
-    /// So many of the file's rows are in the table.
+    /// This many of the file's rows are in the table.
     case importing(file: String, rows: Int, bytes: Int, of: Int)
-    /// The result is written in its final form.
+    /// The result is being written in its final form.
     case sealing
 }
 
 extension BuildProgress {
-    /// The same in words and bytes; the lines of a script and the sealing have no measure.
+    /// The progress in words and bytes; the lines of a script and the final writing have no size.
     package func part(of what: String) -> PackProgress {
         switch self {
         case .running(let place): PackProgress(what: "\(what): \(place)", done: 0, total: 0)
@@ -58,7 +58,7 @@ extension BuildProgress {
     }
 }
 
-/// The output of a build, and its inputs.
+/// The result of a build, and its inputs.
 package struct BuildReport: Sendable {
     package struct Import: Equatable, Sendable {
         package let file: String
@@ -66,30 +66,30 @@ package struct BuildReport: Sendable {
         package let rows: Int
     }
 
-    /// How the pages of the result came to be as they do.
+    /// How the layout of the result's pages was determined.
     package enum Layout: Equatable, Sendable {
-        /// Rewritten, packed.
+        /// Rewritten by VACUUM.
         case vacuumed
-        /// As the script wrote them, which is packed already.
+        /// As the script wrote them, because they are already compact.
         case asWritten
-        /// Rewritten, because the previous release's layout could not be kept, and the reason.
+        /// Rewritten, because the previous release's layout could not be kept, with the reason.
         case repacked(because: String)
-        /// The previous release's, with these rows changed.
+        /// The layout of the previous release, with these rows changed.
         case kept(RowChanges)
     }
 
     package let output: String
     package let size: Int
-    /// Every file that was read, absolute and sorted: the same bytes in them give the same result.
+    /// Every file that was read, as an absolute path, sorted: the same content gives the same result.
     package let inputs: [String]
     package let imports: [Import]
     package let layout: Layout
-    /// The SQLite that wrote it: version and source id.
+    /// The SQLite that wrote it: version and source ID.
     package let sqliteVersion: String
     package let sqliteSource: String
-    /// What git said, if the script asked; `isDirty` is for `pack` to refuse.
+    /// The git revision, if the script used it; `pack` refuses one that `isDirty`.
     package let revision: Revision?
-    /// Why a second build may give other bytes; empty if it will not.
+    /// Why a second build may give different bytes; empty if it will not.
     package let unrepeatable: [String]
     package let warnings: Int
 }

@@ -8,8 +8,7 @@ package struct DatabaseBuilder {
 
     package init(_ options: BuildOptions = BuildOptions()) { self.options = options }
 
-    /// Runs the script and puts the database at `output`, whole and durable; after an error nothing is there that was
-    /// not there before.
+    /// Runs the script and writes the complete database durably to `output`; after an error, nothing new is there.
     package func build(script: String, output: String) throws -> BuildReport {
         guard try Files.factsThroughLinks(script)?.kind == .file else {
             throw MoultError(.script, what: "cannot read the script \(script)", why: "no such file")
@@ -35,7 +34,7 @@ package struct DatabaseBuilder {
         try prepare(connection)
         try runner.acceptDoubleQuotes(false)
         try runner.run(path: scriptPath, file: script)
-        // The accepted parts of the script are in the schema now.
+        // The accepted parts of the script are now in the schema.
         try runner.acceptDoubleQuotes(true)
         try complete(connection, script: script)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
@@ -50,10 +49,10 @@ package struct DatabaseBuilder {
             revision: substitution.revision, unrepeatable: runner.unrepeatable, warnings: warnings.total)
     }
 
-    /// The time that SOURCE_DATE_EPOCH stops every clock at; nil if it is not set.
+    /// The time from SOURCE_DATE_EPOCH to which every clock is set; nil if it is not set.
     private func fixedClock() throws -> Int64? {
         guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
-        // The last second of the year 9999, the last one that SQLite's date functions know.
+        // The last second of the year 9999, which is the last one that SQLite's date functions support.
         guard let seconds = Int64(text), (0...253_402_300_799).contains(seconds) else {
             throw MoultError(
                 .script, .usage, what: "cannot understand SOURCE_DATE_EPOCH=\(text)",
@@ -63,8 +62,8 @@ package struct DatabaseBuilder {
         return seconds
     }
 
-    /// A draft needs no durability, and is written fastest with a small cache: the runs of the SQLite sorter are as long as the
-    /// cache is large, and long runs are slow.
+    /// The database under construction needs no durability, and a small cache makes writing fastest: the runs of
+    /// SQLite's sorter are as long as the cache is large, and long runs are slow.
     private func prepare(_ connection: Connection) throws {
         for sql in [
             "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = OFF", "PRAGMA locking_mode = EXCLUSIVE",
@@ -86,7 +85,7 @@ package struct DatabaseBuilder {
         if let version = options.userVersion { try connection.execute("PRAGMA user_version = \(version)") }
     }
 
-    /// Writes the final bytes, and closes the draft.
+    /// Writes the final bytes, and closes the database under construction.
     private func seal(
         _ connection: Connection, _ outputStaging: OutputStaging, _ warnings: WarningLimiter, onlyGrew: Bool
     ) throws -> BuildReport.Layout {

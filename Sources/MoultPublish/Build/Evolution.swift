@@ -2,30 +2,30 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Makes a database of the old one's bytes and the new one's rows, so that rows that stayed the same stay where they
-/// are on their pages and a patch between the two files is small.
+/// Creates a database from the old one's bytes and the new one's rows. Unchanged rows keep their place on their pages,
+/// so a patch between the two files is small.
 struct Evolution {
-    /// The database of the release before; only read.
+    /// The database of the previous release; read-only.
     let old: String
-    /// The database as the script made it; only read.
+    /// The database that the script created; read-only.
     let new: String
-    /// Where the result goes.
+    /// The path of the result.
     let result: String
 
     enum Outcome: Equatable {
         case evolved(RowChanges, freePages: Int, pages: Int)
-        /// The layout cannot be kept; why.
+        /// The layout cannot be kept, with the reason.
         case unfit(String)
     }
 
     func run() throws -> Outcome {
         try copyOld()
         let connection = try Connection(path: result, access: .readWrite)
-        // A failure throws the result away, so nothing needs to survive one but a statement's own rollback.
+        // After a failure the result is discarded, so nothing but the rollback of a statement has to work.
         try connection.execute("PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA cache_size = -2000")
         try connection.execute("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON")
         try connection.set(.triggers, false)
-        // SQLite does not even attach it.
+        // SQLite cannot even attach it.
         if try connection.header().encoding != encodingOfNew() {
             try connection.close()
             return .unfit("the text encoding differs")
@@ -44,7 +44,7 @@ struct Evolution {
         return encoding
     }
 
-    /// Throws unless the file is what a release has: there, and whole without others next to it.
+    /// Throws unless the file exists and is complete without sidecars, as in a release.
     static func check(_ old: String) throws {
         func reject(_ why: String) -> MoultError {
             MoultError(
@@ -95,7 +95,7 @@ struct Evolution {
         }
         for pragma in ["user_version", "application_id"] {
             let wanted = try connection.int("PRAGMA new.\(pragma)")
-            // Setting it to what it is would change the file.
+            // Setting it to its current value would also change the file.
             if try connection.int("PRAGMA main.\(pragma)") != wanted {
                 try connection.execute("PRAGMA main.\(pragma) = \(wanted)")
             }
@@ -105,7 +105,7 @@ struct Evolution {
             pages: Int(try connection.int("PRAGMA main.page_count")))
     }
 
-    /// The reason why the layout of one is useless for the other; nil if it is useful.
+    /// Why the layout of one is useless for the other; nil if it is useful.
     private func schemaDifference(_ connection: Connection) throws -> String? {
         for pragma in ["page_size", "auto_vacuum"] {
             let old = try connection.int("PRAGMA main.\(pragma)")

@@ -1,16 +1,16 @@
 internal import MoultBasics
 
-/// The request of an `.import` line.
+/// The arguments of an `.import` line.
 struct ImportRequest {
     let file: String
     let table: String
     let schema: String?
     let skip: Int
     let isVerbose: Bool
-    /// The format that an option chose; nil for that of the script's mode.
+    /// The format selected by an option; nil for the script's mode.
     let format: RowFormat?
 
-    /// Reads `[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE`, in any order.
+    /// Parses `[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE`, in any order.
     init(_ command: DotCommand) throws {
         func reject(_ why: String) -> MoultError {
             MoultError(
@@ -24,7 +24,7 @@ struct ImportRequest {
         var isVerbose = false
         var words = try command.names[...]
         while let word = words.popFirst() {
-            // One dash does as well as two.
+            // A single dash works as well as two.
             let option = word.hasPrefix("--") ? String(word.dropFirst()) : word
             switch option {
             case "-csv": format = .csv

@@ -1,23 +1,23 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// Puts the rows of a file into a table, as the shell's `.import` does.
+/// Imports the rows of a file into a table, like `.import` of the shell.
 struct Importer {
     let connection: Connection
     let warnings: WarningLimiter
     let request: ImportRequest
     let format: RowFormat
-    /// Where the file lies, and how messages call it.
+    /// The path of the file, and its name in messages.
     let path: String
     let file: String
     let place: Place
-    /// Whether a row that the table does not take ends the build.
+    /// Whether the build stops at a row that cannot be inserted.
     let bails: Bool
-    /// The shell's `.mode ascii` passes over empty records, whatever the file's own format is.
+    /// The shell's `.mode ascii` skips empty records, whatever the format of the file.
     let skipsEmpty: Bool
     let progress: (BuildProgress) throws -> Void
 
-    /// How far the import is.
+    /// The progress of the import.
     struct Count {
         var rows = 0
         var failed = 0
@@ -26,7 +26,7 @@ struct Importer {
 
     func run() throws -> Count {
         do { return try importAll() } catch {
-            // A row's error says where the row is; what remains is about the table.
+            // An error of a row already says where the row is; other errors are about the table.
             guard let sqlite = error.sqlite, (error as? MoultError)?.code != .importing else { throw error }
             throw MoultError(
                 .importing, what: "\(place): cannot import \(file) into \(request.table)", why: sqlite.message,
@@ -64,7 +64,7 @@ struct Importer {
         return count
     }
 
-    /// The batch with the first row after so many, and where that row is in it.
+    /// The batch with the first row after `count` rows, and that row's index in it.
     private func skip(_ count: Int, of stream: RowStream) throws -> (RowBatch?, Int) {
         var count = count
         while let batch = try next(stream) {
@@ -96,7 +96,7 @@ struct Importer {
         return try connection.int(sql + " AND schema = ?2 COLLATE NOCASE", [.text(request.table), .text(schema)]) > 0
     }
 
-    /// Makes the table with the columns that the file's first row names.
+    /// Creates the table with the column names in the file's first row.
     private func makeTable(_ batch: RowBatch, _ row: RowBatch.Row) throws {
         let header = try batch.fields(of: row).filter { !$0.isMissing }.map { field in
             guard let text = String(validating: batch.text(field), as: UTF8.self) else {
@@ -118,7 +118,7 @@ struct Importer {
                 + "all TEXT (\(columns.names.joined(separator: ", ")))")
     }
 
-    /// Imported into a table that exists, a header is a row like others: the shell does not skip it.
+    /// If the table exists, a header is imported like any row, because the shell does not skip it.
     private func warnOfHeader(_ batch: RowBatch, _ row: RowBatch.Row, _ columns: [String]) {
         let fields = batch.fields(of: row)
         guard fields.count == columns.count else { return }
@@ -160,11 +160,11 @@ struct Importer {
             }
             statement.reset()
         }
-        // The batch's bytes are about to go.
+        // The bytes of the batch are about to be reused.
         try statement.clearBindings()
     }
 
-    /// The fault of a row that the table does not accept.
+    /// The error for a row that the table does not accept.
     private func failed(_ error: any Error, _ row: RowBatch.Row, _ count: inout Count) throws {
         let text = "INSERT failed: \(message(error))"
         guard !bails, error.isOfTheScript else {
@@ -179,8 +179,8 @@ struct Importer {
 
     private func message(_ error: any Error) -> String { error.sqlite?.message ?? "\(error)" }
 
-    /// In `.mode ascii` the shell passes over a record without a first field. One with other fields behind it becomes,
-    /// there, the row before it once more, or nothing: here it is a row.
+    /// In `.mode ascii` the shell skips a record without a first field. If other fields follow, the shell inserts the
+    /// previous row again or nothing; moult inserts the row.
     private func isEmpty(_ batch: RowBatch, _ row: RowBatch.Row) -> Bool {
         guard let first = batch.fields(of: row).first, first.isMissing || first.start == first.end else { return false }
         if row.fieldCount == 1 { return true }

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// The directory next to the output where a database is made until it is complete.
+/// The directory next to the output in which a database is built.
 struct OutputStaging {
     private let work: WorkDirectory
     var directory: String { work.path }
@@ -12,7 +12,7 @@ struct OutputStaging {
     /// The final bytes.
     var sealed: String { "\(directory)/sealed.db" }
 
-    /// Makes the directory; refuses an output that a database should not go to.
+    /// Creates the directory; refuses an output path that must not be replaced.
     init(output: String) throws {
         try Self.check(output)
         let parent = Files.directory(of: output)
@@ -23,7 +23,7 @@ struct OutputStaging {
         work = try WorkDirectory(in: PathRule.real(parent), named: ".\(Files.name(of: output)).building")
     }
 
-    /// Only another database may be replaced, and only if no process has it open.
+    /// Only a database that no process has open may be replaced.
     private static func check(_ output: String) throws {
         func reject(_ why: String, _ now: String) -> MoultError {
             MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
@@ -50,7 +50,7 @@ struct OutputStaging {
         }
     }
 
-    /// Moves the finished database to its place; returns its size.
+    /// Moves the finished database into place; returns its size.
     func deliver(inputs: Set<String>) throws -> Int {
         if try Files.facts(output) != nil, inputs.contains(try PathRule.real(output)) {
             throw MoultError(

@@ -1,16 +1,15 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// How a draft becomes the final file: rewritten by `VACUUM INTO`, or as it is.
-///
-/// A draft in which rows were only ever added, in the order of their keys, and whose indexes were made after the rows, is
-/// packed already: rewriting it costs a fifth of the build and gains nothing. The output of a script is then also the same
-/// from build to build, because every page is; changed or removed rows would leave pieces in pages.
+/// How the database becomes the final file: rewritten by `VACUUM INTO`, or as it is. If rows were only added, in the
+/// order of their keys, and indexes were created after the rows, the database is already compact: rewriting it costs a
+/// fifth of the build and gains nothing. The output of a script is then also the same in every build, because every
+/// page is; changed or removed rows would leave remainders in pages.
 enum Packing {
-    /// Smaller drafts are not worth asking.
+    /// For smaller databases the check does not pay.
     static let askFrom = 8 << 20
 
-    /// Whether the draft is as compact as a vacuum would make it; asked of one that only grew.
+    /// Whether the database is as compact as after VACUUM, if rows were only added to it.
     static func isPacked(_ connection: Connection) throws -> Bool {
         let pages = try connection.int("PRAGMA page_count")
         let size = try connection.int("PRAGMA page_size") * pages
@@ -18,8 +17,8 @@ enum Packing {
             try connection.int("PRAGMA auto_vacuum") == 0,
             try connection.int("SELECT count(*) FROM pragma_module_list WHERE name = 'dbstat'") == 1
         else { return false }
-        // Rows that do not fit leave some room at the ends of pages, and a vacuum leaves that, too; pages that were split
-        // are a third empty.
+        // Rows that do not fit leave some space at the ends of pages, even after VACUUM; pages that were split are a
+        // third empty.
         return try connection.int("SELECT sum(unused) FROM dbstat") * 16 <= size
     }
 }

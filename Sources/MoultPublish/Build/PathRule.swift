@@ -5,9 +5,9 @@ internal import MoultLibc
 
 /// The files that a script may read: those in its own directory, unless the publisher allows more.
 struct PathRule {
-    /// The script's directory as it was named, for messages; empty for the working directory.
+    /// The script's directory as given by the user, for messages; empty for the working directory.
     private let shownRoot: String
-    /// The same directory, absolute and without links.
+    /// The same directory as an absolute path without links.
     let root: String
     private let allowsOutside: Bool
 
@@ -18,13 +18,13 @@ struct PathRule {
         self.allowsOutside = allowsOutside
     }
 
-    /// A path of the script as messages show it.
+    /// The form in which messages show a path of the script.
     func shown(_ path: String) -> String {
         if path.hasPrefix("/") || shownRoot.isEmpty { return path }
         return shownRoot == "/" ? "/\(path)" : "\(shownRoot)/\(path)"
     }
 
-    /// The absolute path of a file that the script names.
+    /// The absolute path of a file that the script uses.
     func resolve(_ path: String, at place: Place) throws -> String {
         func reject(_ why: String, _ now: String?) -> MoultError {
             MoultError(.script, what: "\(place): cannot open \(shown(path))", why: why, now: now)

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// Makes the rows of one table of `main` those of `new`, touching no row that is the same in both.
+/// Makes the rows of a table in `main` equal to those in `new`, without touching unchanged rows.
 struct RowCarrier {
     private let match: TableMatch
     private let connection: Connection
@@ -12,7 +12,7 @@ struct RowCarrier {
         (self.match, self.connection) = (match, connection)
     }
 
-    /// Counts what it did; false if the rows are not the same after all.
+    /// Counts the changes; returns false if the rows still differ.
     func carry(_ changes: inout RowChanges) throws -> Bool {
         let removed = try change(
             """
@@ -23,7 +23,7 @@ struct RowCarrier {
         if changed > 0 {
             try connection.execute("SAVEPOINT carry")
             do { try update() } catch let error as MoultError {
-                // Two rows may exchange a unique value, which no order of updates allows.
+                // Two rows may exchange a unique value, which is impossible in any order of updates.
                 guard case .constraint? = error.sqlite?.resultCode else { throw error }
                 try connection.execute("ROLLBACK TO carry")
                 _ = try change(
@@ -49,7 +49,7 @@ struct RowCarrier {
         return try isSame(total)
     }
 
-    /// Writes down the keys of the rows that both have, with other values.
+    /// Records the keys of the rows that exist in both with different values.
     private func noteChanged() throws -> Int {
         let keys = match.keys(of: "n").enumerated().map { "\($1) AS k\($0)" }.joined(separator: ", ")
         try connection.execute(
@@ -60,7 +60,7 @@ struct RowCarrier {
         return Int(try connection.int("SELECT count(*) FROM temp.changed"))
     }
 
-    /// Column by column, so that an index is touched only where its own columns changed.
+    /// Column by column, so that an index is updated only if its own columns changed.
     private func update() throws {
         for column in match.comparable {
             let name = quoteIdentifier(column)

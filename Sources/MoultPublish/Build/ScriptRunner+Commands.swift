@@ -8,7 +8,7 @@ extension ScriptRunner {
         case mode, nullvalue, print, quit, read, separator
     }
 
-    /// Runs one line that begins with a dot.
+    /// Runs one line that starts with a dot.
     func run(_ line: DotCommand) throws {
         try options.progress(.running(line.place))
         guard let command = Self.command(line.name) else { throw unknown(line) }
@@ -39,7 +39,7 @@ extension ScriptRunner {
         }
     }
 
-    /// The command with this name, or with a name that begins so: three letters are enough, as in the shell.
+    /// The command with this name or with this prefix: three letters are enough, as in the shell.
     private static func command(_ name: String) -> Command? {
         Command(rawValue: name) ?? (name.count < 3 ? nil : Command.allCases.first { $0.rawValue.hasPrefix(name) })
     }

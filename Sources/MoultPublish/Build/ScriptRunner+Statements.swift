@@ -6,7 +6,7 @@ extension ScriptRunner {
     func run(_ statement: ScriptStatement) throws {
         try options.progress(.running(statement.place))
         try observing(statement.place, statement.sql) {
-            // One statement by the rules of the shell may be several by those of the parser.
+            // A single statement for the shell may be several for SQLite's parser.
             var rest = statement.sql
             while !isBlank(rest) { rest = try runFirst(rest, at: statement.place) }
         }
@@ -22,10 +22,8 @@ extension ScriptRunner {
         return true
     }
 
-    /// Runs the first statement of the text; returns the text after it.
-    ///
-    /// Text in double quotes means a name. If no such name exists, SQLite can be set to take it for a string, and that is
-    /// tried only after the statement failed without.
+    /// Runs the first statement of the text; returns the remaining text. Text in double quotes is an identifier. SQLite
+    /// can treat it as a string if no such identifier exists; this is tried only if the statement fails without it.
     private func runFirst(_ sql: String, at place: Place) throws -> String {
         do { return try attempt(sql, at: place) } catch let strict as NotPrepared {
             try acceptDoubleQuotes(true)
@@ -45,7 +43,7 @@ extension ScriptRunner {
         }
     }
 
-    /// Whether text in double quotes that is not a name is taken for a string.
+    /// Sets whether text in double quotes that is not an identifier is treated as a string.
     func acceptDoubleQuotes(_ accept: Bool) throws {
         try connection.set(.doubleQuotedStringsInDML, accept)
         try connection.set(.doubleQuotedStringsInDDL, accept)
@@ -71,7 +69,7 @@ extension ScriptRunner {
         }
     }
 
-    /// Runs the statement, and prints its rows as the shell does.
+    /// Runs the statement and prints its rows like the shell.
     private func show(_ statement: borrowing Statement) throws {
         var isFirst = true
         while try statement.step() {
@@ -108,7 +106,7 @@ extension ScriptRunner {
             "\(refused) is not in the directory of the script, \(rule.root): move it there, or build with --allow-outside."
     }
 
-    /// The statement's first words on one line, without the comments before them.
+    /// The first words of the statement on one line, without leading comments.
     private static func compact(_ sql: String) -> String {
         var scanner = StatementScanner()
         var words: [UInt8] = []

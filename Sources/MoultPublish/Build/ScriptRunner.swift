@@ -11,22 +11,22 @@ final class ScriptRunner {
     let options: BuildOptions
     let warnings: WarningLimiter
     var settings = ScriptSettings()
-    /// Every file that was read, attached databases included.
+    /// Every file that was read, including attached databases.
     var inputs: Set<String> { read.union(sandbox.opened) }
-    /// Scripts, and the files they import.
+    /// Scripts, and the files that they import.
     private var read: Set<String> = []
     private(set) var imports: [BuildReport.Import] = []
-    /// Why a second run may give another result.
+    /// Why a second run may give a different result.
     private(set) var unrepeatable: [String] = []
-    /// True as long as nothing that was written has been changed or removed again.
+    /// Whether no written row has been changed or removed.
     private(set) var onlyGrew = true
-    /// Scripts that are being read, the outermost first.
+    /// The nesting depth of the scripts that are being read.
     private var depth = 0
     private var isDone = false
-    /// Functions that the last statement was prepared with.
+    /// The functions used by the last statement.
     private var functions: Set<String> = []
 
-    /// As deep as the shell goes.
+    /// The same limit as in the shell.
     private static let deepest = 25
 
     init(
@@ -77,7 +77,7 @@ final class ScriptRunner {
         }
     }
 
-    /// No further line of the file that is being read is run.
+    /// Skips the remaining lines of the current file.
     func finish() { isDone = true }
 
     func importRows(_ command: DotCommand) throws {
@@ -104,7 +104,7 @@ final class ScriptRunner {
         }
     }
 
-    /// Runs the body, and says so if what it does depends on more than the inputs.
+    /// Runs the body, and records whether its result depends on more than the inputs.
     func observing<R>(_ place: Place, _ sql: String, _ body: () throws -> R) throws -> R {
         functions = []
         sandbox.refused = nil
@@ -120,7 +120,8 @@ final class ScriptRunner {
         if sandbox.clockReads > before, sandbox.clock == nil {
             warn("the statement asks for the time of day", "set SOURCE_DATE_EPOCH, or write the date down")
         }
-        // Neither shows when a statement is prepared; a page size that is set late waits for the vacuum.
+        // Neither is visible when a statement is prepared; a page size that is set late only takes effect with the next
+        // vacuum.
         if mentions("replace", sql) || mentions("page_size", sql) { onlyGrew = false }
         if mentions("localtime", sql) {
             warn("localtime depends on the time zone of this machine", "use UTC")
@@ -129,11 +130,11 @@ final class ScriptRunner {
     }
 }
 
-/// Whether SQL has a word in it, in capitals or not, and be it inside of a text or of a longer word.
+/// Whether SQL contains a word, ignoring case, even inside a string or a longer word.
 private func mentions(_ word: StaticString, _ sql: String) -> Bool {
     let word = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
     var sql = sql
-    // The search of the standard library takes longer than SQLite takes for a row.
+    // A search with the standard library takes longer than SQLite needs for a row.
     return sql.withUTF8 { sql in
         guard sql.count >= word.count else { return false }
         func has(_ index: Int, at place: Int) -> Bool {
@@ -147,7 +148,8 @@ private func mentions(_ word: StaticString, _ sql: String) -> Bool {
 }
 
 extension Error {
-    /// True for what another statement or row would not meet: the error is the script's or the data's, not the disk's.
+    /// Whether the error is caused by the script or the data, not by the disk, so that other statements or rows may
+    /// succeed.
     var isOfTheScript: Bool {
         if let error = self as? MoultError, [.script, .importing].contains(error.code), error.sqlite == nil {
             return true

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The settings that dot commands of a script change, with the initial values of the sqlite3 shell.
+/// The settings that dot commands of a script can change, with the default values of the sqlite3 shell.
 struct ScriptSettings {
     enum Mode { case list, csv, ascii }
 
@@ -10,16 +10,16 @@ struct ScriptSettings {
     var showsHeaders = false
     var nullValue: [UInt8] = []
     var echoes = false
-    /// Whether an error ends the build. The shell's default is to go on.
+    /// Whether an error stops the build. By default, the shell continues.
     var bails = true
 
     static let modes = ["ascii", "csv", "list", "tabs"]
 
-    /// Sets the mode and the separators that come with it; false if the name is none of `modes`.
+    /// Sets the mode and its separators; returns false if the name is not in `modes`.
     mutating func setMode(_ name: String) -> Bool {
         switch name {
         case "csv": (mode, column, row) = (.csv, Array(",".utf8), Array("\r\n".utf8))
-        // The shell leaves the row separator as it was.
+        // The shell does not change the row separator.
         case "tabs": (mode, column) = (.list, Array("\t".utf8))
         case "ascii": (mode, column, row) = (.ascii, [0x1F], [0x1E])
         case "list": (mode, column, row) = (.list, Array("|".utf8), Array("\n".utf8))
@@ -28,7 +28,7 @@ struct ScriptSettings {
         return true
     }
 
-    /// The format in which `.import` reads. In CSV mode `\r\n` between rows becomes `\n`, and stays so.
+    /// The format for `.import`. In CSV mode, the row separator `\r\n` becomes `\n`, and stays so.
     mutating func importFormat() throws(RowFormat.Unreadable) -> RowFormat {
         if mode == .csv, row == Array("\r\n".utf8) { row = Array("\n".utf8) }
         return try RowFormat(style: mode == .ascii ? .ascii : .csv, column: column, row: row)
@@ -36,7 +36,7 @@ struct ScriptSettings {
 }
 
 extension ScriptSettings {
-    /// A row as the shell prints it; nil is NULL.
+    /// A row in the form that the shell prints; nil is NULL.
     func line(_ values: [[UInt8]?]) -> [UInt8] {
         var line: [UInt8] = []
         for (index, value) in values.enumerated() {

@@ -1,4 +1,4 @@
-/// The additions of the sqlite3 shell (3.40) to SQLite; a script that uses them works nowhere else.
+/// Functions that the sqlite3 shell (3.40) adds to SQLite; a script that uses them works nowhere else.
 enum ShellOnly {
     static let functions: Set<String> = [
         "decimal", "decimal_add", "decimal_cmp", "decimal_mul", "decimal_sub", "decimal_sum", "edit", "ieee754",
@@ -12,7 +12,7 @@ enum ShellOnly {
     ]
     static let collations: Set<String> = ["decimal", "uint"]
 
-    /// What to do about an error of SQLite that says something of the shell's is missing; nil if it says nothing such.
+    /// The advice if SQLite reports that a function of the shell is missing; otherwise nil.
     static func advice(for message: String) -> String? {
         func named(_ prefix: String, _ names: Set<String>) -> String? {
             guard message.hasPrefix(prefix) else { return nil }

@@ -1,31 +1,31 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// How the rows of one table of two databases with the same schema belong together; they are `main` and `new`.
+/// How the rows of a table correspond in two databases with the same schema, `main` and `new`.
 struct TableMatch {
     let table: String
-    /// The columns that can be written; the key's, if it has any, among them.
+    /// The columns that can be written, including those of the key.
     let columns: [String]
     private let key: Key
 
     private enum Key {
-        /// A name by which the rowid can be reached.
+        /// A name for accessing the rowid.
         case rowid(String, alias: String?)
         /// The columns of the primary key, each with the collation of its index.
         case primary([(name: String, collation: String)])
     }
 
-    /// Nil if the table has neither a primary key nor a rowid that can be named.
+    /// Nil if the table has neither a primary key nor an accessible rowid.
     ///
-    /// Rows of a table with a primary key other than an integer are matched by it, because there `VACUUM` may change the
-    /// rowid anyway; but not if rowids may be recorded elsewhere, as virtual tables with external content do.
+    /// If the primary key is not an integer, rows are matched by it, because `VACUUM` may change the rowid in such
+    /// tables anyway; but not if other tables may contain the rowids, like virtual tables with external content.
     init?(_ table: String, withoutRowid: Bool, keepRowids: Bool, on connection: Connection) throws {
         self.table = table
         let all = try connection.query(
             "SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", [.text(table)])
         columns = all.filter { $0[3] == .integer(0) }.compactMap(\.[0].text)
         let keyColumns = all.filter { $0[2] != .integer(0) }
-        // Where the primary key is not the rowid itself, it has an index of its own: INTEGER PRIMARY KEY DESC is not it.
+        // If the primary key is not the rowid itself, it has its own index: INTEGER PRIMARY KEY DESC is not the rowid.
         let primary = try Self.primary(table, connection)
         let isAlias = !withoutRowid && keyColumns.count == 1 && primary.isEmpty
         if withoutRowid || !keyColumns.isEmpty && !isAlias && !keepRowids {
@@ -58,12 +58,12 @@ struct TableMatch {
     }
 }
 
-// The SQL of it. `o` is a row of the old database, `n` one of the new, `x` one of the keys of changed rows.
+// SQL for it. `o` is a row of the old database, `n` a row of the new one, `x` one of the keys of changed rows.
 extension TableMatch {
     var main: String { "main.\(quoteIdentifier(table))" }
     var new: String { "new.\(quoteIdentifier(table))" }
 
-    /// The key of the row that the alias names, as a list.
+    /// The key columns of the row with this alias.
     func keys(of alias: String) -> [String] {
         switch key {
         case .rowid(let name, _): ["\(alias).\(name)"]
@@ -71,10 +71,10 @@ extension TableMatch {
         }
     }
 
-    /// True for rows with equal keys.
+    /// A condition for rows with equal keys.
     func matches(_ a: String, _ b: String) -> String { equal(keys(of: a), keys(of: b)) }
 
-    /// True for the row that the alias names if its key is the one in `x`, whose columns are k0, k1 and so on.
+    /// A condition for the row with this alias whose key is in `x`, whose columns are k0, k1 and so on.
     func isNoted(_ alias: String) -> String {
         let own = keys(of: alias)
         return equal(own, own.indices.map { "x.k\($0)" })
@@ -82,19 +82,20 @@ extension TableMatch {
 
     private func equal(_ left: [String], _ right: [String]) -> String {
         zip(left, right).enumerated().map { index, pair in
-            // An index is only looked into by its own collation.
+            // An index is used only with its own collation.
             guard case .primary(let columns) = key else { return "\(pair.0) = \(pair.1)" }
             return "\(pair.0) = \(pair.1) COLLATE \(quoteIdentifier(columns[index].collation))"
         }.joined(separator: " AND ")
     }
 
-    /// True where a column holds another value or the same one in another storage class.
+    /// A condition for columns with different values, or with the same value in a different storage class.
     func differs(_ column: String, _ a: String, _ b: String) -> String {
         let name = quoteIdentifier(column)
         return "(typeof(\(a).\(name)) <> typeof(\(b).\(name)) OR \(a).\(name) IS NOT \(b).\(name) COLLATE BINARY)"
     }
 
-    /// The columns that a matched row can differ in; those of the key last, as only a collation lets them.
+    /// The columns in which matched rows can differ; key columns come last, because they can differ only under a
+    /// collation.
     var comparable: [String] {
         switch key {
         case .rowid(_, let alias): return columns.filter { $0 != alias }
@@ -104,7 +105,7 @@ extension TableMatch {
         }
     }
 
-    /// Names for inserting, and the values of `n` for them: the rowid only where no column is its alias.
+    /// The columns for inserting, and their values from `n`: the rowid only if no column is its alias.
     var insertable: (names: [String], values: [String]) {
         let names = columns.map(quoteIdentifier)
         let values = names.map { "n.\($0)" }

@@ -1,8 +1,8 @@
 internal import MoultBasics
 
-/// Passes warnings on, but not a million of one kind.
+/// Passes warnings on, up to a limit for each kind.
 final class WarningLimiter {
-    /// The kinds of warnings that a limit counts together.
+    /// The kinds of warnings that are limited together.
     enum Kind: Hashable {
         case note, doubleQuotes, unrepeatable, failedStatement
         case fewColumns, manyColumns, emptyField, unescaped, unterminated, nul, encoding, failedRow
@@ -26,7 +26,7 @@ final class WarningLimiter {
         if count <= Self.limit { pass(BuildWarning(place: place, text: text())) }
     }
 
-    /// At the end of a file: says how many of these kinds were held back, and resets the counts.
+    /// At the end of a file, reports how many warnings of these kinds were suppressed, and resets the counts.
     func settle(_ kinds: [Kind], of file: String) {
         let held = kinds.reduce(0) { $0 + max(0, (counts.removeValue(forKey: $1) ?? 0) - Self.limit) }
         if held > 0 { pass(BuildWarning(place: nil, text: "\(file): \(counted(held, "more warning")) of these kinds")) }

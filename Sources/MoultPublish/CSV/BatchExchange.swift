@@ -1,7 +1,7 @@
 internal import MoultFiles
 
-/// Hands filled batches from the thread that reads to the one that inserts, and the empty ones back.
-final class BatchExchange: @unchecked Sendable {  // Every property is touched inside of the monitor only.
+/// Passes filled batches from the reading thread to the inserting thread, and empty ones back.
+final class BatchExchange: @unchecked Sendable {  // All properties are accessed only within the monitor.
     private let monitor = Monitor()
     private var empty: [RowBatch]
     private var full: [RowBatch] = []
@@ -10,7 +10,7 @@ final class BatchExchange: @unchecked Sendable {  // Every property is touched i
 
     init(batches: Int, size: Int) { empty = (0..<batches).map { _ in RowBatch(capacity: size) } }
 
-    /// Fills batch after batch until no rows are left, or the reader stops.
+    /// Fills batches until no rows are left, or the consumer stops.
     func produce(_ fill: (RowBatch) throws -> Bool) {
         let result = Result {
             while let batch = nextEmpty(), try fill(batch) { monitor.locked { full.append(batch) } }
@@ -36,6 +36,6 @@ final class BatchExchange: @unchecked Sendable {  // Every property is touched i
 
     func giveBack(_ batch: RowBatch) { monitor.locked { empty.append(batch) } }
 
-    /// Tells the producer to stop.
+    /// Stops the producer.
     func close() { monitor.locked { isClosed = true } }
 }

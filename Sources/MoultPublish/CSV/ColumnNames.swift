@@ -1,4 +1,4 @@
-/// The columns of a table that is made from a file's first row.
+/// The columns of a table that is created from the first row of a file.
 struct ColumnNames: Equatable {
     /// Distinct names, in order.
     let names: [String]
@@ -7,8 +7,8 @@ struct ColumnNames: Equatable {
 
     static func == (a: ColumnNames, b: ColumnNames) -> Bool { a.names == b.names }
 
-    /// Names as the sqlite3 shell makes them: `?` for an empty one; one that occurs more than once (ASCII letters of
-    /// both cases are the same) gets its position, with as many zeros before it as make all names distinct.
+    /// Creates names like the sqlite3 shell: `?` for an empty name; a name that occurs more than once (ignoring ASCII
+    /// case) gets its position as a suffix, padded with zeros until all names are distinct.
     init(_ header: [String]) {
         let plain = header.map { $0.isEmpty ? "?" : $0 }
         var uses: [[UInt8]: Int] = [:]
@@ -25,7 +25,7 @@ struct ColumnNames: Equatable {
         renamed = plain.indices.filter { isRepeated[$0] }.map { (plain[$0], names[$0]) }
     }
 
-    /// The column definitions with the line breaks that the shell writes, because they stay in the schema.
+    /// The column definitions with the line breaks that the shell writes, because they are stored in the schema.
     var definitions: String {
         var text = "(\n"
         for (index, name) in names.enumerated() {
@@ -35,7 +35,7 @@ struct ColumnNames: Equatable {
         return text + ")"
     }
 
-    /// The name without the difference that SQLite does not see.
+    /// The name with ASCII case folded, as in SQLite.
     private static func folded(_ name: String) -> [UInt8] {
         name.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }

@@ -1,12 +1,12 @@
-/// Rows of a file as they are in memory: bytes once, and where each field of each row is in them.
+/// Rows of a file in memory: the bytes, and the position of each field.
 ///
-/// It is handed from the thread that reads to the one that inserts and back; hence the promise.
-final class RowBatch: @unchecked Sendable {  // Only the thread that holds it touches it.
-    /// Where a field's bytes are.
+/// It is passed from the reading thread to the inserting thread and back, hence `@unchecked Sendable`.
+final class RowBatch: @unchecked Sendable {  // Only the thread that holds it accesses it.
+    /// The position of a field's bytes.
     struct Field {
         var start: UInt32
         var end: UInt32
-        /// The file ended where the field should have begun.
+        /// The file ended where the field should have started.
         static let missing = Field(start: .max, end: .max)
         var isMissing: Bool { start == .max }
     }
@@ -14,29 +14,29 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it to
     struct Row {
         let firstField: Int
         let fieldCount: Int
-        /// The line where the row begins.
+        /// The line where the row starts.
         let line: Int
     }
 
-    /// Something about a field that its publisher should know.
+    /// A problem in a field that the publisher should know about.
     struct Notice: Equatable {
         enum Kind: Equatable { case unescapedQuote, unterminatedQuote, nul, notUTF8 }
         let kind: Kind
         let line: Int
         /// The index of the row in this batch.
         let row: Int
-        /// The number of the field, counted from 1.
+        /// The number of the field, starting at 1.
         let column: Int
     }
 
     private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
-    /// Room for fields and rows, however large the bytes have become for one long row; what is not used costs no memory.
+    /// Space for fields and rows, however large the bytes have become for a long row; unused space takes no memory.
     private(set) var fieldRoom: UnsafeMutableBufferPointer<Field>
     private(set) var rowRoom: UnsafeMutableBufferPointer<Row>
     var rowCount = 0
     var notices: [Notice] = []
 
-    /// More fields than any table of SQLite has columns. Further ones are counted, but never read.
+    /// More fields than any SQLite table has columns. Further fields are counted, but not read.
     static let widestRow = 1 << 16
 
     init(capacity: Int) {
@@ -56,7 +56,7 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it to
         notices.removeAll(keepingCapacity: true)
     }
 
-    /// Makes room for more bytes, keeping the first `count` of them and no rows.
+    /// Makes space for more bytes, keeping the first `count` of them and no rows.
     func grow(to capacity: Int, keeping count: Int) {
         let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
         _ = larger.update(fromContentsOf: bytes[..<count])

@@ -1,12 +1,12 @@
 internal import MoultBasics
 
-/// How rows are written in a file that is imported.
+/// The format of the rows in a file to import.
 struct RowFormat: Equatable, Sendable {
-    /// Whether a `"` at a field's start quotes it.
+    /// Whether a `"` at the start of a field quotes it.
     enum Style: Sendable {
-        /// Fields may be quoted; a `\r` before the row separator is dropped, a byte order mark passed over.
+        /// Fields may be quoted; a `\r` before the row separator is dropped, and a byte order mark is skipped.
         case csv
-        /// Every byte is what it is.
+        /// Every byte is literal.
         case ascii
     }
 
@@ -15,12 +15,12 @@ struct RowFormat: Equatable, Sendable {
     let row: UInt8
 
     static let csv = RowFormat(style: .csv, column: UInt8(ascii: ","), row: UInt8(ascii: "\n"))
-    /// The separators that ASCII has for this: unit and record.
+    /// The ASCII control characters for this: unit separator and record separator.
     static let ascii = RowFormat(style: .ascii, column: 0x1F, row: 0x1E)
 }
 
 extension RowFormat {
-    /// The format for separators as a script sets them, which need to be one byte each to be read.
+    /// The format for the separators that a script has set. Each must be a single byte.
     init(style: Style, column: [UInt8], row: [UInt8]) throws(Unreadable) {
         if column.count == 1, column == row { throw Unreadable("the column separator is also the row separator") }
         self.style = style
@@ -28,7 +28,7 @@ extension RowFormat {
         self.row = try Self.single(row, "row", style)
     }
 
-    /// Why no file can be read with these separators.
+    /// Why files cannot be read with these separators.
     struct Unreadable: Error {
         let why: String
         init(_ why: String) { self.why = why }
@@ -45,7 +45,7 @@ extension RowFormat {
         return byte
     }
 
-    /// The separator as a script writes it.
+    /// The form of the separator in a script.
     static func shown(_ separator: [UInt8]) -> String {
         var text = ""
         for scalar in String(decoding: separator, as: UTF8.self).unicodeScalars {

@@ -1,17 +1,17 @@
 internal import MoultBasics
 
-/// Reads a file in batches of whole rows, split by `RowSplitter`.
+/// Reads a file in batches of complete rows, split by `RowSplitter`.
 final class RowReader {
     private let splitter: RowSplitter
     /// Fills the buffer with the file's next bytes; 0 at the end.
     private let source: (UnsafeMutableRawBufferPointer) throws -> Int
-    /// The beginning of a row whose end is in the next batch.
+    /// The start of a row that ends in the next batch.
     private var rest: [UInt8] = []
     private var line = 1
     private var atEnd = false
     private var atStart = true
 
-    /// SQLite takes no text beyond this, whatever its limits are set to.
+    /// SQLite does not accept longer text, whatever its limits are set to.
     private static let longestRow = 1 << 30
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -20,7 +20,7 @@ final class RowReader {
         self.source = source
     }
 
-    /// Fills the batch with the next whole rows; false at the end.
+    /// Fills the batch with the next complete rows; false at the end.
     func fill(_ batch: RowBatch) throws -> Bool {
         batch.clear()
         while batch.bytes.count < rest.count * 2 { batch.grow(to: batch.bytes.count * 2, keeping: 0) }
@@ -47,7 +47,7 @@ final class RowReader {
         }
     }
 
-    /// Fills the batch up to its capacity or the file's end; returns the number of bytes in it.
+    /// Fills the batch up to its capacity or the end of the file; returns the number of bytes in it.
     private func read(into batch: RowBatch, after count: Int) throws -> Int {
         var count = count
         while count < batch.bytes.count, !atEnd {

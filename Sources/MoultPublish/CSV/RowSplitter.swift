@@ -1,9 +1,8 @@
 internal import MoultLibc
 
-/// Splits bytes into rows and fields, exactly as the sqlite3 shell's `.import` does.
-///
-/// A field that begins with `"` ends with a `"` before a separator or the end of the file; `""` in it is one `"`. A
-/// quote anywhere else is a character like others. A NUL ends the text of its field.
+/// Splits bytes into rows and fields, exactly like `.import` of the sqlite3 shell. A field that starts with `"` ends
+/// with a `"` before a separator or the end of the file; `""` in it stands for one `"`. A quote anywhere else is an
+/// ordinary character. A NUL ends the text of its field.
 final class RowSplitter {
     let format: RowFormat
     /// The meaning of each byte outside quotes: one of the bits below, or 0.
@@ -20,9 +19,10 @@ final class RowSplitter {
 
     deinit { meaning.deallocate() }
 
-    /// Takes whole rows from the batch's bytes; returns where the first one begins that is incomplete or has no room.
+    /// Takes complete rows from the batch's bytes; returns the start of the first row that is incomplete or does not
+    /// fit.
     ///
-    /// `isEnd` says that the file ends with these bytes, `line` is the number of their first line and moves on.
+    /// `isEnd` means that the file ends with these bytes; `line` is the number of their first line and is advanced.
     func split(_ batch: RowBatch, _ start: Int, _ end: Int, isEnd: Bool, line: inout Int) -> Int {
         guard let bytes = batch.bytes.baseAddress, let meaning = meaning.baseAddress,
             let fields = batch.fieldRoom.baseAddress, let rows = batch.rowRoom.baseAddress
@@ -54,7 +54,7 @@ final class RowSplitter {
     }
 }
 
-/// Bits for what a byte means, and for what a row has.
+/// Bits for the meaning of a byte, and for the features of a row.
 private enum Byte {
     static let column: UInt8 = 1
     static let row: UInt8 = 2
@@ -65,7 +65,7 @@ private enum Byte {
     static let carriageReturn = UInt8(ascii: "\r")
 }
 
-/// One way through the bytes of a batch. A value of its own, so that it can live in registers.
+/// One pass through the bytes of a batch. A separate value, so that it can be kept in registers.
 private struct Pass {
     let bytes: UnsafeMutablePointer<UInt8>
     let end: Int
@@ -77,13 +77,13 @@ private struct Pass {
     var index: Int
     var fieldCount = 0
     var notices: [RowBatch.Notice] = []
-    /// The row that is being taken, and its first field.
+    /// The current row, and its first field.
     var row = 0
     var firstField = 0
-    /// The features of the row that need a second look.
+    /// The features of the row that need further processing.
     var seen: UInt8 = 0
 
-    /// Takes one row; false if its end does not exist yet.
+    /// Takes one row; false if its end has not been read yet.
     mutating func takeRow() -> Bool {
         let firstLine = line
         seen = 0
@@ -114,7 +114,7 @@ private struct Pass {
         append(.init(start: UInt32(truncatingIfNeeded: start), end: UInt32(truncatingIfNeeded: stop)))
     }
 
-    /// Takes a field without quotes: whether the row ends with it, nil if its end does not exist yet.
+    /// Takes an unquoted field. Returns whether it is the last one in the row; nil if its end has not been read yet.
     private mutating func takePlain() -> Bool? {
         let begin = index
         var stop = index
@@ -142,12 +142,12 @@ private struct Pass {
         return true
     }
 
-    /// Takes a field that begins with a quote, as the raw bytes between the quotes: whether the row ends with it, nil
-    /// if its end does not exist yet.
+    /// Takes a quoted field, as the raw bytes between the quotes. Returns whether it is the last one in the row; nil if
+    /// its end has not been read yet.
     private mutating func takeQuoted() -> Bool? {
         let firstLine = line
         let begin = index + 1
-        // The byte before, and the one before that; 0 where the second quote of a pair was.
+        // The previous byte, and the one before it; 0 for the second quote of a pair.
         var last: UInt8 = 0
         var beforeLast: UInt8 = 0
         var at = begin
@@ -189,7 +189,7 @@ private struct Pass {
         notices.append(.init(kind: kind, line: line, row: row, column: column))
     }
 
-    /// Does what only few rows need: makes one of doubled quotes, ends fields at a NUL, looks for what is not UTF-8.
+    /// Processing that only few rows need: unites doubled quotes, ends fields at a NUL, finds invalid UTF-8.
     private mutating func finish(line: Int) {
         for index in firstField..<min(fieldCount, firstField + RowBatch.widestRow) where !fields[index].isMissing {
             let start = Int(fields[index].start)

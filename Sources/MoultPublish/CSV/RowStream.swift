@@ -1,10 +1,10 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The rows of a file, batch by batch; a large file is read and split on a core of its own.
+/// The rows of a file, batch by batch; a large file is read and split on a separate core.
 final class RowStream {
     private static let batchSize = 1 << 18
-    /// Below this a thread costs more than it saves.
+    /// For smaller files, a thread costs more than it saves.
     private static let threadedFrom = 1 << 20
 
     let size: Int
@@ -41,7 +41,7 @@ final class RowStream {
         return lent
     }
 
-    /// The reader, on its way to the one thread that uses it from then on.
+    /// The reader, for transfer to the thread that uses it from then on.
     private struct Work: @unchecked Sendable { let reader: RowReader }
 
     private final class OpenFile {

@@ -5,13 +5,13 @@ internal import MoultLibc
 internal import MoultTrust
 package import StepKit
 
-/// Makes one patch: what turns one file into another, as a separate file.
+/// Makes a patch between two files, as a separate file.
 package struct PatchMaking {
     let threads: Int
     let memory: PatchMemory
     let progress: @Sendable (_ done: Int, _ total: Int) throws -> Void
 
-    /// `memory` is how many bytes it may take beside the two files; nil for what it takes.
+    /// `memory` is the limit in bytes, in addition to the two files; nil for no limit.
     package init(
         threads: Int, memory: Int? = nil,
         progress: @escaping @Sendable (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
@@ -20,10 +20,10 @@ package struct PatchMaking {
         self.memory = PatchMemory(threads: threads, limit: memory)
     }
 
-    /// The least that can be set as `memory`.
+    /// The lowest allowed value of `memory`.
     package static let leastMemory = PatchMemory.least
 
-    /// Writes the patch to a new file, and proves it by applying it; `old` is nil for one that needs nothing.
+    /// Writes the patch to a new file, and verifies it by applying it; `old` is nil for a patch without an old file.
     package func make(from old: String?, to new: String, as path: String) throws -> Manifest.Content {
         let target = SharedFile(try Descriptor(path, .create, mode: 0o644))
         let total = try Files.factsThroughLinks(new)?.size ?? 0
@@ -40,7 +40,7 @@ package struct PatchMaking {
         try PatchWriter(from: Descriptor(old, .read), to: Descriptor(new, .read)).isUnlike()
     }
 
-    /// What every store will do is done once here.
+    /// Applies the patch once, as every store will.
     private func prove(_ patch: String, from old: String?, to new: String, size: Int) throws {
         let expected = SharedFile(try Descriptor(new, .read))
         let reader = try PatchReader(
@@ -56,13 +56,13 @@ package struct PatchMaking {
     }
 }
 
-/// A file that closures on several threads use.
+/// A file that is used by closures on several threads.
 private final class SharedFile: Sendable {
     private let file: Descriptor
 
     init(_ file: consuming Descriptor) { self.file = file }
 
-    /// One thread at a time, as who calls it must see to.
+    /// The caller must ensure that only one thread writes at a time.
     func write(_ bytes: UnsafeRawBufferPointer) throws { try file.write(bytes) }
 
     func has(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws -> Bool {

@@ -2,24 +2,25 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Makes the patches of a release from older ones, and takes over theirs, so that a store may also come by several.
+/// Makes the patches of a release from older ones, and includes their patches, so that a store may apply several in a
+/// row.
 struct ReleasePatches {
     let options: PackOptions
-    /// Where the members of the release lie, and where patches are made.
+    /// The directory with the members of the release, in which patches are made.
     let outputStaging: String
-    /// The prefix of the names of patches.
+    /// The prefix of patch names.
     let stem: String
 
-    /// The largest number of patches in a manifest; older ones are left out.
+    /// The maximum number of patches in a manifest; the oldest ones are left out.
     private static let most = 64
 
-    /// A patch, and where its file is now.
+    /// A patch, and the current path of its file.
     struct Made {
         let patch: Manifest.Patch
         let path: String
     }
 
-    /// The patches that pay, each once.
+    /// The patches that save bytes, without duplicates.
     func make(for release: Manifest) throws -> [Made] {
         var all: [Made] = []
         var older: [Manifest] = []
@@ -52,7 +53,7 @@ struct ReleasePatches {
             else { return nil }
             return Change(database: database, path: path, base: base)
         }
-        // Making patches that cannot pay takes longer than packing the release.
+        // Making patches that cannot save bytes would take longer than packing the release.
         let unlike = try changed.filter { try PatchMaking.isUnlike($0.path, "\(outputStaging)/\($0.database.member)") }
         let size = release.databases.filter { $0.place == .generation }.reduce(0) { $0 + $1.size }
         if 10 * unlike.reduce(0, { $0 + $1.database.size }) > 9 * size { return [] }
@@ -69,7 +70,7 @@ struct ReleasePatches {
         let base: Manifest.Content
     }
 
-    /// What no older release has anything of: new databases, and migrations, which generations do not keep.
+    /// Members without an old file in any release: new databases, and migrations, which generations do not keep.
     private func whole(_ release: Manifest, none older: [Manifest], from version: Version) throws -> [Made] {
         try release.databases.filter { $0.place == .generation }.flatMap { database in
             let isNew = older.contains { $0.database(database.name) == nil }
@@ -94,7 +95,7 @@ struct ReleasePatches {
             path: path)
     }
 
-    /// The older release's own patches, as steps on the way; their files are next to its manifest.
+    /// The patches of the older release, for use as intermediate steps; their files are next to its manifest.
     private func inherited(from before: Manifest, at manifest: String) throws -> [Made] {
         try before.patches.compactMap { patch in
             let path = "\(Files.directory(of: manifest))/\(patch.file)"
@@ -118,7 +119,7 @@ struct ReleasePatches {
             }
             kept.formUnion(patches.map(\.file))
         }
-        // Of a step on the way only the file is known that it begins with.
+        // For an intermediate step, only the file that it starts from is known.
         for patch in trial.patches {
             guard let base = patch.base, patch.result != nil, let bundle = release.bundle,
                 let way = trial.cheapestWay(to: patch.member, from: [base], cost: { $0.size }),

@@ -1,7 +1,7 @@
 internal import MoultFiles
 internal import MoultLibc
 
-/// Two files side by side, in blocks of one size.
+/// Reads two files in parallel, in blocks of the same size.
 struct BlockPairs: ~Copyable {
     private let old: Descriptor
     private let new: Descriptor
@@ -19,8 +19,8 @@ struct BlockPairs: ~Copyable {
 
     deinit { blocks.deallocate() }
 
-    /// Lends the blocks of one place after the other, shorter or empty where a file ends, until both have ended or the
-    /// body says false.
+    /// Passes pairs of blocks to the body, shorter or empty at the end of a file, until both files have ended or the
+    /// body returns false.
     func forEach(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool) throws {
         var offset = 0
         while true {

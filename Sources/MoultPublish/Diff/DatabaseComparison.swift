@@ -3,13 +3,13 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Compares two database files, which may be in use and may mean harm, and changes neither.
+/// Compares two database files, which may be in use and may be malicious, and changes neither.
 package struct DatabaseComparison {
     private let name: String
     private let old: String
     private let new: String
     private let options: DiffOptions
-    /// The named subject: a database, or the release that has it.
+    /// The names of the two sides: a database, or its release.
     private let subjects: (old: String, new: String)
 
     package init(
@@ -22,7 +22,7 @@ package struct DatabaseComparison {
 
     package func diff() throws -> DatabaseDiff {
         var diff = DatabaseDiff(name: name, old: old, new: new)
-        // Before SQLite has them open: closing another descriptor of a file drops its locks.
+        // Before SQLite opens them: closing another descriptor of a file drops its locks.
         if try isSameFile() {
             diff.isSameFile = true
             return diff
@@ -44,7 +44,7 @@ package struct DatabaseComparison {
         return diff
     }
 
-    /// Rows that cannot be read as they were written are no difference.
+    /// Throws if rows are unreadable, because that must not be reported as a difference.
     private func proveSound(_ connection: Connection, isAlone: Bool, _ subject: String) throws {
         let damage = try connection.soundness(full: false).damage
         guard let first = damage.first else { return }
@@ -59,7 +59,7 @@ package struct DatabaseComparison {
     private struct Sides {
         let old: Connection
         let new: Connection
-        /// The files are complete: no part of either is in a WAL.
+        /// Whether the files are complete, so that no part is in a WAL.
         let areWhole: Bool
     }
 
@@ -97,12 +97,12 @@ package struct DatabaseComparison {
         return all.filter { $0.1 != $0.2 }.map { .init(name: $0.0, old: $0.1, new: $0.2) }
     }
 
-    /// Far above what an honest file of this size takes.
+    /// Far more than a normal file of this size needs.
     private func deadline(_ path: String) throws -> Double {
         600 + Double(try Files.factsThroughLinks(path)?.size ?? 0) / 1e6
     }
 
-    /// Whether both are one file, or two with the same bytes and nothing next to them.
+    /// Whether both are the same file, or two files with the same bytes and without sidecars.
     private func isSameFile() throws -> Bool {
         guard let one = try Files.factsThroughLinks(old), let two = try Files.factsThroughLinks(new) else {
             return false

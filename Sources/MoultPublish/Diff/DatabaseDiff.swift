@@ -2,24 +2,24 @@ package import MoultBasics
 
 /// The differences between two databases.
 package struct DatabaseDiff: Sendable, Equatable {
-    /// The name of the database in its release; of a database for itself the file's name.
+    /// The name of the database in its release; for a single database, the file name.
     package var name: String
     package var old: String
     package var new: String
-    /// Both files are the same, byte for byte; then their content was not looked at.
+    /// Whether the files are identical, byte for byte; then the content was not compared.
     package var isSameFile = false
     package var properties: [PropertyChange] = []
     package var schema: [SchemaChange] = []
-    /// Every table that either has, by name; the unchanged ones, too.
+    /// Every table of either side, by name, including unchanged ones.
     package var tables: [TableDiff] = []
-    /// The changed pages of the file, if that was requested and the files can be compared so.
+    /// The changed pages of the file, if requested and if the files can be compared in this way.
     package var pages: PageMap?
 
     package var differs: Bool {
         !isSameFile && (!properties.isEmpty || !schema.isEmpty || tables.contains(where: \.differs))
     }
 
-    /// Something that SQLite says of a whole database: `user_version`, `application_id`, `encoding`, `page_size`.
+    /// A property of a whole database: `user_version`, `application_id`, `encoding`, `page_size`.
     package struct PropertyChange: Sendable, Equatable {
         package var name: String
         package var old: String
@@ -34,13 +34,14 @@ extension MoultError.Code {
     package static let diff = Self(952)
 }
 
-/// The requested details of a comparison, in addition to numbers.
+/// The details of a comparison that were requested in addition to the counts.
 package struct DiffOptions: Sendable {
-    /// How many rows of each kind are shown of each table.
+    /// The number of sample rows of each kind per table.
     package var samples = 0
-    /// Compares the files page by page, too.
+    /// Whether to compare the files page by page as well.
     package var pages = false
-    /// Told now and then: the database, the table, and how many rows of it were read since; throws to stop.
+    /// Called from time to time with the database, the table, and the number of rows read since the last call; throws
+    /// to stop.
     package var progress: @Sendable (_ database: String, _ table: String, _ rows: Int) throws -> Void = { _, _, _ in }
 
     package init() {}

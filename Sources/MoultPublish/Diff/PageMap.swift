@@ -1,17 +1,17 @@
 internal import MoultFiles
 internal import MoultSQLite
 
-/// The changed pages of a database file: a patch that knows only pages would have to carry them.
+/// The changed pages of a database file: the content of a patch that only knew pages.
 package struct PageMap: Sendable, Equatable {
     package let pageSize: Int
     package let oldCount: Int
     package let newCount: Int
-    /// The pages that both have and that differ.
+    /// The number of pages that both files have and that differ.
     package private(set) var changed = 0
-    /// A bit for each page of the new file, the lowest first: set if it changed or is new.
+    /// A bit for each page of the new file, lowest first: set if it changed or is new.
     private var bits: [UInt64]
 
-    /// Compares two files by their offsets; nil if their pages have different sizes. A WAL next to them is not looked at.
+    /// Compares two files page by page; nil if their page sizes differ. A WAL next to them is ignored.
     init?(old: String, new: String) throws {
         let (oldHeader, newHeader) = (try Self.header(old), try Self.header(new))
         guard oldHeader.pageSize == newHeader.pageSize else { return nil }
@@ -46,20 +46,20 @@ package struct PageMap: Sendable, Equatable {
         return try bytes[..<count].withUnsafeBytes { try DatabaseHeader($0, path: path) }
     }
 
-    /// The pages that only the new file has, at its end.
+    /// The number of pages at the end that only the new file has.
     package var added: Int { max(0, newCount - oldCount) }
-    /// The pages that only the old file had, at its end.
+    /// The number of pages at the end that only the old file had.
     package var removed: Int { max(0, oldCount - newCount) }
 
-    /// Some neighbouring pages.
+    /// A group of adjacent pages.
     struct Cell: Equatable {
-        /// Which share of them changed or is new.
+        /// The proportion of changed or new pages.
         var share: Double
-        /// The old file ended before all of them.
+        /// Whether all of them are after the end of the old file.
         var isNew: Bool
     }
 
-    /// The new file in so many cells at most, the first page first.
+    /// The new file, divided into at most `limit` cells in page order.
     func cells(atMost limit: Int) -> [Cell] {
         let count = min(limit, newCount)
         return (0..<count).map { cell in

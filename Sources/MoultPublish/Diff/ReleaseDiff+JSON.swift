@@ -89,7 +89,7 @@ extension RowSample {
 }
 
 extension SampleValue {
-    /// Numbers and texts as they are; blobs, and truncated texts, as an object with the number of their bytes.
+    /// Numbers and texts as they are; blobs and truncated texts as an object with their size in bytes.
     fileprivate var json: JSON {
         switch self {
         case .null: .null

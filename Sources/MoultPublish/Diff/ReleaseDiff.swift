@@ -17,12 +17,12 @@ package struct ReleaseDiff: Sendable, Equatable {
 
     package enum Entry: Sendable, Equatable {
         case compared(DatabaseDiff)
-        /// Only one side has it.
+        /// Only the new side has it.
         case added(String)
         case removed(String)
-        /// It belongs to the user or can be recreated: a release leaves the one in a store alone.
+        /// It belongs to the user or can be recreated: a release does not change it in a store.
         case kept(String)
-        /// A file that is not here; why.
+        /// The file is not available, with the reason.
         case unknown(String, why: String)
     }
 
@@ -39,7 +39,7 @@ package struct ReleaseDiff: Sendable, Equatable {
 }
 
 extension ReleaseDiff {
-    /// Compares what both sides have; `names`: only these databases.
+    /// Compares the databases of both sides; `names` limits them.
     package init(
         from old: Subject, to new: Subject, only names: [String] = [], options: DiffOptions = DiffOptions()
     ) throws {
@@ -62,7 +62,7 @@ extension ReleaseDiff {
     ) throws -> Entry {
         guard let old else { return .added(name) }
         guard let new else { return .removed(name) }
-        // The very file of the other release: a database that an app writes to may have changed since.
+        // Only if it is exactly the file of the other release: a database that an app writes to may have changed since.
         if let was = old.declared, let now = new.declared, was.sha256 == now.sha256, was.kind.isSealed {
             var same = DatabaseDiff(name: name, old: old.path ?? was.member, new: new.path ?? now.member)
             same.isSameFile = true
@@ -74,7 +74,7 @@ extension ReleaseDiff {
             try DatabaseComparison(name, old: oldPath, new: newPath, of: subjects, options: options).diff())
     }
 
-    /// Databases of the same name belong together, and two that are each alone.
+    /// Pairs databases with the same name, or the only database of each side.
     private static func pairs(
         _ old: Subject, _ new: Subject, only names: [String]
     ) throws -> [(String, Subject.Part?, Subject.Part?)] {
@@ -89,7 +89,7 @@ extension ReleaseDiff {
         return pairs.filter { wanted.contains($0.0) }
     }
 
-    /// A database for itself is compared with the only one of the other side, or that of the same file name.
+    /// A single database is compared with the only one of the other side, or with the one that has the same file name.
     private static func single(
         _ old: Subject, _ new: Subject, only names: [String]
     ) throws -> (String, Subject.Part?, Subject.Part?) {
@@ -107,7 +107,7 @@ extension ReleaseDiff {
 }
 
 extension ReleaseDiff {
-    /// Leaves the numbers and takes the examples away.
+    /// Removes the samples and keeps the counts.
     package mutating func removeSamples() {
         databases = databases.map { entry in
             guard case .compared(var database) = entry else { return entry }

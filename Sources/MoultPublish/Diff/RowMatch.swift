@@ -1,33 +1,33 @@
 import MoultBasics
 internal import MoultSQLite
 
-/// How the rows of a table find their partners in the other database, and the statements that read both.
+/// How the rows of a table are matched with those of the other database, and the statements that read both.
 struct RowMatch {
     enum Walk: Equatable {
-        /// In the order of a key that a row keeps: one key is one row, before and after.
+        /// Ordered by a key that a row keeps: the same key is the same row, before and after.
         case key(columns: Int32)
-        /// In the order of the rowid, which is such a key.
+        /// Ordered by the rowid, which is such a key.
         case rowIDKey
-        /// In the order of the rowid, which a row may lose: rows without an equal there are searched elsewhere, first by
-        /// their content, then by a key of so many columns, or without one by the rowid.
+        /// Ordered by the rowid, which may change: unmatched rows are searched elsewhere, first by content, then by a
+        /// key of this many columns, or without a key by the rowid.
         case position(keyColumns: Int32)
-        /// Each by itself, because the two have no common order: rows are searched by their content.
+        /// Unordered, because the two have no common order: rows are searched by their content.
         case none
     }
 
     let walk: Walk
     let method: TableDiff.Method
-    /// The displayed form of a row, its key first.
+    /// The columns to display, with the key first.
     private(set) var columns: [String]
     private(set) var keyColumns: Int
-    /// How many columns of the statements stand before those: the rowid, where it only tells the place of a row.
+    /// The number of columns before those in the statements: the rowid, if it only shows the position of a row.
     let hidden: Int32
     private let old: Side
     private let new: Side
 
     private struct Side {
         let table: String
-        /// As SQL writes them.
+        /// The columns in SQL.
         let columns: [String]
         let order: [String]
 
@@ -38,17 +38,17 @@ struct RowMatch {
             return sql
         }
 
-        /// Finds one row again by its place: its rowid, or how many come before it.
+        /// Finds a row again by its position: its rowid, or the number of rows before it.
         var lookup: String { order.isEmpty ? sql() + " LIMIT 1 OFFSET ?1" : sql(where: "\(order[0]) = ?1") }
     }
 
-    /// SQLite gives a statement no more columns than a table may have: where a row fills all of them, the rowid has no place.
+    /// SQLite allows as many columns in a statement as in a table: if a row uses all of them, the rowid does not fit.
     static let mostColumns = 2000
 
     enum Means {
-        /// The rowid where both tables have one, otherwise the primary key, otherwise all that a row holds.
+        /// The rowid if both tables have one, otherwise the primary key, otherwise the whole row.
         case best
-        /// The primary key even if both have a rowid; no row may have NULL in it.
+        /// The primary key even if both have a rowid; no row may have a NULL in it.
         case key
         case content
     }
@@ -78,7 +78,7 @@ struct RowMatch {
             self.new = side(new, shared, rowID: !isKey, order: [newRowID])
         } else if !key.isEmpty, areUTF8, means != .content {
             (walk, method, hidden) = (.key(columns: Int32(key.count)), .primaryKey(key), 0)
-            // The walk compares bytes, whatever collation the key has.
+            // The walk compares bytes, whatever the collation of the key.
             let order = key.map { "\(quoteIdentifier($0)) COLLATE BINARY" }
             self.old = side(old, oldColumns, rowID: false, order: order)
             self.new = side(new, shared, rowID: false, order: order)
@@ -95,7 +95,7 @@ struct RowMatch {
     var oldLookup: String { old.lookup }
     var newLookup: String { new.lookup }
 
-    /// How many columns the statements are ordered by.
+    /// The number of columns by which the statements are ordered.
     var orderColumns: Int32 {
         switch walk {
         case .key(let columns): columns
@@ -103,15 +103,15 @@ struct RowMatch {
         case .none: 0
         }
     }
-    /// The first column of the statements is the rowid.
+    /// Whether the first column of the statements is the rowid.
     var isByRowID: Bool {
         switch walk {
         case .rowIDKey, .position: true
         case .key, .none: false
         }
     }
-    /// The columns of the statements that are shown.
+    /// The columns of the statements that are displayed.
     var shown: Range<Int32> { hidden..<(hidden + Int32(columns.count)) }
-    /// The columns of the statements that hold what a row is made of.
+    /// The columns of the statements with the content of a row.
     var content: Range<Int32> { (walk == .position(keyColumns: 0) ? 1 : hidden)..<shown.upperBound }
 }

@@ -1,12 +1,12 @@
 internal import MoultSQLite
 
-/// The findings of a walk over a table so far.
+/// The results of a walk over a table so far.
 struct RowTally {
-    /// How many samples of each kind are kept.
+    /// The maximum number of samples of each kind.
     let limit: Int
     var rows = RowWalk.Counts()
     private(set) var counts: [RowSample.Kind: Int] = [:]
-    /// For each shown column, in how many changed rows it differs.
+    /// For each displayed column, the number of changed rows in which it differs.
     private(set) var changes: [Int]
     private(set) var samples: [RowSample] = []
 
@@ -17,10 +17,10 @@ struct RowTally {
 
     func wantsSample(_ kind: RowSample.Kind) -> Bool { counts[kind, default: 0] < limit }
 
-    /// Counts a row without a look at it.
+    /// Counts a row without reading it.
     mutating func count(_ kind: RowSample.Kind) { counts[kind, default: 0] += 1 }
 
-    /// Counts a row, of whose statements only those of the sides where it is stand on it.
+    /// Counts a row; only the statements of the sides that have the row are positioned on it.
     mutating func tell(
         _ kind: RowSample.Kind, _ old: borrowing Statement, _ new: borrowing Statement, _ shown: Range<Int32>
     ) throws {

@@ -1,22 +1,22 @@
 internal import MoultSQLite
 
-/// Goes through a table in both databases side by side, with one row of each in memory.
+/// Walks through a table in both databases in parallel, with one row of each in memory.
 struct RowWalk {
-    /// Gets each row that has no equal at its place; only the statements of the sides where it is stand on it.
+    /// Gets each unmatched row; only the statements of the sides that have the row are positioned on it.
     typealias Tell = (RowSample.Kind, borrowing Statement, borrowing Statement) throws -> Void
 
     let match: RowMatch
-    /// Where the B-trees of both begin, if rows of the same bytes are the same rows and the files hold all of them.
+    /// The root pages of both B-trees, if rows with the same bytes are the same rows and the files contain all of them.
     let roots: (old: Int64, new: Int64)?
-    /// Told now and then how many rows more were read; throws to stop.
+    /// Called from time to time with the number of rows read since the last call; throws to stop.
     let tick: (Int) throws -> Void
 
     private static let ticks = 4096
 
-    /// So much differs that SQLite may as well read it all.
+    /// So many rows differ that SQLite may as well read them all.
     private struct NotWorthIt: Error {}
 
-    /// How many rows each side has.
+    /// The number of rows on each side.
     struct Counts {
         var before = 0
         var after = 0
@@ -24,8 +24,8 @@ struct RowWalk {
         fileprivate var ticked = 0
     }
 
-    /// Walks over the records if that is possible, otherwise over what SQLite makes of them. The body may be begun a second
-    /// time from the start.
+    /// Walks over the raw records if possible, otherwise over the rows that SQLite returns. The body may be restarted
+    /// from the beginning.
     func walk<Result>(
         _ old: Connection, _ new: Connection, _ body: (_ differences: (Tell) throws -> Counts) throws -> Result
     ) throws -> Result {
@@ -33,7 +33,7 @@ struct RowWalk {
             do {
                 return try body { tell in try byRecords(old, new, roots, tell) }
             } catch  where error is RecordCursor.Unreadable || error is NotWorthIt {
-                // SQLite reads it all, and says what is wrong if something is.
+                // SQLite reads everything, and reports any damage.
             }
         }
         return try body { tell in try byStatements(old, new, tell) }
@@ -97,12 +97,12 @@ struct RowWalk {
         return counts
     }
 
-    /// Lets SQLite read the rows that are not the same bytes; they may hold the same anyway.
+    /// Lets SQLite read rows whose bytes differ; their values may still be equal.
     private func look(
         _ order: Int, _ oldID: Int64, _ newID: Int64, _ old: borrowing Statement, _ new: borrowing Statement,
         _ counts: inout Counts, _ tell: Tell
     ) throws {
-        // One look-up costs more than one step of a walk.
+        // One lookup costs more than one step of a walk.
         counts.differences += 1
         if counts.differences > 10_000, counts.differences > (counts.before + counts.after) / 6 {
             throw NotWorthIt()
@@ -126,7 +126,7 @@ struct RowWalk {
 }
 
 extension Statement {
-    /// Runs the look-up for this place; false if nothing is there.
+    /// Runs the lookup for this position; false if it has no row.
     borrowing func find(_ place: Int64) throws -> Bool {
         reset()
         try bind(place, at: 1)

@@ -15,11 +15,11 @@ package struct SchemaChange: Sendable, Equatable {
     package var name: String
     /// The table that a column or constraint belongs to.
     package var table: String?
-    /// The old and the new form, as the schema's canonical text has it.
+    /// The old and the new form, from the schema's canonical text.
     package var old: String?
     package var new: String?
 
-    /// One line for humans: `column price of table food: REAL -> INTEGER not null`.
+    /// One line for people: `column price of table food: REAL -> INTEGER not null`.
     package var words: String {
         var subject = name.isEmpty ? kind : "\(kind) \(name)"
         if let table { subject += " of table \(table)" }
@@ -33,7 +33,7 @@ package struct SchemaChange: Sendable, Equatable {
 }
 
 extension SchemaChange {
-    /// The changes from one schema to the other, table by table, then those that belong to no table.
+    /// The changes from one schema to the other, table by table, followed by those without a table.
     static func all(from old: SchemaShape, to new: SchemaShape) -> [SchemaChange] {
         var changes: [SchemaChange] = []
         pair(old.tables, new.tables, by: \.name) { old, new in

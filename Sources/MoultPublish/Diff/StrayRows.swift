@@ -1,9 +1,8 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// Rows without an equal at their place, remembered by digests in a temporary file until their partners are found.
-///
-/// Every process seeds the digests at random, and they have 128 bits, so an attacker cannot make two rows that share one.
+/// Unmatched rows, stored as digests in a temporary file until their counterparts are found. Every process uses a
+/// random seed, and digests have 128 bits, so an attacker cannot create two rows with the same digest.
 final class StrayRows {
     enum Side: Int64 { case old, new }
 
@@ -21,7 +20,7 @@ final class StrayRows {
 
     init() throws {
         store = try Connection.inMemory()
-        // SQLite's temporary tables are in a file without a name, and its cache is small.
+        // SQLite stores temporary tables in an unnamed file, and its cache is small.
         try store.execute(
             """
             PRAGMA temp_store = FILE;
@@ -30,13 +29,13 @@ final class StrayRows {
         pending.reserveCapacity(Self.batch)
     }
 
-    /// Remembers a row: where it can be found again, the columns of its key, and all that it holds.
+    /// Stores a row: its position, the columns of its key, and its content.
     func add(
         _ row: borrowing Statement, _ side: Side, at place: Int64, key: Range<Int32>, content: Range<Int32>
     ) throws {
         pending.append(
             Stray(
-                // Without a key the place is one.
+                // Without a key, the position is the key.
                 side: side, place: place, key: key.isEmpty ? (place, 0) : try Self.digest(of: row, key),
                 content: try Self.digest(of: row, content)))
         if pending.count == Self.batch { try flush() }
@@ -70,11 +69,11 @@ final class StrayRows {
         return (try half(1), try half(2))
     }
 
-    /// Finds the partners, and tells the tally of those that have none or a changed one.
+    /// Finds the counterparts, and counts the rows that have none or a changed one.
     func settle(_ match: RowMatch, _ old: Connection, _ new: Connection, _ tally: inout RowTally) throws {
         try flush()
-        // Equal rows cancel each other, one for one: of several that hold the same, each side's first with the other's
-        // first, and so on.
+        // Equal rows cancel each other out, one for one: of several rows with the same content, the first of each side,
+        // and so on.
         try store.execute(
             """
             CREATE TEMP TABLE rest AS SELECT side, place, key1, key2 FROM (
@@ -82,7 +81,7 @@ final class StrayRows {
             GROUP BY row1, row2, number HAVING count(*) = 1;
             DROP TABLE temp.stray;
             """)
-        // The remaining rows are matched by their key; without any order a row has no other partner.
+        // The remaining rows are matched by their key; without any order, a row has no other counterpart.
         let pairs =
             match.walk == .none
             ? "SELECT CASE side WHEN 0 THEN place END, CASE side WHEN 1 THEN place END FROM temp.rest ORDER BY place"
@@ -100,7 +99,7 @@ final class StrayRows {
         }
     }
 
-    /// One pair, or half of one.
+    /// A pair of rows, or a single unmatched row.
     private func tell(
         _ pair: borrowing Statement, _ old: borrowing Statement, _ new: borrowing Statement, _ shown: Range<Int32>,
         _ tally: inout RowTally

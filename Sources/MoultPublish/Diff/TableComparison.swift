@@ -1,6 +1,6 @@
 internal import MoultSQLite
 
-/// One table on both sides, or on one, and what becomes of its rows.
+/// A table on both sides, or on one, and the comparison of its rows.
 struct TableComparison {
     let name: String
     let old: TableFacts?
@@ -12,7 +12,8 @@ struct TableComparison {
         name = new?.name ?? old?.name ?? ""
     }
 
-    /// Compares the rows. `canReadRecords`: the files are complete, and both tables have the same columns.
+    /// Compares the rows. `canReadRecords` means that the files are complete, and that both tables have the same
+    /// columns.
     func diff(
         _ oldConnection: Connection, _ newConnection: Connection, samples: Int, areUTF8: Bool, canReadRecords: Bool
     ) throws -> TableDiff {
@@ -65,12 +66,12 @@ struct TableComparison {
         }
     }
 
-    /// Most rows are at another place than before: they are faster found by their key.
+    /// Most rows have moved, so matching by key is faster.
     private struct TooManyStrays: Error {}
     private static let strayLimit = 10_000
 
-    /// The rows without an equal at their place. If they are many, and `haveKeys` says that each row can be found by its
-    /// key, throws `TooManyStrays`.
+    /// The unmatched rows. If there are many, and with `haveKeys` each row can be found by its key, throws
+    /// `TooManyStrays`.
     private func strays(
         _ walk: RowWalk, _ keyColumns: Int32, _ oldConnection: Connection, _ newConnection: Connection,
         haveKeys: @escaping () throws -> Bool
@@ -90,7 +91,7 @@ struct TableComparison {
         }
     }
 
-    /// A table with a rowid may have rows with NULL in their primary key, and more than one of them.
+    /// A table with a rowid may have rows with NULL in their primary key, even several.
     private func hasNullKeys(_ table: TableFacts, _ connection: Connection) throws -> Bool {
         guard table.rowIDName != nil, !table.primaryKey.isEmpty else { return false }
         let isNull = table.primaryKey.map { "\(quoteIdentifier($0)) IS NULL" }.joined(separator: " OR ")
@@ -118,7 +119,7 @@ struct TableComparison {
         }
     }
 
-    /// For a table that only one side has: all its rows came, or went.
+    /// For a table that only one side has: all its rows were added or removed.
     private func counted(_ oldConnection: Connection, _ newConnection: Connection) throws -> TableDiff {
         let presence: TableDiff.Presence = old == nil ? .added : new == nil ? .removed : .both
         var diff = TableDiff(name: name, presence: presence, method: .counted)

@@ -1,31 +1,31 @@
 internal import MoultSQLite
 
-/// The differences between the rows of one table, before and after.
+/// The differences between the rows of a table, before and after.
 package struct TableDiff: Sendable, Equatable {
-    /// On which side the table is.
+    /// The sides that have the table.
     package enum Presence: String, Sendable {
         case both
         case added
         case removed
     }
 
-    /// How rows were found to be the same row.
+    /// How rows were matched.
     package enum Method: Sendable, Equatable {
         case primaryKey([String])
-        /// By rowid; a row that only moved to another rowid is unchanged.
+        /// By rowid; a row that only moved to a different rowid counts as unchanged.
         case rowid
-        /// By all they hold: a changed row is one removed and one added.
+        /// By their whole content: a changed row counts as one removed and one added.
         case content
-        /// They were only counted, because the other side has no such table.
+        /// The rows were only counted, because the other side does not have the table.
         case counted
-        /// They were not read, and why.
+        /// The rows were not read, with the reason.
         case unread(String)
     }
 
     package var name: String
     package var presence: Presence
     package var method: Method
-    /// The columns that both sides have; in a sample the first `keyColumns` of them tell which row it is.
+    /// The columns that both sides have; in a sample, the first `keyColumns` identify the row.
     package var columns: [String] = []
     package var keyColumns = 0
     package var rowsBefore = 0
@@ -33,7 +33,7 @@ package struct TableDiff: Sendable, Equatable {
     package var added = 0
     package var removed = 0
     package var changed = 0
-    /// In how many of the changed rows each column differs; those in which it does.
+    /// For each column that differs, the number of changed rows in which it does.
     package var changedColumns: [ChangedColumn] = []
     package var samples: [RowSample] = []
 
@@ -45,7 +45,7 @@ package struct TableDiff: Sendable, Equatable {
     package var differs: Bool { presence != .both || added + removed + changed > 0 }
 }
 
-/// One row as an example, each value in the order of its table's columns.
+/// A sample row, with the values in the order of its table's columns.
 package struct RowSample: Sendable, Equatable {
     package var old: [SampleValue]?
     package var new: [SampleValue]?
@@ -63,12 +63,12 @@ package struct RowSample: Sendable, Equatable {
     package var values: [SampleValue] { new ?? old ?? [] }
 }
 
-/// A value to look at: the beginning of it, if it is long.
+/// A value for display: if it is long, only its beginning.
 package enum SampleValue: Sendable, Equatable {
     case null
     case integer(Int64)
     case real(Double)
-    /// The text, and how many bytes the whole has.
+    /// The text, and its full size in bytes.
     case text(String, bytes: Int)
     case blob([UInt8], bytes: Int)
 
@@ -82,7 +82,7 @@ package enum SampleValue: Sendable, Equatable {
         case .real: self = .real(row.double(column))
         case .text:
             self = try row.withText(column) { bytes in
-                // A character that the cut goes through would come out as one that does not exist.
+                // A character that is cut in the middle would become a different, invalid one.
                 var end = min(bytes.count, Self.longestText)
                 while end > 0, end < bytes.count, bytes[end] & 0xC0 == 0x80 { end -= 1 }
                 return .text(String(decoding: bytes[..<end], as: UTF8.self), bytes: bytes.count)
@@ -100,7 +100,7 @@ package enum SampleValue: Sendable, Equatable {
 }
 
 extension TableDiff {
-    /// It differs, or that is unknown.
+    /// Whether it differs, or whether that is unknown.
     package var needsALine: Bool { if case .unread = method { true } else { differs } }
 
     package func count(of kind: RowSample.Kind) -> Int {
@@ -113,7 +113,7 @@ extension TableDiff {
 }
 
 extension TableDiff.Method {
-    /// How rows were found, in a few words.
+    /// How rows were matched, in a few words.
     package var words: String {
         switch self {
         case .primaryKey(let columns): "primary key \(columns.joined(separator: ", "))"

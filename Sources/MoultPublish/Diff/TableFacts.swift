@@ -1,23 +1,23 @@
 import MoultBasics
 internal import MoultSQLite
 
-/// What SQLite says of a table whose rows are compared.
+/// Facts from SQLite about a table whose rows are compared.
 struct TableFacts {
     let name: String
     let isVirtual: Bool
-    /// Why its rows cannot be read, if they cannot: the module of a virtual table does not exist.
+    /// Why its rows cannot be read, if they cannot: the module of a virtual table is not available.
     private(set) var obstacle: String?
     /// The columns that are stored: neither generated nor hidden.
     private(set) var columns: [String] = []
     private(set) var primaryKey: [String] = []
-    /// The column that is the rowid itself: INTEGER PRIMARY KEY.
+    /// The column that is an alias of the rowid: INTEGER PRIMARY KEY.
     private(set) var rowIDColumn: String?
-    /// A name by which SQL reaches the rowid; nil if it has none.
+    /// A name for accessing the rowid in SQL; nil if it has none.
     private(set) var rowIDName: String?
-    /// Where its B-tree begins; nil for a virtual table.
+    /// The root page of its B-tree; nil for a virtual table.
     private(set) var rootPage: Int64?
 
-    /// Every table that has rows of its own, by its name as SQLite compares names.
+    /// Every table with its own rows, by its name as SQLite compares names.
     static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
         var tables: [SQLName: TableFacts] = [:]
         let roots = try RootPages(of: connection)
@@ -59,13 +59,13 @@ struct TableFacts {
             return
         }
         rowIDName = free
-        // Where the primary key is not the rowid itself, it has an index of its own.
+        // If the primary key is not the rowid itself, it has its own index.
         let keyIndex = try connection.query("PRAGMA main.index_list(\(quoteIdentifier(name)))")
             .contains { $0[3].text == "pk" }
         if primaryKey.count == 1, !keyIndex { rowIDColumn = primaryKey[0] }
     }
 
-    /// A virtual table may have no rowid, and only a statement that asks for it tells.
+    /// A virtual table may have no rowid, and only a statement that uses it can tell.
     private func canRead(_ column: String, _ connection: Connection) throws -> Bool {
         do {
             return try connection.withStatement("SELECT \(column) FROM main.\(quoteIdentifier(name))") {

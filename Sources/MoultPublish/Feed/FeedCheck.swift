@@ -5,7 +5,7 @@ internal import StepKit
 
 /// Checks a whole feed directory as a store would, with every file that the feed names.
 package struct FeedCheck {
-    /// The reasons for which a store refuses the feed of this product at a path.
+    /// Returns why a store would refuse the feed of this product at a path.
     package typealias Follow = (_ feed: String, _ product: String) throws -> [MoultError]
 
     package struct Report: Sendable {
@@ -14,28 +14,28 @@ package struct FeedCheck {
         package let expires: Timestamp
         package let releases: Int
         package fileprivate(set) var faults: [Fault] = []
-        /// What killed commands have left, and patches that the feed does not list.
+        /// Files that killed commands have left behind, and patches that the feed does not list.
         package fileprivate(set) var leftovers: [String] = []
-        /// The leftovers that are gone now.
+        /// The leftovers that were removed.
         package fileprivate(set) var removed: [String] = []
-        /// Files that are not part of the feed, and not known to be moult's.
+        /// Files that are not part of the feed and do not seem to be moult's.
         package fileprivate(set) var others: [String] = []
     }
 
-    /// Something that is wrong with a file of the feed.
+    /// A problem with a file of the feed.
     package struct Fault: Sendable {
-        /// Nil if it is about the feed as a whole.
+        /// Nil if the problem concerns the whole feed.
         package let file: String?
         package let why: String
     }
 
     private let directory: FeedDirectory
-    /// The commands that work in such a directory.
+    /// The work directories that commands create in such a directory.
     private static let workDirectories = [".moult-publish", ".moult-pack", ".moult-export", ".moult-trust"]
 
     package init(_ path: String) { directory = FeedDirectory(path: path) }
 
-    /// Checks all of it; with `tidy` removes leftovers before, which completes or undoes what a killed command began.
+    /// Checks everything; with `tidy`, first removes leftovers, which completes or undoes the work of a killed command.
     package func run(tidy: Bool, follow: Follow) throws -> Report {
         var removed: [String] = []
         let lock = try tidy ? directory.lock() : nil
@@ -70,7 +70,7 @@ package struct FeedCheck {
         return report
     }
 
-    /// The manifests, with their signatures, of releases that were in an earlier feed, and the record of uploads.
+    /// The manifests of releases that were in an earlier feed, with their signatures, and the record of uploads.
     private func manifestsOfDroppedReleases(_ feed: Feed, except names: Set<String>) throws -> [String] {
         let newest = feed.releases.map(\.sequence).max() ?? 0
         return try Files.list(directory.path).filter { $0.hasSuffix(".json") && !names.contains($0) }.flatMap { name in
@@ -98,7 +98,7 @@ package struct FeedCheck {
     private func check(_ release: Feed.Release, _ report: inout Report, _ names: inout Set<String>) throws {
         let own = release.manifest.name
         names.formUnion([own] + (try SignatureFiles.beside(directory.file(own)).map(\.0)))
-        // No store takes it: its files may be gone.
+        // Stores do not install it, so its files may have been removed.
         let isNeeded = release.withdrawn == nil
         func check(_ name: String, _ size: Int, _ sha256: String) throws {
             names.insert(name)
@@ -117,7 +117,7 @@ package struct FeedCheck {
         }
     }
 
-    /// The fault of a file that the feed names.
+    /// The problem with a file that the feed names.
     private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(directory.file(name)) else { return "it is missing" }
         guard facts.kind == .file else { return "it is not a regular file" }

@@ -3,16 +3,16 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// The directory that a web server serves: a reader finds a whole feed at every moment.
+/// The directory that a web server serves: readers find a complete feed at every moment.
 struct FeedDirectory {
     let path: String
 
     func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Keeps other publishers away.
+    /// Locks out other publishers.
     func lock() throws -> FileLock {
         if let lock = try FileLock.take(path, .exclusive, directory: true) { return lock }
-        // The directory is public, so that every process can lock it.
+        // The directory is public, so any process can lock it.
         let holders = try LockHolders.of(path).map(\.description)
         throw MoultError(
             .publishing, .busy, what: "\(path) is in use",
@@ -21,16 +21,16 @@ struct FeedDirectory {
             now: "Try again later.")
     }
 
-    /// The present feed; nil before the first.
+    /// The current feed; nil before the first.
     func feed() throws -> (feed: Feed, digest: String)? {
         let name = file(Feed.fileName)
         guard let bytes = try Files.read(name, limit: Feed.largest) else { return nil }
         return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
     }
 
-    /// Copies a file to those that are about to be published, unless it is public already; says whether it did.
+    /// Copies a file to the files to be published, unless it is already public; returns whether it did.
     ///
-    /// A public file may only be replaced by the same: caches and partial downloads rely on that.
+    /// A public file must not be replaced by different content: caches and partial downloads rely on that.
     func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
         let name = Files.name(of: source)
         if try Files.factsThroughLinks(file(name)) != nil {
@@ -38,10 +38,10 @@ struct FeedDirectory {
             return false
         }
         let copy = "\(ready)/\(name)"
-        // Releases may have a patch in common.
+        // Releases may share a patch.
         let isNew = try Files.facts(copy) == nil
         if isNew { try Files.copy(source, to: copy, mode: 0o644) }
-        // The copy is what will be served, so the copy is what is verified.
+        // The copy will be served, so the copy is verified.
         try Self.prove(copy, sha256, size, named: source)
         if isNew { try Files.seal(copy, mode: 0o644) }
         return isNew
@@ -64,7 +64,8 @@ struct FeedDirectory {
             why: "published files must not change", now: "Choose another version for the release.")
     }
 
-    /// The signature files for bytes: the first signer's under the usual name, each of several under its own, too.
+    /// The signature files for bytes: the first signer's under the usual name, and with several signers, also each
+    /// under its own name.
     func signatures(of bytes: [UInt8], named name: String, by keys: [SecretKey]) throws -> [(String, [UInt8])] {
         try keys.enumerated().flatMap { index, key -> [(String, [UInt8])] in
             let file = try signature(of: bytes, named: name, by: key)
@@ -79,7 +80,7 @@ struct FeedDirectory {
             untrustedComment: "signature from moult secret key \(key.publicKey.id)")
     }
 
-    /// Signatures by the keys that have none among those that are there: the usual name if it is free, otherwise the key's own.
+    /// Signatures by the keys that have none yet: under the usual name if it is free, otherwise under the key's name.
     func adding(
         _ keys: [SecretKey], to there: [(String, [UInt8])], of bytes: [UInt8], named name: String
     ) throws -> [(String, [UInt8])] {
@@ -92,7 +93,8 @@ struct FeedDirectory {
         }
     }
 
-    /// Patches of the feed's releases that the feed does not list, and that are verified by a manifest to be such patches.
+    /// Patches of the feed's releases that the feed does not list, and that a verified manifest shows to be such
+    /// patches.
     func stalePatches(_ feed: Feed) throws -> Set<String> {
         let kept = Set(feed.releases.flatMap(\.patches).map(\.file))
         var stale: Set<String> = []
@@ -108,8 +110,8 @@ struct FeedDirectory {
         return stale
     }
 
-    /// The bundles and patches of releases, except those that releases of the feed use. Their manifests stay: a version is
-    /// published once.
+    /// The bundles and patches of releases, except those that releases in the feed use. Their manifests stay, because a
+    /// version is published only once.
     func files(of dropped: [Feed.Release], notOf feed: Feed) throws -> Set<String> {
         if dropped.isEmpty { return [] }
         func names(_ release: Feed.Release) throws -> [String] {
@@ -120,7 +122,7 @@ struct FeedDirectory {
         return try Set(dropped.flatMap(names).filter { try !used.contains($0) && Files.facts(file($0)) != nil })
     }
 
-    /// The manifest of a release, if it exists and the one that the feed names.
+    /// The manifest of a release, if it exists and matches the feed.
     func manifest(of release: Feed.Release) throws -> Manifest? {
         let path = file(release.manifest.name)
         guard let bytes = try Files.read(path, limit: Manifest.largest),
@@ -130,7 +132,8 @@ struct FeedDirectory {
     }
 }
 
-/// The signatures of a feed: under its usual name, and under its digest, where they are before the feed itself.
+/// The signatures of a feed: under its usual name, and under its digest, where they are published before the feed
+/// itself.
 struct FeedSignatures {
     let digest: String
     let early: [(String, [UInt8])]

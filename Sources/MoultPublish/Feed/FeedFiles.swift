@@ -3,15 +3,16 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// A file of a feed, to be copied to the place where stores look for it.
+/// A file of a feed, to be copied to the place where stores find it.
 package struct FeedFile: Sendable, Equatable {
     package let name: String
     package let size: Int
     package let sha256: String
-    /// Whether its name stands for this content forever.
+    /// Whether a file with this name never changes.
     let isImmutable: Bool
 
-    /// The recommended `Cache-Control`: stores notice a new feed within a minute, and caches ask once for other files.
+    /// The recommended `Cache-Control`: stores notice a new feed within a minute, and caches request other files only
+    /// once.
     package var cacheControl: String {
         if isImmutable { return "public, max-age=31536000, immutable" }
         return name.hasPrefix(Feed.fileName) ? "public, max-age=60" : "public, max-age=300"
@@ -25,8 +26,8 @@ package struct FeedFile: Sendable, Equatable {
 }
 
 extension FeedDirectory {
-    /// The files of the feed in an order in which stores can follow the copy at every moment: each file after those that it
-    /// names. Key lists come after the feed that they accept, except before the first feed.
+    /// The files of the feed in an order that lets stores follow the copy at every moment: each file comes after the
+    /// files that it names. Key lists come after the feed that they authorize, except before the first feed.
     func files(isFirst: Bool) throws -> [FeedFile] {
         guard let (feed, digest) = try feed() else {
             throw MoultError(
@@ -49,7 +50,7 @@ extension FeedDirectory {
         return (ofReleases + feedFiles).filter { seen.insert($0.name).inserted }
     }
 
-    /// Bundle, patches and signatures of a release, then its manifest. Those of a withdrawn release may be gone.
+    /// Bundle, patches and signatures of a release, then its manifest. Those of a withdrawn release may be missing.
     private func files(of release: Feed.Release) throws -> [FeedFile] {
         var found: [(name: String, size: Int, sha256: String)] = []
         if let manifest = try manifest(of: release) {
@@ -81,10 +82,10 @@ extension FeedDirectory {
         }
     }
 
-    /// Those of the feed's signatures that are not under its digest, or that of an earlier feed.
+    /// The feed's signatures that are not named after its digest or that of an earlier feed.
     private func usualNames(of signatures: [(String, [UInt8])]) -> [String] {
         signatures.filter { name, bytes in
-            // A file that cannot be read as a signature is none of the feed.
+            // A file that cannot be read as a signature does not belong to the feed.
             guard let key = try? Signature(file: bytes, named: name).keyID else { return false }
             return name == "\(Feed.fileName).minisig" || name == TrustedKeys.signatureName(of: Feed.fileName, by: key)
         }

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// Publishes releases into a directory of static files, which any web server, object store or stick can carry.
+/// Publishes releases to a directory of static files, for any web server, object store or USB stick.
 package struct FeedPublisher {
     let directory: FeedDirectory
     let options: PublishOptions
@@ -13,12 +13,13 @@ package struct FeedPublisher {
         self.options = options
     }
 
-    /// Adds releases by their sealed manifests, makes the changes, and renews the feed: all of it, or the old feed stays.
+    /// Adds releases by their sealed manifests, applies the changes, and renews the feed. If anything fails, the old
+    /// feed stays.
     package func publish(_ manifests: [String]) throws -> PublishReport {
         try Files.ensureDirectory(directory.path)
         let lock = try directory.lock()
         defer { withExtendedLifetime(lock) {} }
-        // This completes or undoes what a killed command began.
+        // This completes or undoes the work of a killed command.
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
         let before = try directory.feed()
@@ -47,15 +48,15 @@ package struct FeedPublisher {
                 "it would have \(text.count) bytes, and the limit is \(Feed.largest)",
                 "Start another feed.")
         }
-        // Reads files in the same way as stores.
+        // Reads the file in the same way as stores.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.prove(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
         let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
 
-        // The feed after everything that it names, and the new key list after the feed that it accepts: a reader finds
-        // nothing that its keys refuse. Only the first feed needs its list before it.
+        // The feed comes after all files that it names, and the new key list after the feed that it authorizes, so
+        // readers never find a file that their keys refuse. Only the first feed needs its list before it.
         var set = FileSet(before == nil ? .added : .replacing, head: Feed.fileName)
         var files: [String] = []
         for (release, signatures) in zip(releases, own) {
@@ -88,14 +89,14 @@ package struct FeedPublisher {
             releases: feed.releases.count, removed: stale, dropped: dropped.map(\.version), uploaded: uploaded ?? [])
     }
 
-    /// Says so if the new feed is public although the command failed.
+    /// Adds to the error that the new feed is public, if the command failed after that.
     private func publicIn(part error: any Error, _ feed: Feed) -> any Error {
         guard var error = error as? MoultError, error.outcome == .stuck else { return error }
         error.what = "the feed with serial \(feed.serial) is public, but the command is not complete"
         return error
     }
 
-    /// What no store could install must not become public.
+    /// A release that no store could install must not be published.
     private func tryOut(_ releases: [SealedRelease], in work: WorkDirectory) throws {
         for release in releases {
             try release.proveBundle()
@@ -105,7 +106,7 @@ package struct FeedPublisher {
         }
     }
 
-    /// Takes the releases out of the feed that the publisher does not keep; gives them.
+    /// Removes the releases from the feed that the publisher does not keep; returns them.
     private func drop(from feed: inout Feed, publishing new: [SealedRelease]) throws -> [Feed.Release] {
         guard let count = options.keptReleases else { return [] }
         let kept = ReleaseRetention(count: count).kept(of: feed)
@@ -121,7 +122,7 @@ package struct FeedPublisher {
         return dropped
     }
 
-    /// Lists the patches that lead away from one of the last releases and pay.
+    /// Lists the patches from the last releases that save bytes.
     private func keepPatches(of new: [SealedRelease], in feed: inout Feed) throws {
         let bases = feed.releases.suffix(options.patches + 1).dropLast()
         for index in feed.releases.indices {
@@ -139,7 +140,7 @@ package struct FeedPublisher {
         }
     }
 
-    /// A feed that was signed once is waited for with a signature.
+    /// If a feed was once signed, stores expect signatures.
     private func proveSigned(_ isThere: Bool) throws {
         guard isThere, options.keys.isEmpty else { return }
         if try Files.facts(directory.file("\(Feed.fileName).minisig")) != nil {
@@ -150,7 +151,7 @@ package struct FeedPublisher {
     }
 
     private func renewed(_ before: Feed?, _ product: String, keyList: Int?) throws -> Feed {
-        // A new key list lets the serial begin again.
+        // With a new key list, serials may start again.
         let isNewList = before.map { $0.keyList ?? 0 < keyList ?? 0 } ?? true
         let last = before?.serial ?? 0
         let mayRestart = isNewList && last >= Feed.serialRange
@@ -173,7 +174,7 @@ package struct FeedPublisher {
             keyList: keyList)
     }
 
-    /// Adds a release; says whether it is new. A publisher that was interrupted names the same release again.
+    /// Adds a release; returns whether it is new. After an interruption, the publisher gives the same release again.
     private func add(_ new: SealedRelease, to feed: inout Feed) throws -> Bool {
         let (version, sequence) = (new.manifest.version, new.manifest.sequence)
         guard new.manifest.product == feed.product else {
@@ -218,14 +219,14 @@ package struct FeedPublisher {
             "Choose one of them.")
     }
 
-    /// The key list that this publishes, with the files that stores need to prove it.
+    /// The key list to publish, with the files that stores need to verify it.
     private func nextList(
         after list: KeyList?, _ product: String
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])])? {
         for change in options.changes {
             switch change {
             case .keyList(let path):
-                // A publisher that was interrupted says the same again.
+                // After an interruption, the publisher gives the same list again.
                 let there = try Files.read(directory.file(Files.name(of: path)), limit: KeyList.largest)
                 if let there, try Files.read(path, limit: KeyList.largest) == there { return nil }
                 let next = try KeyDirectory.read(path, after: list, at: options.now)
@@ -248,7 +249,7 @@ package struct FeedPublisher {
         return nil
     }
 
-    /// The next list with one set of keys for everything, signed by the present ones.
+    /// The next list with one set of keys for all roles, signed by the current ones.
     private func plainList(
         _ keys: [PublicKey], threshold: Int, after list: KeyList?, _ product: String
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
@@ -268,11 +269,11 @@ package struct FeedPublisher {
         let name = KeyList.fileName(next.serial)
         let bytes = Array(next.json.pretty.utf8)
         _ = try KeyList(parsing: bytes, source: name)
-        // Its signatures first: a list without them would be passed over.
+        // Signatures first: stores would ignore a list without them.
         return (next, try directory.signatures(of: bytes, named: name, by: options.keys) + [(name, bytes)])
     }
 
-    /// Signatures by the new release keys for the releases that are in the feed already.
+    /// Signatures by the new release keys for the releases that are already in the feed.
     private func renewedSignatures(
         of releases: [Feed.Release], by signing: SigningKeys
     ) throws -> [(name: String, bytes: [UInt8])] {

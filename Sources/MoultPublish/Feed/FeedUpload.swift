@@ -3,10 +3,10 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// Copies a feed to another place, file by file, with a command of the publisher's.
+/// Copies a feed to another place, file by file, with a command of the publisher.
 ///
-/// A record in the feed's directory says which files were copied by this command, so an upload that failed is continued by
-/// the next one. It names the command by its digest, because the command may contain a secret.
+/// A record in the feed's directory lists the files that this command has copied, so the next run continues a failed
+/// upload. It identifies the command by its digest, because the command may contain a secret.
 package struct FeedUpload {
     let directory: FeedDirectory
     let command: String
@@ -21,7 +21,7 @@ package struct FeedUpload {
         try FeedDirectory(path: directory).files(isFirst: true)
     }
 
-    /// The names of the files that were copied now. The caller holds the directory's lock.
+    /// Returns the names of the files that were copied. The caller holds the directory's lock.
     func run() throws -> [String] {
         var record = try Record.read(directory.file(Self.recordName), of: command)
         let files = try directory.files(isFirst: !record.done.keys.contains(Feed.fileName))
@@ -53,7 +53,7 @@ package struct FeedUpload {
     private func failure(_ error: any Error, _ file: FeedFile, isPublic: Bool) -> any Error {
         guard var error = error as? MoultError else { return error }
         error.what = "cannot upload \(file.name)"
-        // Another place than the directory, in which everything is.
+        // This is about the upload destination; the directory itself is complete.
         error.outcome = isPublic ? .stuck : .failed
         error.now =
             isPublic
@@ -73,11 +73,11 @@ private struct Record {
     private let head: String
     private(set) var done: [String: String]
 
-    /// The record of another command says nothing of this one's destination.
+    /// The record of a different command says nothing about this command's destination.
     static func read(_ path: String, of command: String) throws -> Record {
         let head = "uploaded by a command with the SHA-256 \(try SHA256.digest(of: Array(command.utf8)).hex)"
         let text = String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
-        // A line that a power cut has cut is none.
+        // A line that a power failure has cut off is ignored.
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         guard lines.first == Substring(head) else {
             try Files.replace(path, with: Array("\(head)\n".utf8), mode: 0o600)
@@ -87,7 +87,7 @@ private struct Record {
             let words = line.split(separator: " ", maxSplits: 1)
             return words.count == 2 ? (String(words[1]), String(words[0])) : nil
         }
-        // So that the next line begins at the beginning of one.
+        // So that the next entry starts on a new line.
         if !text.hasSuffix("\n") {
             try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8), mode: 0o600)
         }
@@ -101,7 +101,7 @@ private struct Record {
         done[file.name] = file.sha256
     }
 
-    /// Forgets files that are no longer part of the feed.
+    /// Drops files that are no longer part of the feed.
     mutating func keep(only files: [FeedFile]) throws {
         done = Dictionary(files.map { ($0.name, $0.sha256) }) { $1 }
         let lines = [head] + files.map { "\($0.sha256) \($0.name)" }

@@ -4,39 +4,39 @@ package import StepKit
 
 /// The publisher's choices for publishing, in addition to the releases.
 package struct PublishOptions {
-    /// The signing keys; the first one's signature has minisign's usual name. Without any the feed is not signed.
+    /// The signing keys; the first one's signature has minisign's usual name. Without keys, the feed is not signed.
     package var keys: [SecretKey] = []
-    /// How many days the feed is good for: within them it must be published again.
+    /// The number of days for which the feed is valid: within them it must be published again.
     package var days = 30
     package var channel = Feed.Release.usualChannel
-    /// The share of machines that get the releases, in per cent.
+    /// The percentage of machines that get the releases.
     package var rollout = 100
-    /// A chosen serial; by default one more than the last.
+    /// A chosen serial; by default, one more than the last.
     package var serial: Int?
-    /// From how many releases before the newest one patches are kept.
+    /// The number of previous releases from which patches are kept.
     package var patches = 3
-    /// How many releases of each channel are kept; nil for all.
+    /// The number of releases kept per channel; nil for all.
     package var keptReleases: Int?
     /// A shell command that copies each new file to another place.
     package var uploadCommand: String?
     package var changes: [Change] = []
-    /// Installs a release for trial; without it nothing is tried.
+    /// Makes a trial installation of a release; nil for no trial.
     package var tryInstall: Trials.Install?
     package var now = Timestamp.now
     package init() {}
 
-    /// A change of what is in the feed already.
+    /// A change to releases or keys that are already in the feed.
     package enum Change: Sendable {
         case withdraw(Version, reason: String)
         case roll(Version, to: Int)
         /// The keys that stores should trust from now on.
         case trust([PublicKey], threshold: Int)
-        /// The signed key list in this file, from which stores take their keys from now on.
+        /// The signed key list in this file, whose keys stores trust from now on.
         case keyList(String)
     }
 }
 
-/// The published release.
+/// The result of publishing.
 package struct PublishReport: Sendable {
     package var feed: String
     package let serial: Int
@@ -45,9 +45,9 @@ package struct PublishReport: Sendable {
     package let files: [String]
     package let signers: [KeyID]
     package let releases: Int
-    /// Patches and bundles that were no longer needed, and were removed.
+    /// Patches and bundles that were no longer needed and were removed.
     package let removed: [String]
-    /// The releases that were taken out of the feed.
+    /// The releases that were removed from the feed.
     package let dropped: [Version]
     /// The files that the publisher's command has copied.
     package let uploaded: [String]

@@ -4,7 +4,7 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// A copy of a registry's feed as a directory that `FeedPublisher` can change, and the artifacts made from it.
+/// A copy of a registry's feed as a directory that `FeedPublisher` can change, and the artifacts created from it.
 final class RegistryCopy {
     let path: String
     private let repository: Repository
@@ -31,7 +31,7 @@ final class RegistryCopy {
         return digest
     }
 
-    /// Pulls the manifests of all releases, and for wanted releases the signatures.
+    /// Pulls the manifests of all releases, and the signatures of selected releases.
     func pullReleases(signaturesOf isWanted: (Feed.Release) -> Bool) throws {
         for release in try directory.feed()?.feed.releases ?? [] {
             let file = release.manifest
@@ -40,7 +40,7 @@ final class RegistryCopy {
             else {
                 continue
             }
-            // A failed attempt may have left another release of this version under the tag.
+            // A failed attempt may have left a different release of this version under the tag.
             guard artifact.layer(file.name)?.sha256 == file.sha256 else { continue }
             artifacts[Self.tag(of: release)] = artifact
             for layer in artifact.layers where layer.name.hasPrefix("\(file.name).") && layer.name.hasSuffix(".minisig")
@@ -50,7 +50,8 @@ final class RegistryCopy {
         }
     }
 
-    /// Gets the bundles of the releases that the trial update starts from: local ones if they match, otherwise by download.
+    /// Gets the bundles of the releases from which the trial update starts: local files if they match, otherwise by
+    /// download.
     func pullBases(of release: SealedRelease) throws {
         for (path, _) in try Trials.newest(in: path, before: release.manifest) {
             guard let bytes = try Files.read(path, limit: Manifest.largest) else { continue }
@@ -128,8 +129,8 @@ final class RegistryCopy {
         return artifact == before ? nil : artifact
     }
 
-    /// The artifact with the feed, its signatures and the key lists. Signatures under the feed's digest are left out: they are
-    /// for directories, where feed and signature are replaced one after the other.
+    /// The artifact with the feed, its signatures and the key lists, except signatures named after the feed's digest:
+    /// they are for directories, where feed and signature are replaced one after the other.
     func feedArtifact() throws -> Artifact {
         let digest = try SHA256.digest(ofFileAt: directory.file(Feed.fileName)).hex
         let early = FeedNames.ofSignatures(Feed.fileName, digest: digest) + "."

@@ -4,10 +4,10 @@ package import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// A feed in an OCI registry: an artifact for each release, under its version, and one for the feed itself.
+/// A feed in an OCI registry: an artifact for each release, tagged with its version, and one for the feed itself.
 ///
-/// To publish, the feed is copied to a scratch directory, changed there, and the new files are pushed. Releases are pushed
-/// first. The feed is one artifact, so readers find the old feed or the new one.
+/// To publish, the feed is copied to a scratch directory and changed there, and the new files are pushed, releases
+/// first. The feed is a single artifact, so readers find either the old or the new feed.
 package struct RegistryFeed {
     let repository: Repository
     let transport: Transport
@@ -18,7 +18,7 @@ package struct RegistryFeed {
         (self.repository, self.transport, mountSource) = (repository, transport, source)
     }
 
-    /// Adds releases, makes the changes and renews the feed, as `FeedPublisher` does.
+    /// Adds releases, applies the changes and renews the feed, like `FeedPublisher`.
     package func publish(_ manifests: [String], _ options: PublishOptions) throws -> PublishReport {
         let scratch = try ScratchDirectory()
         return try named(scratch) {
@@ -37,7 +37,7 @@ package struct RegistryFeed {
         }
     }
 
-    /// The digest of the feed's artifact, also from a registry that does not report it.
+    /// The digest of the feed's artifact, even from a registry that does not report it.
     private func currentDigest() throws -> String? {
         try transport.digest(repository, RegistryFile.feedTag)
             ?? transport.artifact(repository, RegistryFile.feedTag)?.digest
@@ -92,7 +92,7 @@ package struct RegistryFeed {
         _ = try transport.put(artifact, to: repository, tag: tag)
     }
 
-    /// Pushes the missing blobs. Layers without a file in the directory are in the registry already.
+    /// Pushes the missing blobs. Layers without a file in the directory are already in the registry.
     private func push(_ artifact: Artifact, from copy: RegistryCopy) throws {
         for layer in artifact.layers {
             let path = "\(copy.path)/\(layer.name)"
@@ -105,7 +105,7 @@ package struct RegistryFeed {
     /// The last request, which makes the new feed public.
     private func putFeed(_ artifact: Artifact) throws {
         do { _ = try transport.put(artifact, to: repository, tag: RegistryFile.feedTag) } catch {
-            // Perhaps only the answer was lost.
+            // Perhaps only the response was lost.
             let digest = "sha256:\(try SHA256.digest(of: artifact.bytes).hex)"
             if (try? currentDigest()) == digest { return }
             throw error
@@ -125,8 +125,8 @@ package struct RegistryFeed {
     }
 }
 
-/// The keys that the current feed may be signed by: the publisher's own keys, and those of the key lists in the directory of
-/// the list to be published.
+/// The keys that may have signed the current feed: the publisher's own keys, and those in the key lists next to the
+/// list to be published.
 struct TrustedSigners {
     let keys: [PublicKey]
 
@@ -138,9 +138,9 @@ struct TrustedSigners {
         self.keys = keys
     }
 
-    /// Refuses a feed that no known key signed: signing its successor would vouch for its releases.
+    /// Refuses a feed that no known key has signed: signing its successor would endorse its releases.
     func prove(_ bytes: [UInt8], _ signatures: [(String, [UInt8])], of repository: Repository) throws {
-        // An unsigned feed vouches for nothing.
+        // An unsigned feed endorses nothing.
         if keys.isEmpty { return }
         for (name, file) in signatures {
             // An invalid signature file proves nothing.

@@ -1,12 +1,12 @@
 internal import StepKit
 
-/// Decides which releases a feed keeps when its publisher keeps only the newest.
+/// Decides which releases stay in a feed whose publisher keeps only the newest ones.
 struct ReleaseRetention {
-    /// How many releases of each channel are kept.
+    /// The number of releases kept per channel.
     let count: Int
 
-    /// The releases that stay: the newest of each channel, all that stores need on the way to one of them, and withdrawn
-    /// ones, so that their users are warned.
+    /// The releases that stay: the newest of each channel, all releases that stores need on the way to them, and
+    /// withdrawn ones, so that their users are warned.
     func kept(of feed: Feed) -> [Feed.Release] {
         let releases = feed.releases.sorted { $0.sequence < $1.sequence }
         var kept: Set<Int> = []
@@ -16,7 +16,7 @@ struct ReleaseRetention {
         }
         for (_, own) in Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel) {
             own.suffix(count).forEach(keep)
-            // New stores need one that goes to all machines.
+            // New stores need a release that all machines may install.
             own.last { $0.rollout == 100 }.map(keep)
             // Older apps cannot read the newest release.
             for (_, same) in Dictionary(grouping: own, by: { $0.requires.app?.description }) { same.last.map(keep) }
@@ -29,20 +29,20 @@ struct ReleaseRetention {
 }
 
 extension Feed.Release {
-    /// Whether a store that has this release may go on to the other one, and would not without such a release.
+    /// Whether a store with this release can be updated to the other one, and could not without it.
     fileprivate func leads(to release: Feed.Release) -> Bool {
         guard let range = release.requires.from, sequence < release.sequence else { return false }
         return (channel == release.channel || channel == Self.usualChannel) && range.contains(version)
     }
 
-    /// Whether every store can install it, whatever it has.
+    /// Whether every store can install it, whatever is installed.
     fileprivate var isForEveryStore: Bool {
         rollout == 100 && requires.from == nil && requires.app == nil && requires.moult == nil
     }
 }
 
 extension [Feed.Release] {
-    /// The newest of them down to the first that every store can install: older ones are on no store's way.
+    /// The newest of them down to the first one that every store can install: stores never need older ones.
     fileprivate func untilReachable() -> ArraySlice<Feed.Release> {
         suffix(from: lastIndex { $0.isForEveryStore } ?? startIndex)
     }

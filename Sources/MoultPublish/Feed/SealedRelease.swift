@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// A packed release that is to be published.
+/// A packed release to be published.
 struct SealedRelease {
     let path: String
     let manifest: Manifest
@@ -32,7 +32,7 @@ struct SealedRelease {
         }
     }
 
-    /// The bundle next to the manifest is the one that the manifest names.
+    /// Throws unless the bundle next to the manifest is the one that the manifest names.
     func proveBundle() throws {
         guard let bundle = manifest.bundle else { return }
         try FeedDirectory.prove(
@@ -40,7 +40,7 @@ struct SealedRelease {
             named: "\(Files.directory(of: path))/\(bundle.file)")
     }
 
-    /// Its description in the feed.
+    /// Its entry in the feed.
     var entry: Feed.Release {
         get throws {
             Feed.Release(
@@ -51,7 +51,7 @@ struct SealedRelease {
         }
     }
 
-    /// The patches by which it comes from a release of the feed, if that pays and their files are here.
+    /// The patches from a release in the feed, if they save bytes and their files are here.
     func patches(
         from base: Feed.Release, _ new: [SealedRelease], _ directory: FeedDirectory
     ) throws -> [Manifest.Patch] {
@@ -68,8 +68,8 @@ struct SealedRelease {
         return older.flatMap { manifest.patchesThatPay(from: $0) { there.contains($0.file) } } ?? []
     }
 
-    /// Copies bundle, patches, signatures and manifest to those that are about to be published, each after what it names;
-    /// gives the new names.
+    /// Copies bundle, patches, signatures and manifest to the files to be published, each after the files that it
+    /// names; returns the new names.
     func stage(
         for directory: FeedDirectory, in feed: Feed, _ signatures: [(String, [UInt8])], by work: WorkDirectory,
         to set: inout FileSet
@@ -92,10 +92,10 @@ struct SealedRelease {
         return new
     }
 
-    /// The manifest's own signatures that are not in the directory yet: those next to it, and those by release keys.
+    /// The manifest's signatures that are not in the directory yet: those next to it, and those by release keys.
     ///
-    /// Where stores ask for more than the digest in the feed, they must be enough. `wrong` are files in the directory that
-    /// are no signatures of this manifest: an older one had the same name.
+    /// If stores require signatures in addition to the digest in the feed, they must be sufficient. `wrong` are files
+    /// in the directory that are not signatures of this manifest, because an older one had the same name.
     func signatures(
         in directory: FeedDirectory, by keys: SigningKeys
     ) throws -> (new: [(String, [UInt8])], wrong: [String]) {
@@ -103,7 +103,7 @@ struct SealedRelease {
         let known = keys.known
         let found = try SignatureFiles.beside(directory.file(name))
         let isThere = try Files.facts(directory.file(name)) != nil
-        // Without the manifest they were left by an attempt to publish another one.
+        // Without the manifest, an attempt to publish a different one has left them.
         let wrong = found.filter { !isThere || SignatureFiles.isWrong($0, of: bytes, by: known) }.map(\.0)
         let there = found.filter { !wrong.contains($0.0) }
         let own = try SignatureFiles.beside(path).filter { new in

@@ -2,18 +2,18 @@ internal import MoultBasics
 internal import MoultTrust
 internal import StepKit
 
-/// Which of the publisher's secret keys sign the feed, and which sign manifests.
+/// The publisher's secret keys, divided into those that sign the feed and those that sign manifests.
 struct SigningKeys {
     let feed: [SecretKey]
     let release: [SecretKey]
-    /// The roles that stores will check; nil as long as they trust one set of keys for everything.
+    /// The key list that stores will use; nil as long as they trust one set of keys for all roles.
     private let list: KeyList?
-    /// Every public key that may have signed something in the feed.
+    /// Every public key that may have signed files in the feed.
     let known: [PublicKey]
 
-    /// `next` is the list that stores have from now on, `before` the one that they may have still: with keys of both, no
-    /// reader finds a feed that its own list does not prove. If the command `repeats` a change of keys that is done, it
-    /// names keys that were replaced by it, and they sign nothing.
+    /// `next` is the list that stores use from now on, `before` the one that they may still have: with keys from both,
+    /// every reader finds a feed that its own list can verify. If the command `repeats` a completed change of keys, it
+    /// includes keys that were replaced by it, and they sign nothing.
     init(_ keys: [SecretKey], before: KeyList?, next: KeyList?, repeats: Bool) throws {
         let all = keys.map(\.publicKey)
         known =
@@ -26,7 +26,7 @@ struct SigningKeys {
         func holds(_ set: TrustedKeys, _ key: SecretKey) -> Bool {
             set.entries.contains { $0.key == key.publicKey }
         }
-        // Before the first list stores trust the keys that they have pinned, which are not written anywhere here.
+        // Before the first list, stores trust the keys that they have pinned, which are not recorded here.
         let takesPinned = before == nil && next != nil
         var (feed, release): ([SecretKey], [SecretKey]) = ([], [])
         for key in keys {
@@ -51,7 +51,7 @@ struct SigningKeys {
         (self.feed, self.release, self.list) = (feed, release, list)
     }
 
-    /// Whether manifests need signatures of their own.
+    /// Whether manifests need separate signatures.
     var isSplit: Bool { list?.roles.isSplit ?? false }
 
     /// Throws if stores would refuse a feed with these signatures.

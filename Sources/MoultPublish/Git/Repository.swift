@@ -1,32 +1,32 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// What git says about the checked-out revision.
+/// Information from git about the checked-out revision.
 package struct Revision: Equatable, Sendable {
-    /// The nearest tag and the way from it, `2.1.0-3-g1a2b3c4`; without any tag the short hash. A `v` before the number
-    /// is dropped; `-dirty` marks changes that are not committed.
+    /// The nearest tag and the distance from it, `2.1.0-3-g1a2b3c4`; without a tag, the short hash. A `v` before the
+    /// number is dropped; `-dirty` marks uncommitted changes.
     package let describe: String
-    /// The commit's whole hash, marked like `describe`.
+    /// The full hash of the commit, marked like `describe`.
     package let hash: String
     /// The number of commits up to this one; nil if the clone is too shallow to know.
     package let count: Int?
-    /// Some file that git knows differs from what is committed.
+    /// Whether a file tracked by git differs from the commit.
     package let isDirty: Bool
 
-    /// A repository's own configuration may name programs: one that watches files, hooks, and those that fetch missing
-    /// objects. None of them may run, and none of the commands below runs filters.
+    /// The configuration of a repository may name programs: file system monitors, hooks, and programs that fetch
+    /// missing objects. None of them may run, and none of the commands below runs filters.
     private static let command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
-    /// Variables that name programs and places of git are removed from its environment, except for the user's own
-    /// configuration. Reading the repository must not write its index, and messages are quoted as they are.
+    /// Variables for programs and paths of git are removed from its environment, except for the user's own
+    /// configuration. Reading the repository must not write its index, and messages must not be translated.
     private static var environment: [String: String] {
         let kept = ["PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID"]
         return Subprocess.ownEnvironment.filter { kept.contains($0.key) || $0.key.hasPrefix("GIT_CONFIG") }
             .merging(["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]) { $1 }
     }
-    /// It reads, and changes nothing; what it could still start can do no more.
+    /// It reads and changes nothing; programs that it might still start have no more rights.
     private static let `guard` = Guard(.program(plans: true))
 
-    /// Asks git about the repository that the directory belongs to.
+    /// Asks git about the repository that contains the directory.
     package init(of directory: String) throws {
         func git(_ arguments: String..., in place: String? = nil) throws -> String {
             let result: Subprocess.Result
@@ -52,7 +52,7 @@ package struct Revision: Equatable, Sendable {
             || git("diff-files", "-z", "--raw", "--no-abbrev", "--ignore-submodules", in: top)
                 .split(separator: "\0").pairs
                 .contains { facts, path in
-                    // :100644 100644 <of the index> <zeros> M
+                    // :100644 100644 <hash in the index> <zeros> M
                     let words = facts.split(separator: " ")
                     guard words.count == 5, words[4] == "M", words[0].dropFirst() == words[1] else { return true }
                     return try git("hash-object", "--no-filters", "--", String(path), in: top) != words[2]

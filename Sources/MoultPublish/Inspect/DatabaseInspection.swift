@@ -9,19 +9,19 @@ package struct DatabaseInspection: Sendable, Equatable {
     package var name: String
     package var path: String
     package var size: Int
-    /// The digest of the file itself, without the files next to it.
+    /// The digest of the file itself, without its sidecars.
     package var sha256: String
     package var identity: Identity
-    /// `sha256:` and the digest of the schema's canonical text, as manifests have it.
+    /// `sha256:` and the digest of the schema's canonical text, as in manifests.
     package var schemaDigest: String
     package var isWAL: Bool
     package var freePages: Int
-    /// What SQLite keeps next to it: file name and size.
+    /// The sidecars next to it: file name and size.
     package var sidecars: [Sidecar]
     package var tables: [Table]
-    /// The faults, and the differences to the release.
+    /// The problems, and the differences from the release.
     package var findings: [String]
-    /// What could not be checked, with the reason.
+    /// The parts that could not be checked, with the reason.
     package var notChecked: [String]
 
     package struct Sidecar: Sendable, Equatable {
@@ -33,17 +33,17 @@ package struct DatabaseInspection: Sendable, Equatable {
         package var name: String
         package var isVirtual: Bool
         package var columns: [String]
-        /// Nil if they cannot be counted; then `obstacle` says why.
+        /// Nil if they cannot be counted; then `obstacle` has the reason.
         package var rows: Int?
         package var obstacle: String?
     }
 }
 
 extension DatabaseInspection {
-    /// Reads what is in the file of a part; `counting` gets what is read next, and throws to stop.
+    /// Reads the file of a part; `counting` gets the name of the table that is read next, and throws to stop.
     init?(_ part: Subject.Part, isWritableCopy: Bool, counting: (String) throws -> Void) throws {
         guard let path = part.path, let facts = try Files.factsThroughLinks(path) else { return nil }
-        // Before SQLite has it open: closing another descriptor of a file drops SQLite's locks.
+        // Before SQLite opens it: closing another descriptor of a file drops SQLite's locks.
         let sha256 = try SHA256.digest(ofFileAt: path).hex
         let sidecars = try Sidecars.of(path)
         self = try LockFreeReader.into(path, deadline: 600 + Double(facts.size) / 1e6) { connection, _ in
@@ -66,7 +66,7 @@ extension DatabaseInspection {
         if let declared = part.declared { findings += differences(from: declared, isWritableCopy: isWritableCopy) }
     }
 
-    /// SQLite takes what is missing at the end of the last page for zeros, and says nothing.
+    /// SQLite treats missing bytes at the end of the last page as zeros and reports nothing.
     private static func cut(_ size: Int, pageSize: Int) -> [String] {
         size % pageSize == 0 ? [] : ["it is cut short: \(size) bytes are not whole pages of \(pageSize)"]
     }
@@ -82,7 +82,7 @@ extension DatabaseInspection {
             do {
                 table.rows = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(facts.name))"))
             } catch {
-                // The findings say more.
+                // The findings have the details.
                 guard let error = error.sqlite, error.resultCode.primary == .corrupt else { throw error }
                 table.obstacle = error.message
             }
@@ -90,7 +90,7 @@ extension DatabaseInspection {
         }
     }
 
-    /// The differences between this file and the release. The store judges files that an app writes to.
+    /// The differences between this file and the release. The store assesses files that an app writes to.
     private func differences(from declared: Database, isWritableCopy: Bool) -> [String] {
         if isWritableCopy { return [] }
         var differences: [String] = []

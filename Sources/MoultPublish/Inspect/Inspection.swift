@@ -8,7 +8,8 @@ package struct Inspection: Sendable {
     package let kind: Subject.Kind
     package let path: String
     package let manifest: Manifest?
-    /// The digest of the manifest's bytes, whose first eight digits name a generation; nil where its file is not available.
+    /// The digest of the manifest's bytes, whose first eight digits are part of a generation's name; nil without the
+    /// manifest file.
     package let manifestDigest: String?
     package let databases: [Entry]
     package let notes: [String]
@@ -16,13 +17,13 @@ package struct Inspection: Sendable {
     package struct Entry: Sendable {
         package let name: String
         package let declared: Database?
-        /// Nil if the file is not here.
+        /// Nil if the file is not available.
         package let found: DatabaseInspection?
-        /// The fault of a file that is missing here.
+        /// The problem with a file that is not available.
         package let fault: String?
     }
 
-    /// Looks into every database of the subject, or only into these; `counting` gets database and table.
+    /// Inspects every database of the subject, or only these; `counting` gets database and table.
     package init(
         _ subject: Subject, only names: [String] = [],
         counting: (_ database: String, _ table: String) throws -> Void = { _, _ in }
@@ -43,6 +44,6 @@ package struct Inspection: Sendable {
         }
     }
 
-    /// Whether every file that is here is what its manifest says.
+    /// Whether every available file matches its manifest.
     package var isSound: Bool { databases.allSatisfy { $0.found?.findings.isEmpty ?? ($0.fault == nil) } }
 }

@@ -4,18 +4,18 @@ internal import MoultFiles
 internal import MoultSandbox
 package import StepKit
 
-/// Something that has databases to look at: a database file, a release by its manifest or its bundle, an installed store.
+/// Something with databases to inspect: a database file, a release by its manifest or its bundle, an installed store.
 package struct Subject: Sendable {
     package enum Kind: String, Sendable { case database, release, bundle, store }
 
-    /// One database of it.
+    /// A database of the subject.
     package struct Part: Sendable {
         package let name: String
-        /// Where it can be read; nil if it is not here.
+        /// The path to read it from; nil if it is not available.
         package let path: String?
         /// The release's description of it.
         package let declared: Database?
-        /// The fault that its store finds.
+        /// The problem that its store reports.
         package let fault: String?
 
         package init(name: String, path: String?, declared: Database? = nil, fault: String? = nil) {
@@ -26,12 +26,12 @@ package struct Subject: Sendable {
     package let kind: Kind
     package let path: String
     package let manifest: Manifest?
-    /// The manifest as it was signed, byte for byte.
+    /// The manifest, byte for byte as it was signed.
     package let manifestBytes: [UInt8]?
     package let parts: [Part]
-    /// What could not be looked at, and other things worth knowing.
+    /// Notes, for instance about parts that could not be inspected.
     package let notes: [String]
-    /// Holds resources that the parts' files need while they are read: an unpacked bundle, a lease on a generation.
+    /// Keeps resources that the parts' files need while they are read: an unpacked bundle, a lease on a generation.
     private let keeper: (any Sendable)?
 
     package init(
@@ -42,13 +42,13 @@ package struct Subject: Sendable {
         (self.parts, self.notes, self.keeper) = (parts, notes, keeper)
     }
 
-    /// The database of this name, or whose file has this name.
+    /// The database with this name, or with this file name.
     package func part(_ name: String) -> Part? {
         parts.first { $0.name == name } ?? parts.first { $0.declared?.member == name }
             ?? parts.first { $0.path.map(Files.name) == name }
     }
 
-    /// The error for a database that it does not have.
+    /// The error for an unknown database name.
     func unknown(_ name: String) -> MoultError {
         MoultError(
             .subject, .usage, what: "\(path) has no database \"\(name)\"",
@@ -58,7 +58,7 @@ package struct Subject: Sendable {
 }
 
 extension Subject {
-    /// Finds out what a file is, and opens it; bundles are unpacked and verified. Stores are the command's to open.
+    /// Determines the type of a file, and opens it; bundles are unpacked and verified. The command opens stores.
     package static func open(
         _ path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
     ) throws -> Subject {
@@ -88,7 +88,7 @@ extension Subject {
         let bytes = try Files.read(path, limit: Manifest.largest) ?? []
         let manifest: Manifest
         do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch {
-            // Whatever is wrong with it as a sealed manifest: a draft was not meant to be one.
+            // Not as a sealed manifest, because a draft is not one.
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
                 .subject, what: "\(path) is a draft", why: "it does not describe the contents of its files",
@@ -114,13 +114,13 @@ extension Subject {
             .release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
     }
 
-    /// A bundle is read by the manifest that was packed with it; ours tell of themselves.
+    /// A bundle is read with the manifest that was packed with it; bundles by moult also describe themselves.
     private static func bundle(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
         let name = Files.name(of: path)
         for dot in name.indices.reversed() where name[dot] == "." {
             let manifest = "\(Files.directory(of: path))/\(name[..<dot]).json"
             guard let bytes = try Files.read(manifest, limit: Manifest.largest),
-                // Another file that only has the name of one.
+                // A different file that only has the name of a manifest.
                 let sealed = try? Manifest(parsing: bytes, as: .sealed, source: manifest), sealed.bundle?.file == name
             else { continue }
             let release = try release(manifest, progress)

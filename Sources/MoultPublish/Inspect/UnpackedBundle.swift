@@ -6,17 +6,17 @@ internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
-/// A file in a bundle, and what it must be.
+/// A file in a bundle, and its expected content.
 struct Member {
     /// Its path in the bundle.
     let name: String
-    /// The name of the file that is made of it; nil for what is only verified.
+    /// The name of the unpacked file; nil for a file that is only verified.
     let file: String?
     let size: Int
     /// Nil if it is not declared.
     var sha256: String?
 
-    /// All that the bundle of a sealed release must hold.
+    /// All members of the bundle of a sealed release.
     static func all(of manifest: Manifest) -> [Member] {
         manifest.databases.filter { $0.place == .generation }.flatMap { database in
             [
@@ -28,7 +28,7 @@ struct Member {
     }
 }
 
-/// A bundle's databases in a scratch directory, each verified by its size and digest.
+/// The databases of a bundle in a scratch directory, each verified by size and digest.
 final class UnpackedBundle: Sendable {
     private let bundle: String
     private let scratch: ScratchDirectory
@@ -47,7 +47,7 @@ final class UnpackedBundle: Sendable {
             try ConfinedArchive(bundle).read(named: bundle, members: expected.mapValues(\.size)) { name, part in
                 switch part {
                 case .begin:
-                    // Migrations are verified only; this is not where they are read.
+                    // Migrations are only verified, because they are not read here.
                     file = try DigestedFile(path: expected[name]?.file.map { "\(scratch.path)/\($0)" })
                 case .bytes(let bytes):
                     try file?.write(bytes)
@@ -76,7 +76,7 @@ final class UnpackedBundle: Sendable {
 
     func path(_ member: String) -> String? { names.contains(member) ? "\(scratch.path)/\(member)" : nil }
 
-    /// Throws unless the bundle is the very one that the manifest names.
+    /// Throws unless the bundle is exactly the one that the manifest names.
     func prove(sha256 expected: String) throws {
         guard sha256 != expected else { return }
         throw MoultError(
@@ -86,15 +86,15 @@ final class UnpackedBundle: Sendable {
     }
 }
 
-/// A directory for files that are only needed for a while; gone with the last reference.
+/// A directory for temporary files; removed with the last reference.
 final class ScratchDirectory: Sendable {
     let path: String
 
     init() throws {
-        // Not /tmp first: it may be memory, and databases may be large.
+        // /tmp is not first: it may be in memory, and databases may be large.
         let parents = [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self)
         var made: String?
-        // The next place may have room.
+        // The next directory may have more space.
         for parent in parents where made == nil { made = try? Files.makeScratchDirectory(in: parent) }
         guard let path = made else {
             throw MoultError(
@@ -106,7 +106,7 @@ final class ScratchDirectory: Sendable {
     }
 
     deinit {
-        // Nothing depends on its removal, and no caller is left to inform.
+        // Nothing depends on its removal, and no caller is left to handle an error.
         try? Files.removeTree(path)
     }
 }

@@ -3,17 +3,17 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// A directory with a publisher's key lists: that of the feed, or one on the machine that has the root key.
+/// A directory with the key lists of a publisher: that of the feed, or one on the machine with the root key.
 struct KeyDirectory {
     let path: String
 
-    /// The newest list; nil if the directory has none. Each must be signed by root keys of the one before.
+    /// The newest list; nil if the directory has none. Each must be signed by root keys of the previous one.
     func newest() throws -> KeyList? { try all().last }
 
-    /// All lists, the first one first.
+    /// All lists, in order.
     func all() throws -> [KeyList] {
         var lists: [KeyList] = []
-        // Keys that have expired since signed their list in time.
+        // Keys that have since expired were valid when they signed their list.
         while let next = try list(after: lists.last, at: Timestamp(seconds: 0)) { lists.append(next) }
         return lists
     }
@@ -23,7 +23,7 @@ struct KeyDirectory {
         return try Files.facts(path) == nil ? nil : try Self.read(path, after: before, at: now).list
     }
 
-    /// A signed list in a file, which must be the one after `before`, and the files that stores need to prove it.
+    /// A signed list from a file, which must be the one after `before`, and the files that stores need to verify it.
     static func read(
         _ path: String, after before: KeyList?, at now: Timestamp
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
@@ -60,7 +60,7 @@ struct KeyDirectory {
         let files = try signatures.compactMap { signature in
             try Files.read("\(Files.directory(of: path))/\(signature)", limit: 1 << 14).map { (signature, $0) }
         }
-        // Its signatures first: a list without them would be passed over.
+        // Signatures first: stores would ignore a list without them.
         return (list, files + [(name, bytes)])
     }
 }

@@ -3,9 +3,10 @@ internal import MoultFiles
 package import MoultTrust
 internal import StepKit
 
-/// Makes the next key list of a directory, and signs it with root keys.
+/// Creates the next key list of a directory, and signs it with root keys.
 package struct KeyListMaker {
-    /// The keys of a role, and how many of them must sign; what is not given stays as in the list before.
+    /// The keys of a role, and the number of required signatures; values that are not given stay as in the previous
+    /// list.
     package struct Role: Sendable {
         package var keys: [PublicKey] = []
         package var threshold: Int?
@@ -16,18 +17,18 @@ package struct KeyListMaker {
     package var root = Role()
     package var release = Role()
     package var timestamp = Role()
-    /// For how many days the list is good.
+    /// The number of days for which the list is valid.
     package var days = 365
     package var keys: [SecretKey] = []
     package var now = Timestamp.now
     package init() {}
 
-    /// A list that was made.
+    /// The result of creating a list.
     package struct Report: Sendable {
         package let path: String
         package let list: KeyList
         package let signers: [KeyID]
-        /// Why stores do not take it yet: signatures are missing.
+        /// Why stores do not accept it yet: signatures are missing.
         package let missing: String?
     }
 
@@ -55,7 +56,7 @@ package struct KeyListMaker {
         let name = KeyList.fileName(list.serial)
         let path = "\(directory)/\(name)"
         let bytes = Array(list.json.pretty.utf8)
-        // Reads files in the same way as stores.
+        // Reads the file in the same way as stores.
         _ = try KeyList(parsing: bytes, source: path)
         let allowed = roles.root.entries.map(\.key) + (old?.root.entries.map(\.key) ?? [])
         for key in keys where before != nil && !allowed.contains(key.publicKey) {
@@ -68,7 +69,7 @@ package struct KeyListMaker {
         }
         let work = try WorkDirectory(in: directory, named: ".moult-trust")
         defer { work.remove() }
-        // A list of this name that exists was not signed.
+        // An existing list with this name was not signed.
         var set = FileSet(.overwriting, head: name)
         for (place, file) in try FeedDirectory(path: directory).signatures(of: bytes, named: name, by: keys) {
             try work.add(place, file)

@@ -2,9 +2,9 @@ internal import MoultFiles
 internal import StepKit
 internal import Synchronization
 
-/// Verifies the databases of a release on a separate thread, while the bundle is packed.
+/// Verifies the databases of a release on a separate thread, while the bundle is being packed.
 final class BackgroundCheck: @unchecked Sendable {
-    // Unchecked: only the creator uses `thread`; everything else is behind the lock.
+    // Unchecked: only the creator uses `thread`; the lock protects everything else.
     private let result: Mutex<Result<[Database], any Error>?>
     private var thread: Threads.Running?
 
@@ -27,7 +27,7 @@ final class BackgroundCheck: @unchecked Sendable {
         }
     }
 
-    /// Throws as soon as a database was found that cannot be published.
+    /// Throws if a database has been found that cannot be published.
     func check() throws { if case .failure(let error)? = result.withLock({ $0 }) { throw error } }
 
     func wait() {
@@ -35,7 +35,7 @@ final class BackgroundCheck: @unchecked Sendable {
         thread = nil
     }
 
-    /// The databases with all that the sealed manifest says of them.
+    /// The databases with all fields of the sealed manifest.
     func databases() throws -> [Database] {
         wait()
         return try result.withLock { $0 }?.get() ?? []

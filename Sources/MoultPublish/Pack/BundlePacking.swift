@@ -5,11 +5,11 @@ internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Writes the bundle, and what the manifest says of it: size, digest, and for bundles of ours every frame.
+/// Writes the bundle, and its entry in the manifest: size, digest, and every frame if moult packs it.
 struct BundlePacking {
     let options: PackOptions
     let outputStaging: String
-    /// Asked for every piece; ends the packing by throwing.
+    /// Called for every piece; throws to stop packing.
     let goOn: () throws -> Void
 
     func pack(_ members: [(name: String, size: Int)], to path: String, named name: String, modified: Int) throws
@@ -59,7 +59,7 @@ struct BundlePacking {
     }
 }
 
-/// The digests of the frames, which are computed on the threads that compress them.
+/// The digests of the frames, computed on the threads that compress them.
 private final class FrameDigests: Sendable {
     private let digests = Mutex<[Int: String]>([:])
 

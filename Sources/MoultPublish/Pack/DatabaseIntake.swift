@@ -3,7 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Brings one database of a draft into the outputStaging as a single file in rollback mode; its source is never changed.
+/// Copies a database of a draft to the staging directory as a single file in rollback mode; its source is never
+/// changed.
 struct DatabaseIntake {
     let options: PackOptions
     let directory: String
@@ -49,9 +50,10 @@ struct DatabaseIntake {
                     why: "its \(size) bytes are not whole pages of \(header.pageSize)",
                     now: "Make it again, or take a whole copy.")
             }
-            // Page by page, so that the layout stays and patches between releases stay small; with all that is in a WAL.
+            // Page by page, so that the layout stays the same and patches between releases stay small; includes the
+            // content of a WAL.
             let copy = try Connection(path: file, access: .readWriteCreate)
-            // Published files are synced then, and after a crash the copy is not used.
+            // Published files are synced later, and after a crash the copy is not used.
             try copy.execute("PRAGMA synchronous = OFF")
             try connection.backup(to: copy, copied: copied)
             try copy.close()

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// A sealed manifest among those to which a new release will be added.
+/// A sealed manifest in the directory to which a new release will be added.
 struct EarlierRelease {
     let path: String
     let manifest: Manifest
@@ -10,7 +10,7 @@ struct EarlierRelease {
 
     var json: JSON { get throws { try JSON(parsing: bytes, source: path) } }
 
-    /// Nil if something else is at the path.
+    /// Nil if the path has a different kind of file.
     init?(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest,
             let bytes = try Files.read(path, limit: Manifest.largest),
@@ -20,14 +20,14 @@ struct EarlierRelease {
         (self.path, self.manifest, self.bytes) = (path, manifest, bytes)
     }
 
-    /// All in a directory, the newest first.
+    /// All in a directory, newest first.
     static func all(in directory: String) throws -> [EarlierRelease] {
         try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted()
             .compactMap { try EarlierRelease("\(directory)/\($0)") }
             .sorted { $0.manifest.sequence > $1.manifest.sequence }
     }
 
-    /// The newest in a directory, of a given product or of the only one in it.
+    /// The newest in a directory, of a given product or of the only product in it.
     static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
         let all = try all(in: directory).filter { product == nil || $0.manifest.product == product }
         let products = Set(all.map(\.manifest.product))

@@ -3,21 +3,22 @@ internal import MoultFiles
 internal import MoultSQLite
 package import StepKit
 
-/// The changes that a new release makes on machines with the release before.
+/// The changes that a new release makes on machines with the previous release.
 package struct PackChanges: Sendable {
     package let before: Version
     package let diff: ReleaseDiff
-    /// Migrations that the databases of users will run.
+    /// Migrations that will run on the databases of users.
     package let migrations: [(database: String, member: String)]
-    /// Tables of databases that apps write to, of which the release carries no rows over.
+    /// Tables of databases that apps write to, from which the release carries no rows over.
     package let unpreserved: [(database: String, table: String)]
     package let bundleSizeBefore: Int?
-    /// The download of a machine with the release before; nil if the bundle is smaller, or the release has no patches.
+    /// The download for a machine with the previous release; nil if the bundle is smaller, or the release has no
+    /// patches.
     package let patchSize: Int?
-    /// How long it took to compare both.
+    /// The time for comparing both.
     package let milliseconds: Int
 
-    /// Nil if the older release is none that this one follows.
+    /// Nil if this release does not follow the older one.
     init?(
         from previous: String, to release: String, _ manifest: Manifest,
         by compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff

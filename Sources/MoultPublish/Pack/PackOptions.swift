@@ -5,39 +5,40 @@ package import StepKit
 
 /// The publisher's choices for packing, in addition to the draft.
 package struct PackOptions {
-    /// Where manifest and bundle go; made if it does not exist.
+    /// The directory for manifest and bundle; created if it does not exist.
     package var output = "releases"
     package var level = 12
-    /// One per core; each needs some ten megabytes, so the number is limited.
+    /// One per core; each needs some tens of megabytes, so the number is limited.
     package var threads = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 16)
-    /// The kind of bundle: ours in independent frames, or one for those who need another.
+    /// The format of the bundle: independent frames by default, or an archive for other programs.
     package var format = ArchiveKind.tar(.zstd)
-    /// The name of manifest and bundle without ending, which then replace those of an earlier pack; otherwise product and
-    /// version, of which each is packed once.
+    /// The name of manifest and bundle without extension; files from an earlier pack with this name are replaced. By
+    /// default product and version, which can be packed only once.
     package var name: String?
     /// Older releases, by their manifests, from which patches are made.
     package var deltaFrom: [String] = []
-    /// Manifests of older releases over which the new one is installed for trial, in addition to those in the output. With
-    /// the first of them the new one is compared, otherwise with the newest in the output.
+    /// Manifests of older releases on which the new one is installed for trial, in addition to those in the output
+    /// directory. The new release is compared with the first of them, or otherwise with the newest in the output
+    /// directory.
     package var previous: [String] = []
     package var compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff = { try ReleaseDiff(from: $0, to: $1) }
-    /// How long the check of a database may take.
+    /// The limit for the check of a database.
     package var checkTime = CheckTime(isTrial: true)
-    /// Installs a release for trial; without it nothing is tried.
+    /// Makes a trial installation of a release; nil for no trial.
     package var tryInstall: Trials.Install?
-    /// Packs although files differ from what is committed.
+    /// Whether to pack although files differ from the commit.
     package var allowDirty = false
     package var defines: [String: String] = [:]
     package var environment = Subprocess.ownEnvironment
     package var warn: (String) -> Void = { _ in }
-    /// Asked again and again: whether SQLite should stop what it is at.
+    /// Called repeatedly; returns true if SQLite should stop the current statement.
     package var shouldStop: (@Sendable () -> Bool)?
-    /// Receives the progress, and may throw to stop it.
+    /// Gets the progress, and may throw to stop packing.
     package var progress: (PackProgress) throws -> Void = { _ in }
     package init() {}
 }
 
-/// How far packing is.
+/// The progress of packing.
 package struct PackProgress: Sendable {
     package let what: String
     package let done: Int
@@ -45,7 +46,7 @@ package struct PackProgress: Sendable {
     package let total: Int
 }
 
-/// The packed release.
+/// The result of packing.
 package struct PackReport: Sendable {
     package let manifest: String
     package let bundle: String?
@@ -53,9 +54,10 @@ package struct PackReport: Sendable {
     package let contentSize: Int
     package let version: String
     package let sequence: Int
-    /// The release before, whose sequence was counted on from, or nothing; nil if the draft says the sequence.
+    /// The previous release, whose sequence was increased, or a text that there was none; nil if the draft has a
+    /// sequence.
     package var counted: String?
-    /// The patches that the manifest lists, its own and those of older releases.
+    /// The patches in the manifest, including those of older releases.
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]
     package let trials: Trials

@@ -10,9 +10,8 @@ extension MoultError.Code {
     package static let packing = Self(950)
 }
 
-/// Makes a release of a draft: builds or takes in its databases, proves and seals them, packs the bundle.
-///
-/// The same inputs give the same bytes, wherever and whenever they are packed.
+/// Creates a release from a draft: builds or copies its databases, verifies and seals them, and packs the bundle. The
+/// same inputs give the same bytes on every machine and at any time.
 package struct Packer {
     let options: PackOptions
 
@@ -35,13 +34,13 @@ package struct Packer {
         }
         let isNew = try Files.factsThroughLinks(options.output) == nil
         try Files.ensureDirectory(options.output)
-        // Its own error matters less than that of packing.
+        // An error of the cleanup matters less than that of packing.
         defer {
             if isNew, let names = try? Files.list(options.output), names.isEmpty {
                 try? Files.removeEmpty(options.output)
             }
         }
-        // Beside the result, so that what is finished only needs a new name.
+        // Next to the result, so that finished files only need to be renamed.
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
         defer { work.remove() }
         let outputStaging = work.path
@@ -74,7 +73,7 @@ package struct Packer {
         return (lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0) + 1
     }
 
-    /// No clock decides what is in a release: only what the draft says, or SOURCE_DATE_EPOCH.
+    /// A release must not depend on the clock: only on the draft, or on SOURCE_DATE_EPOCH.
     private func sourceDate() throws -> Timestamp? {
         guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
         guard let seconds = Int(text) else {
@@ -135,11 +134,11 @@ package struct Packer {
             options.name
             ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version.inFileNames)"
         let members = Self.members(of: manifest)
-        // The whole release lies there under its final names before any of it is public.
+        // The whole release is there under its final names before any file is public.
         let ready = try work.ready
         let proof = try BackgroundCheck(
             of: manifest.databases, in: outputStaging, within: options.checkTime, shouldStop: options.shouldStop)
-        // In any case the files stay until all readers are done.
+        // In any case, the files must stay until all readers are done.
         defer { proof.wait() }
         if !members.isEmpty {
             let name = try bundleName(manifest, stem)
@@ -154,7 +153,7 @@ package struct Packer {
             if made.path.hasPrefix("\(outputStaging)/") {
                 try Files.rename(made.path, to: file)
             } else {
-                // A patch of an older release may be elsewhere.
+                // A patch of an older release may be in a different directory.
                 try Files.copy(made.path, to: file, mode: 0o644)
             }
         }
@@ -162,7 +161,7 @@ package struct Packer {
             try Files.rename("\(outputStaging)/\(database.member)", to: "\(ready)/\(database.member)")
         }
         let text = Array(manifest.sealedJSON().pretty.utf8)
-        // What will be installed is read as it will be read there.
+        // Read in the same form as stores will read it.
         manifest = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
         try Files.writeNew(text, to: "\(ready)/\(stem).json")
         let trials = try Trials(
@@ -181,7 +180,7 @@ package struct Packer {
             changes: changes)
     }
 
-    /// As the draft has it, or by product and version.
+    /// From the draft, or from product and version.
     private func bundleName(_ manifest: Manifest, _ stem: String) throws -> String {
         guard let name = manifest.bundle?.file else { return "\(stem).\(Self.ending(options.format))" }
         guard try ArchiveKind(fileName: name) == options.format else {
@@ -193,7 +192,7 @@ package struct Packer {
         return name
     }
 
-    /// Moves a finished release to where it is public, as a set. Files that already exist stay as they are.
+    /// Moves a finished release to its public place, as a set. Existing files stay as they are.
     private func deliver(_ manifest: Manifest, named name: String, by work: WorkDirectory) throws {
         let (ready, path) = (try work.ready, "\(options.output)/\(name)")
         let files = Self.files(of: manifest)
@@ -211,10 +210,10 @@ package struct Packer {
         var set = FileSet(overwrites ? .overwriting : try Files.facts(path) != nil ? .replacing : .added, head: name)
         set.first = new
         if !isSame, let old = try Files.read(path, limit: Manifest.largest),
-            // Of another file nothing is known, and nothing of it is removed.
+            // If it is a different kind of file, nothing is known about it, and nothing is removed.
             let older = try? Manifest(parsing: old, as: .sealed, source: path)
         {
-            // Signatures are of the older manifest, and stores would refuse the new one with them.
+            // Signatures of the older manifest: with them, stores would refuse the new one.
             set.stale = try Self.files(of: older).subtracting(files).sorted() + SignatureFiles.beside(path).map(\.0)
         }
         for file in set.first + [name] { try Files.seal("\(ready)/\(file)", mode: 0o644) }

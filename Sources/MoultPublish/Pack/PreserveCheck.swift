@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultSQLite
 internal import StepKit
 
-/// Checks the `preserve` and the `budget` of a draft against the database that they are for: a misspelled name would drop
-/// the rows of users, or guard nothing.
+/// Checks `preserve` and `budget` of a draft against their database: a misspelled name would drop rows of users, or
+/// limit nothing.
 struct PreserveCheck {
     let draft: String
 
@@ -27,7 +27,7 @@ struct PreserveCheck {
         try connection.close()
     }
 
-    /// A table that is guarded is in the database.
+    /// Checks that the tables of a budget are in the database.
     func check(_ budgets: [Manifest.Budget], in file: String) throws {
         guard !budgets.isEmpty else { return }
         let connection = try Connection.openGuarded(path: file, access: .readOnly, deadline: 3600)
@@ -42,7 +42,7 @@ struct PreserveCheck {
         try connection.close()
     }
 
-    /// Several entries for a table select its rows together, so they must agree on what happens to them.
+    /// Several entries for a table select its rows together, so they must have the same rules for them.
     private func checkPolicies(_ database: Database) throws {
         var first: [SQLName: Int] = [:]
         for (index, entry) in database.preserve.enumerated() {

@@ -2,13 +2,13 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The draft of a release that consists of database files, for humans who have not written one: what is not said is as in
-/// the release before, or what cannot lose data.
+/// The draft of a release that consists of database files, for users who have not written one. Values that are not
+/// given are taken from the previous release, or chosen so that no data can be lost.
 package struct ReleaseDraft {
     package var product: String?
     package var version: Version?
     package var kinds: [String: Database.Kind] = [:]
-    /// The directory with the releases before, to which the new one will be added.
+    /// The directory with the previous releases, to which the new one will be added.
     private let output: String
     private let files: [String]
 
@@ -24,7 +24,7 @@ package struct ReleaseDraft {
         return count == magic.count && start == magic
     }
 
-    /// The draft, with sources relative to a directory where they are in it.
+    /// The draft, with sources relative to a directory if they are in it.
     package func json(in directory: String) throws -> JSON {
         let before = try EarlierRelease.newest(in: output, of: product)
         guard let product = product ?? before?.manifest.product else {
@@ -48,7 +48,7 @@ package struct ReleaseDraft {
                 didYouMean(name, among: databases.map(\.name)))
         }
         var members = try before?.json.members ?? []
-        // These belong to the files of that release.
+        // These fields describe the files of that release.
         members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
         return .object(members)
             .setting("manifest", to: 1).setting("product", to: .string(product))
@@ -61,7 +61,7 @@ package struct ReleaseDraft {
         before.map { Version($0.version.major, $0.version.minor + 1, 0) } ?? Version(1, 0, 0)
     }
 
-    /// The file's name without its ending, if databases can be called so.
+    /// The file name without extension, if it is a valid database name.
     private static func name(of file: String) throws -> String {
         let name = Files.name(of: file)
         let stem = name.lastIndex(of: ".").map { String(name[..<$0]) } ?? name
@@ -96,13 +96,13 @@ package struct ReleaseDraft {
             throw refusal("\(name) cannot be packed without a draft", "it has migrations", "See: moult help draft")
         }
         var members = old.members ?? []
-        // Pack finds these out, and this is the member's name anyway.
+        // Pack determines these values, and this is the default name of the member.
         members.removeAll { ["size", "sha256", "identity", "proved"].contains($0.name) }
         if old["member"] == .string("\(name).db") { members.removeAll { $0.name == "member" } }
         return .object(members).setting("source", to: .string(near))
     }
 
-    /// A database that is left out would go out of service.
+    /// A database that is left out would no longer be installed.
     private func proveComplete(_ names: [String], _ before: EarlierRelease?) throws {
         guard let before, let missing = before.manifest.databases.map(\.name).first(where: { !names.contains($0) })
         else {

@@ -5,14 +5,14 @@ internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
-/// Verifies a finished database, and writes into its entry what the sealed manifest says of it.
+/// Verifies a finished database, and fills in its entry of the sealed manifest.
 struct SealedDatabase {
     let path: String
     let name: String
 
-    /// How long its check may take.
+    /// The limit for its check.
     let time: CheckTime
-    /// A directory for what SQLite puts aside; it must not be there.
+    /// A directory for temporary files of SQLite; it must not exist yet.
     let scratch: String
     let shouldStop: (@Sendable () -> Bool)?
 
@@ -32,7 +32,7 @@ struct SealedDatabase {
         database.proved = .init(check: .full, sqlite: "\(SQLiteVersion.linked)", moult: .moult)
     }
 
-    /// The same examination as that of a store with `"verify": "full"`, in a confined process as there.
+    /// The same checks as in a store with `"verify": "full"`, and also in a confined process.
     private func examined(size: Int) throws -> ValidationReport.Identity {
         var validation = Validation(name: name, path: path, depth: .full, processor: time.seconds(for: size))
         (validation.isWritable, validation.wantsIdentity, validation.wantsForeignKeys, validation.mostFindings) = (

@@ -13,7 +13,7 @@ extension DiffPage {
             """
     }
 
-    /// The changes other than rows, a line each.
+    /// The changes other than rows, one per line.
     private func schema(_ database: DatabaseDiff) -> Markup {
         let properties = database.properties.map { property in
             "<li class=changed><code>\(property.name)</code> \(exchange(property.old, property.new))</li>\n" as Markup
@@ -35,7 +35,7 @@ extension DiffPage {
         return Markup([was, now].compactMap(\.self).map { "\($0) " })
     }
 
-    /// The table of changes, those that differ first.
+    /// The table of changes; tables that differ come first.
     private func tables(_ tables: [TableDiff]) -> Markup {
         if tables.isEmpty { return "" }
         let different = tables.filter(\.needsALine)
@@ -68,7 +68,7 @@ extension DiffPage {
             """
     }
 
-    /// Which share of the rows, before and after together, is not as it was.
+    /// The proportion of rows that differ, of all rows before and after.
     private func bar(_ table: TableDiff) -> Markup {
         let all = table.rowsBefore + table.added
         let parts = [("added", table.added), ("removed", table.removed), ("changed", table.changed)]
@@ -77,7 +77,7 @@ extension DiffPage {
         let pieces = parts.filter { $0.1 > 0 }.map { style, count in
             "<i class=\(style) style=\"flex:\(plain: count)\"></i>" as Markup
         }
-        // Something is seen of every change.
+        // Every change must be visible.
         let width = max(3, touched * 100 / max(1, all))
         return """
             <span class=share><span class=bar><span style="width:\(plain: width)%">\(pieces)</span></span> \

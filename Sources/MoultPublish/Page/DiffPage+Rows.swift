@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension DiffPage {
-    /// The rows of one table that are shown as examples.
+    /// The sample rows of a table.
     func samples(_ table: TableDiff) -> Markup {
         if table.samples.isEmpty { return "" }
         let groups = RowSample.Kind.allCases.map { kind in
@@ -41,7 +41,7 @@ extension DiffPage {
             """
     }
 
-    /// Of changed rows only the key and what differs in one of them: the rest is as it was.
+    /// For changed rows, only the key and the columns that differ in at least one of them.
     private func shown(_ table: TableDiff, _ kind: RowSample.Kind, _ samples: [RowSample]) -> [Int] {
         table.columns.indices.filter { index in
             index < table.keyColumns || kind != .changed || samples.contains { $0.old?[index] != $0.new?[index] }
@@ -84,7 +84,7 @@ extension SampleValue {
         }
     }
 
-    /// It needs some width to be read.
+    /// Whether it needs some width to be readable.
     fileprivate var isLong: Bool {
         if case .text(_, let bytes) = self { bytes > 40 } else { false }
     }

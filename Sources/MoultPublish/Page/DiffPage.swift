@@ -21,12 +21,12 @@ package struct DiffPage {
         .html
     }
 
-    /// The version tells more than the name of a file.
+    /// The version says more than the file name.
     private func label(_ side: ReleaseDiff.Side) -> String { side.version ?? Files.name(of: side.path) }
 
     private func side(_ side: ReleaseDiff.Side) -> Markup { "\(side.kind.rawValue) <code>\(side.path)</code>" }
 
-    /// The numbers that say how much changes, large.
+    /// The most important counts, in large type.
     private var tiles: Markup {
         let databases = diff.databases.compactMap(\.compared)
         let tables = databases.flatMap(\.tables)

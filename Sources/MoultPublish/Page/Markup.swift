@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// A piece of HTML: literals are taken as they are, and every text that is put in is escaped.
+/// A piece of HTML: literals are inserted as they are, and every interpolated text is escaped.
 package struct Markup: ExpressibleByStringInterpolation {
     package private(set) var text: String
 
@@ -19,9 +19,9 @@ package struct Markup: ExpressibleByStringInterpolation {
         package mutating func appendInterpolation(_ markup: Markup) { text += markup.text }
         package mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { text += $0.text } }
         package mutating func appendInterpolation(_ number: Int) { text += grouped(number) }
-        /// A number as attributes and drawings have it.
+        /// A number for attributes and drawings.
         package mutating func appendInterpolation(plain number: Int) { text += "\(number)" }
-        /// Names and values are other people's: nothing in them is markup, and nothing reorders the line.
+        /// Names and values are untrusted: they must not act as markup, or change the direction of the line.
         package mutating func appendInterpolation(_ string: String) {
             for character in visible(string).unicodeScalars {
                 switch character {
@@ -37,7 +37,7 @@ package struct Markup: ExpressibleByStringInterpolation {
     }
 }
 
-/// A number with its thousands apart: `1,234,567`.
+/// A number with thousands separators: `1,234,567`.
 func grouped(_ number: Int) -> String {
     let digits = Array(String(number.magnitude))
     let groups = digits.indices.map { index in
@@ -46,7 +46,7 @@ func grouped(_ number: Int) -> String {
     return (number < 0 ? "-" : "") + groups.joined()
 }
 
-/// A share as a percentage that is only 0 or 100 if nothing or everything is meant.
+/// A percentage, which is 0 or 100 only if it is exactly none or all.
 func percentage(_ part: Int, of whole: Int) -> String {
     if part == 0 || whole == 0 { return "0 %" }
     if part >= whole { return "100 %" }

@@ -1,4 +1,4 @@
-/// A page that needs no other file: no scripts, pictures or fonts from elsewhere.
+/// A self-contained HTML page: without scripts, pictures or fonts from elsewhere.
 package struct WholePage {
     private let title: Markup
     private let style: Markup

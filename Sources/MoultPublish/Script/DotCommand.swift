@@ -1,15 +1,15 @@
 internal import MoultBasics
 
-/// A line that begins with a dot, split into words as the sqlite3 shell splits it.
+/// A line that starts with a dot, split into words like in the sqlite3 shell.
 struct DotCommand {
-    /// The name as it was written, without the dot.
+    /// The name as it is written, without the dot.
     let name: String
     /// The arguments. Bytes, because a separator may be any byte.
     let arguments: [[UInt8]]
     let place: Place
 
-    /// Splits the line at white space. Words may be quoted; a backslash means something in double quotes and outside
-    /// of quotes. Each word may have `${name}` in it, which never makes two words of one.
+    /// Splits the line at white space. Words may be quoted; a backslash is an escape in double quotes and outside
+    /// quotes. A word may contain `${name}`, whose value never splits the word.
     init(_ line: [UInt8], at place: Place, substitute: (String, Place) throws -> String) throws {
         var words: [[UInt8]] = []
         var rest = line.dropFirst()
@@ -21,7 +21,7 @@ struct DotCommand {
                 rest.removeFirst()
                 let end = Self.end(of: rest, quote: first)
                 word = rest[..<end]
-                // The closing quote; without one the rest of the line is the word.
+                // The closing quote; without one, the word extends to the end of the line.
                 rest = rest[end...].dropFirst()
             } else {
                 word = rest.prefix { !isSpace($0) }
@@ -44,7 +44,8 @@ struct DotCommand {
         return index
     }
 
-    /// `\t`, `\n`, `\r`, `\a`, `\b`, `\v`, `\f` and up to three octal digits; before anything else the backslash goes.
+    /// `\t`, `\n`, `\r`, `\a`, `\b`, `\v`, `\f` and up to three octal digits; before other characters, the backslash is
+    /// removed.
     private static func resolvingBackslashes(_ text: ArraySlice<UInt8>) -> [UInt8] {
         let letters: [UInt8: UInt8] = [
             UInt8(ascii: "a"): 7, UInt8(ascii: "b"): 8, UInt8(ascii: "t"): 9, UInt8(ascii: "n"): 10,
@@ -97,11 +98,11 @@ struct DotCommand {
     }
 }
 
-/// White space as C's `isspace` has it.
+/// White space according to C's `isspace`.
 func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }
 
 extension DotCommand {
-    /// The arguments as text, of which none has typographic quotes.
+    /// The arguments as text; refuses typographic quotes.
     var texts: [String] {
         get throws {
             for argument in arguments {
@@ -122,7 +123,7 @@ extension DotCommand {
         }
     }
 
-    /// The arguments of a command that names files and tables, where a `;` at the end is a mistake.
+    /// The arguments of a command that takes files and tables, where a `;` at the end is a mistake.
     var names: [String] {
         get throws {
             let texts = try texts

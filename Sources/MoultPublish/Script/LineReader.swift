@@ -2,10 +2,10 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Reads a file line by line, as the sqlite3 shell does: `\n` and `\r\n` end a line and are not part of it.
+/// Reads a file line by line like the sqlite3 shell: `\n` and `\r\n` end a line and are not part of it.
 final class LineReader {
     let path: String
-    /// The number of the line that was read last.
+    /// The number of the last line read.
     private(set) var line = 0
     private let descriptor: Descriptor
     private var buffer = [UInt8](repeating: 0, count: 1 << 16)

@@ -1,31 +1,30 @@
 internal import MoultBasics
 
-/// One statement of a script with the line where it begins.
+/// A statement of a script with the line where it starts.
 struct ScriptStatement {
     let sql: String
     let place: Place
 }
 
-/// The unit that the sqlite3 shell would run in one go.
+/// A unit that the sqlite3 shell runs at once.
 enum ScriptItem {
-    /// Whole lines up to the one that completes the statements in them.
+    /// Complete lines up to the one that completes their statements.
     case sql([ScriptStatement])
     case command(DotCommand)
-    /// Lines with nothing to do.
+    /// Lines without content.
     case blank
 }
 
-/// Reads a script as people write it for the sqlite3 shell.
-///
-/// A line that begins with a dot is a command, unless it stands inside a statement; so is one with `#` a comment. A
-/// line with nothing but `/` or `go` ends a statement, and so does the end of the file.
+/// Reads a script for the sqlite3 shell. A line that starts with a dot is a command, unless it is inside a statement;
+/// likewise, a line that starts with `#` is a comment. A line with only `/` or `go` ends a statement, and so does the
+/// end of the file.
 final class ScriptReader {
     private let lines: LineReader
-    /// How the file is called in messages.
+    /// The name of the file in messages.
     private let file: String
     private let substitute: (String, Place) throws -> String
     private var gathered = GatheredLines()
-    /// The item that was read last, as it is echoed.
+    /// The last item, as it is echoed.
     private(set) var source: [UInt8] = []
 
     init(path: String, file: String, substitute: @escaping (String, Place) throws -> String) throws {
@@ -66,7 +65,7 @@ final class ScriptReader {
         return statements.isEmpty ? .blank : .sql(statements)
     }
 
-    /// `/` as Oracle has it and `go` as SQL Server has it.
+    /// `/` as in Oracle, and `go` as in SQL Server.
     private static func isTerminator(_ line: [UInt8]) -> Bool {
         let word = line.drop(while: isSpace)
         let rest: ArraySlice<UInt8>
@@ -87,11 +86,11 @@ private struct GatheredLines {
     var source: [UInt8] = []
     private var statements: [ScriptStatement] = []
     private var current: [UInt8] = []
-    /// Where the current statement begins, once it has begun.
+    /// Where the current statement starts, if it has started.
     private var begin: Place?
     private var hasLine = false
 
-    /// True if no line waits.
+    /// Whether no line is waiting.
     var isEmpty: Bool { !hasLine }
 
     mutating func add(_ line: [UInt8], at place: Place, _ substitute: (String, Place) throws -> String) throws {
@@ -121,7 +120,7 @@ private struct GatheredLines {
         try feed(UInt8(ascii: "\n"), at: place)
     }
 
-    /// The statements, the last one as far as it goes.
+    /// The statements; the last one may be incomplete.
     mutating func finish() throws -> [ScriptStatement] {
         if let begin { try end(begin) }
         return statements
@@ -168,10 +167,10 @@ private struct GatheredLines {
     }
 }
 
-/// A line of a file, as every error and warning of a build names it.
+/// A line of a file, as errors and warnings of a build name it.
 package struct Place: Hashable, Sendable, CustomStringConvertible {
     package var file: String
-    /// Counted from 1.
+    /// Starts at 1.
     package var line: Int
 
     package init(file: String, line: Int) { (self.file, self.line) = (file, line) }

@@ -1,18 +1,18 @@
-/// Follows SQL byte by byte and tells where a statement ends, by the rules of `sqlite3_complete()`.
+/// Follows SQL byte by byte and detects the end of a statement, by the rules of `sqlite3_complete()`.
 ///
-/// A `;` ends a statement unless it stands in quotes or a comment; a `CREATE TRIGGER` ends with `; END ;`.
+/// A `;` ends a statement unless it is in quotes or a comment; a `CREATE TRIGGER` ends with `; END ;`.
 struct StatementScanner {
     /// The context of the next byte.
     enum Inside: Equatable {
         case code
-        /// Quotes, ended by the same byte.
+        /// Quotes, which the same byte ends.
         case quotes(UInt8)
         case brackets
         case lineComment
         case blockComment
     }
 
-    /// How much of a statement was seen.
+    /// The part of a statement seen so far.
     private enum Progress {
         case start
         case explain
@@ -27,25 +27,25 @@ struct StatementScanner {
 
     private(set) var inside = Inside.code
     private var progress = Progress.start
-    /// The letters of the word that is being read, in lower case; longer than any keyword means none.
+    /// The letters of the current word, in lower case; empty if it is longer than any keyword.
     private var word: [UInt8] = []
-    /// A `-`, `/` or, in a block comment, `*`, that may begin or end something together with the next byte.
+    /// A `-`, `/` or, in a block comment, `*`, that may form a token with the next byte.
     private var pending: UInt8 = 0
-    /// Nothing but white space and comments since the last statement's end.
+    /// Whether only white space and comments have followed the last statement.
     private var isBlank = true
-    /// True if a statement has begun and not ended.
+    /// Whether a statement has begun and not ended.
     var hasBegun: Bool { !isBlank || !word.isEmpty }
 
-    /// True after a statement's end, with nothing but white space and comments behind it.
+    /// Whether a statement has ended, followed only by white space and comments.
     var isComplete: Bool { inside == .code && progress == .start && isBlank && word.isEmpty && pending == 0 }
-    /// True if a `;` would end a statement here.
+    /// Whether a `;` would end a statement here.
     var wouldEnd: Bool {
         var copy = self
         copy.feed(UInt8(ascii: "\n"))
         return copy.feed(UInt8(ascii: ";"))
     }
 
-    /// Takes one byte; true if a statement ends with it.
+    /// Processes one byte; returns whether it ends a statement.
     @discardableResult
     mutating func feed(_ byte: UInt8) -> Bool {
         switch inside {
@@ -115,7 +115,7 @@ struct StatementScanner {
         take(token)
     }
 
-    /// Advances by one token; true if it ends a statement.
+    /// Advances by one token; returns whether it ends a statement.
     @discardableResult
     private mutating func take(_ token: Token) -> Bool {
         isBlank = false
@@ -127,7 +127,7 @@ struct StatementScanner {
             return true
         case (.start, .explain): progress = .explain
         case (.start, .create), (.explain, .create): progress = .create
-        // The words between, as in EXPLAIN QUERY PLAN CREATE TEMP TRIGGER.
+        // Words in between, as in EXPLAIN QUERY PLAN CREATE TEMP TRIGGER.
         case (.explain, .other), (.create, .temporary): break
         case (.create, .trigger): progress = .trigger
         case (.start, _), (.explain, _), (.create, _), (.other, _): progress = .other
@@ -148,7 +148,7 @@ struct StatementScanner {
     }
 }
 
-/// Characters that web pages and word processors put where SQL wants plain ones.
+/// Characters that web pages and word processors substitute for plain ones.
 enum TypographicQuotes {
     private static let all: [(character: String, code: String, plain: String)] = [
         ("“", "U+201C", "\""), ("”", "U+201D", "\""), ("„", "U+201E", "\""), ("‟", "U+201F", "\""),
@@ -157,7 +157,7 @@ enum TypographicQuotes {
         ("–", "U+2013", "-"), ("—", "U+2014", "--"), ("\u{A0}", "U+00A0", "a space"),
     ]
 
-    /// Names the character that begins at the index, if it is one of those: `“ (U+201C), which stands where " should`.
+    /// The name of the character at the index, if it is one of those: `“ (U+201C), which stands where " should`.
     static func name(at index: Int, in text: [UInt8]) -> String? {
         guard text[index] == 0xE2 || text[index] == 0xC2 else { return nil }
         return all.first { text[index...].starts(with: $0.character.utf8) }.map { found in
@@ -166,7 +166,7 @@ enum TypographicQuotes {
         }
     }
 
-    /// Names the first of them in a word of a dot command.
+    /// The name of the first of them in a word of a dot command.
     static func name(in word: [UInt8]) -> String? {
         word.indices.lazy.compactMap { name(at: $0, in: word) }.first
     }

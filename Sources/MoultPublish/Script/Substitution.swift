@@ -3,23 +3,23 @@ internal import MoultFiles
 
 /// The values of `${name}` in scripts and drafts.
 ///
-/// `${git.describe}`, `${git.revision}`, `${git.count}` come from the repository, `${env.X}` from the environment, and all
-/// others from defines. A name without a value is an error, never an empty text. `$${` stands for `${`.
+/// `${git.describe}`, `${git.revision}`, `${git.count}` come from the repository, `${env.X}` from the environment, and
+/// all others from defines. A name without a value is an error, never an empty text. `$${` stands for `${`.
 package final class Substitution {
     private let defines: [String: String]
     private let environment: [String: String]
     private let directory: String
-    /// What git said; nil as long as nothing from the repository was asked for.
+    /// The git revision; nil as long as no value from the repository was needed.
     package private(set) var revision: Revision?
 
-    /// The directory is one of the repository's.
+    /// The directory is in the repository.
     package init(
         defines: [String: String], environment: [String: String] = Subprocess.ownEnvironment, directory: String
     ) {
         (self.defines, self.environment, self.directory) = (defines, environment, directory)
     }
 
-    /// The text with all its placeholders filled in; the place is that of its first line.
+    /// The text with all placeholders replaced; the place is that of its first line.
     package func apply(to text: String, at place: Place) throws -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
@@ -87,14 +87,14 @@ package final class Substitution {
     private static let gitNames = ["git.describe", "git.revision", "git.count"]
 }
 
-/// `${name}` in a text, or `$${`, which stands for the characters `${`.
+/// `${name}` in a text, or `$${`, which stands for the literal `${`.
 enum Placeholder {
     case name(String)
     case escaped
 
-    /// The placeholder that begins at the index, and the index after it; nil if none does.
+    /// The placeholder at the index, and the index after it; nil if none starts there.
     ///
-    /// Braces around other text than a name (letters, digits, `.`, `_`, `-`) are just text: `'${"a"}'` is a path in JSON.
+    /// Braces around anything but a name (letters, digits, `.`, `_`, `-`) are plain text: `'${"a"}'` is a path in JSON.
     static func at(_ index: Int, in text: [UInt8]) -> (Placeholder, next: Int)? {
         guard text[index] == UInt8(ascii: "$") else { return nil }
         if text[index...].starts(with: "$${".utf8) { return (.escaped, index + 3) }

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultFiles
 
 extension MoultError.Code {
-    /// A database could not be examined completely: it crashed the examiner, or needed too much time or memory.
+    /// A database could not be checked: it crashed the checking process, or took too much time or memory.
     package static let validation = Self(412)
 }
 

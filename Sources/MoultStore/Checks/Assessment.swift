@@ -3,32 +3,33 @@ internal import MoultFiles
 internal import MoultSQLite
 package import StepKit
 
-/// Whether the databases of a generation are what they must be. Every command asks here, and none has a rule of its own.
+/// Checks whether the databases of a generation are as they must be. All commands use it and have no rules of their
+/// own.
 package struct Assessment {
     /// How much is read.
     package enum Depth: String, Sendable {
         /// Nothing: another process has it locked, or this user may not read it.
         case nothing
-        /// The file's facts, its header, its schema and its marker; nothing at all if the file is as it was last time.
+        /// The file's metadata, header, schema and marker; nothing if the file has not changed since the last check.
         case glance
-        /// Also each page, by SQLite's quick_check.
+        /// Also each page, with SQLite's quick_check.
         case check
-        /// Also that tables and indexes agree, by integrity_check.
+        /// Also whether tables and indexes agree, with integrity_check.
         case deep
     }
 
     /// The remedy for a faulty database.
     package enum Remedy: Sendable {
-        /// The release has all that is needed.
+        /// Installing the release again: it has everything that is needed.
         case apply
-        /// Only the operator can let what is there go out of service.
+        /// A reset: only the operator may take the existing file out of service.
         case reset
-        /// The app, or a release with a migration.
+        /// A migration, by the app or by a release.
         case migrate
-        /// A command that makes it readable; nil where only another user can do that.
+        /// A command that makes it readable; nil if only another user can do that.
         case permit([String]?)
 
-        /// The command, without the store; nil if none helps.
+        /// The command, without the store; nil if no command helps.
         package func command(for database: Database) -> [String]? {
             switch self {
             case .apply: ["moult", "apply"]
@@ -47,11 +48,11 @@ package struct Assessment {
         package var remedy: Remedy?
         /// Whether nothing is at the path.
         package var isMissing = false
-        /// What could not be looked at, each with the reason.
+        /// The parts that could not be checked, each with the reason.
         package var notChecked: [String] = []
-        /// How much is known about the file as it is now.
+        /// How much of the current file was checked.
         package var depth: Depth
-        /// When that was found out.
+        /// When it was checked.
         package var time: Timestamp?
     }
 
@@ -66,14 +67,14 @@ package struct Assessment {
 
     // MARK: the generation's own files
 
-    /// The known facts about a generation's file of a database, without reading it.
+    /// The state of a generation's file of a database, without reading it.
     package struct SealedFile {
-        /// Whether it is the file that was installed.
+        /// Whether it is the installed file.
         package let standing: Seal.Standing
-        /// The fault of the link to it, which apps read.
+        /// The problem with the link to it, which apps read.
         package let linkFault: String?
         let entry: Seal.Entry?
-        /// Whether it was installed without a check by SQLite, because its publisher had made that.
+        /// Whether it was installed without SQLite's check, because its publisher had made it.
         package var isProvenByPublisher: Bool { entry?.isProvenByPublisher ?? false }
     }
 
@@ -100,7 +101,7 @@ package struct Assessment {
 
     // MARK: writable databases
 
-    /// Looks at a database that apps write to, and changes nothing.
+    /// Checks a database that apps write to, without changing anything.
     package func finding(of database: Database, _ depth: Depth) throws -> Finding {
         let place = try store.place(of: database)
         let own = generation.path(database.member)
@@ -138,7 +139,7 @@ package struct Assessment {
                 isMissing: true, depth: depth)
         case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
         case .untold(let error):
-            // A process that has it locked, or its owner, could open it.
+            // The process that has it locked, or its owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
             if Files.isDenied(error) { return unread(why, .write(place)) }
             if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }
@@ -155,7 +156,7 @@ package struct Assessment {
     private func fault(
         _ connection: Connection, _ database: Database, _ template: SchemaShape, _ remedy: inout Remedy?
     ) throws -> String? {
-        // A file from before moult has no release that could say what is in it.
+        // A file from before moult has no release that describes its content.
         if generation.name.hasPrefix(Generation.adopted) { return nil }
         let shape = try SchemaShape(of: connection, ignoring: ReleaseMarker.tables)
         switch database.kind {
@@ -188,16 +189,16 @@ package struct Assessment {
         return "its content is of release \(release)"
     }
 
-    // MARK: remembering
+    // MARK: recording
 
-    /// Whether a database has changed since it was last looked at.
+    /// Whether a database has changed since the last check.
     package func isOutdated() throws -> Bool {
         try generation.manifest.databases.contains {
             try !$0.kind.isSealed && store.checks.known($0, at: store.place(of: $0), generation.name) == nil
         }
     }
 
-    /// Looks again at what has changed since, and remembers what was found; for commands that write.
+    /// Checks again the databases that have changed, and records the results; for commands that write.
     package func remember(checked: Set<String> = []) throws {
         let checks = try store.checks
         var record = checks
@@ -207,13 +208,13 @@ package struct Assessment {
             let known = try checks.known(database, at: place, generation.name)
             if known != nil, !checked.contains(database.name) { continue }
             let found = try finding(of: database, .glance)
-            // It must be the file that was looked at.
+            // It must be the file that was checked.
             guard found.fault == nil, found.notChecked.isEmpty, let facts, try CheckRecord.facts(of: place) == facts
             else {
                 record.forget(database, at: place)
                 continue
             }
-            // Pages that were read under another release are the same ones.
+            // Pages that were read under another release are the same.
             let read = checks.entries.first { $0.path == place && $0.facts == facts && $0.depth != .glance }
             let isRead = checked.contains(database.name)
             record.note(

@@ -3,11 +3,9 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// The results of the latest checks of writable databases, so that a file which has not changed since need not be opened
-/// again.
-///
-/// Only sound databases are recorded. The facts of the file and of its sidecars identify it; a copied store has other facts,
-/// and is checked again.
+/// The results of the latest checks of writable databases, so that an unchanged file need not be opened again. Only
+/// sound databases are recorded. The metadata of the file and its sidecars identify it; they differ in a copied store,
+/// which is therefore checked again.
 struct CheckRecord {
     struct Entry: Equatable {
         let database: String
@@ -23,7 +21,7 @@ struct CheckRecord {
     private let before: [Entry]
     private(set) var entries: [Entry]
 
-    /// A record that cannot be read counts as none: it only saves work.
+    /// A record that cannot be read is ignored: it only saves work.
     init(_ layout: StoreLayout) throws {
         (path, root) = (layout.checks, layout.root)
         let bytes = (try? Files.read(path, limit: 1 << 22)) ?? []
@@ -41,7 +39,7 @@ struct CheckRecord {
         return Entry(database: database, path: path, generation: generation, facts: facts, depth: depth, time: time)
     }
 
-    /// The record of the present file; nil if it has changed.
+    /// The record of the current file; nil if the file has changed.
     func known(_ database: Database, at place: String, _ generation: String) throws -> Entry? {
         guard
             let entry = entries.first(where: {
@@ -51,7 +49,7 @@ struct CheckRecord {
         return entry
     }
 
-    /// The facts that identify a file and its sidecars; nil if it does not exist.
+    /// The metadata that identifies a file and its sidecars; nil if the file does not exist.
     static func facts(of place: String) throws -> String? {
         guard let file = try Files.factsThroughLinks(place), file.kind == .file else { return nil }
         let sidecars = try Sidecars.of(place)
@@ -76,7 +74,7 @@ struct CheckRecord {
 
     func write() throws {
         if entries == before { return }
-        // Whatever else lies there, moult did not make it.
+        // Moult did not create anything else at this path.
         if let facts = try Files.facts(path), facts.kind != .file {
             try Files.rename(path, to: try Files.firstFree("\(root)/\(Files.name(of: path)).old"))
         }

@@ -1,18 +1,16 @@
 internal import MoultFiles
 internal import StepKit
 
-/// Whether a release is installed already, found out without writing: by a handful of small system calls, and a look into
-/// databases that have changed since they were last looked at.
+/// Checks whether a release is already installed, without writing: with a few small system calls, and by opening
+/// databases that have changed since the last check.
 package struct NoOpCheck {
     let store: StoreSnapshot
 
     package init(_ store: StoreSnapshot) { self.store = store }
 
-    /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be: one
-    /// that is used in place, next to the manifest.
-    ///
-    /// A store that was copied is not current until a command that writes has verified it. With `reading` it is verified
-    /// now: for a store that cannot be written to.
+    /// True if `bytes` is the installed manifest, no update is unfinished, and every database is in its place (next to
+    /// the manifest, for one in place). A copied store is not current until a command that writes has verified it. With
+    /// `reading` it is verified now, for a store that cannot be written to.
     package func isCurrent(_ bytes: [UInt8], of manifest: String, reading: Bool = false) throws -> Bool {
         guard let generation = try installed(), generation.bytes == bytes, try Transaction.all(store.layout).isEmpty
         else { return false }
@@ -24,7 +22,7 @@ package struct NoOpCheck {
         return try isWhole(generation, reading: reading)
     }
 
-    /// The installed generation; one with a damaged manifest is not current.
+    /// The installed generation; nil if its manifest is damaged.
     private func installed() throws -> Generation? {
         guard let name = try store.installedName else { return nil }
         do { return try store.generation(name) } catch {
@@ -33,7 +31,7 @@ package struct NoOpCheck {
         }
     }
 
-    /// Whether every path of a generation is there, and its files are the ones that were verified.
+    /// Whether every path of a generation exists, and its files are the verified ones.
     package func isWhole(_ generation: Generation, reading: Bool = false) throws -> Bool {
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases {

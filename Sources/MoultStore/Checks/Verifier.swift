@@ -4,12 +4,12 @@ internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
-/// Checks whether a store is what its records say; changes nothing.
+/// Checks a store against its records; changes nothing.
 package struct Verifier {
     private let store: StoreSnapshot
     private let checkTime: CheckTime
 
-    /// Checks with the time that the settings allow, or another one.
+    /// Creates a verifier with the time limit of the settings, or with another one.
     package init(_ store: StoreSnapshot, checkTimeout: Int? = nil) throws {
         self.store = store
         checkTime = CheckTime(fixed: try checkTimeout ?? store.settings.checkTimeout)
@@ -20,15 +20,15 @@ package struct Verifier {
         package let method: String
         /// The fault; nil if it is sound.
         package let finding: String?
-        /// What could not be checked, with the reason.
+        /// The parts that could not be checked, with the reason.
         package var notChecked: [String] = []
         /// Whether nothing could be checked, because the file is locked or this user may not read it.
         package var isUnread = false
-        /// Whether another process has it locked: it can be checked later.
+        /// Whether another process has it locked, so that it can be checked later.
         package var isLocked = false
-        /// The command that helps, without the store.
+        /// The command that repairs it, without the store.
         package var remedy: [String]?
-        /// How it was checked, where that is not the usual way.
+        /// How it was checked, if not in the usual way.
         package var note: String?
 
         package var json: JSON {
@@ -43,7 +43,8 @@ package struct Verifier {
         }
     }
 
-    /// Checks the pointer, every path and seal, and that living databases load; `deep` also reads every sealed file: digest and integrity.
+    /// Checks the pointer, every path and seal, and that writable databases load; `deep` also reads every sealed file
+    /// for its digest and integrity.
     package func verify(_ names: [String] = [], deep: Bool) throws -> [Check] {
         guard let generation = try store.installed else {
             return [Check(subject: "store", method: "current", finding: "nothing is installed")]
@@ -69,7 +70,7 @@ package struct Verifier {
         return checks
     }
 
-    /// A file that this user may not read is neither sound nor damaged.
+    /// If this user may not read a file, it is neither sound nor damaged.
     private func unread(_ database: Database, _ method: String, _ error: MoultError, _ need: Permission) -> Check {
         Check(
             subject: database.name, method: method, finding: nil,
@@ -98,7 +99,7 @@ package struct Verifier {
         return checks
     }
 
-    /// Where the facts do not confirm the file, as in a copied store, its digest decides; `deep` reads it anyway.
+    /// If the metadata does not confirm the file, as in a copied store, its digest decides; `deep` always reads it.
     private func seal(
         _ database: Database, _ sealed: Assessment.SealedFile, _ file: String, deep: Bool
     ) throws -> Check {
@@ -128,7 +129,7 @@ package struct Verifier {
         return nil
     }
 
-    /// A file that a step changed before it was sealed has the digest of the seal, and not that of the manifest.
+    /// If a step changed a file before it was sealed, the file has the digest in the seal, not that in the manifest.
     private func read(_ database: Database, _ file: String, sealed: String?) throws -> [Check] {
         let digest = try SHA256.digest(ofFileAt: file).hex
         let expected = sealed ?? database.sha256
@@ -141,7 +142,7 @@ package struct Verifier {
         ]
     }
 
-    /// A file that cannot even be opened is a finding like any other.
+    /// A file that cannot be opened is reported like any other problem.
     private func integrity(_ database: Database, _ file: String) -> String? {
         do {
             var validation = Validation(

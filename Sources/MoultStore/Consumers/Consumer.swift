@@ -2,11 +2,11 @@
 package struct Consumer: Sendable, Equatable {
     /// Its name in plans and errors.
     package var name: String
-    /// The databases that it is registered for; nil for all of them.
+    /// The databases that it uses; nil for all of them.
     package var databases: [String]?
-    /// The seconds that it has for each call.
+    /// The timeout of each call, in seconds.
     package var timeout: Int
-    /// Whether a release that it cannot reload goes out of service again.
+    /// Whether a release that it cannot reload is rolled back.
     package var isFatal: Bool
     package var means: Means
 

@@ -1,5 +1,5 @@
-/// A consumer that is notified by programs. They run without a shell, get the message as JSON on their standard input and in
-/// short in their environment, and report by their exit status whether it is done.
+/// A consumer that is notified by programs. They run without a shell, get the message as JSON on standard input and a
+/// short form in the environment, and report success by their exit status.
 package struct CommandConsumer: Sendable, Equatable {
     package var release: [String]?
     package var reload: [String]?
@@ -7,7 +7,7 @@ package struct CommandConsumer: Sendable, Equatable {
     package init(release: [String]? = nil, reload: [String]? = nil) { (self.release, self.reload) = (release, reload) }
 }
 
-/// A consumer that is notified by signals, and found by the number in its pid file.
+/// A consumer that is notified by signals; its process ID is in its pid file.
 package struct SignalConsumer: Sendable, Equatable {
     package enum Signal: String, CaseIterable, Sendable {
         case hangup = "HUP"
@@ -20,7 +20,7 @@ package struct SignalConsumer: Sendable, Equatable {
     }
 
     package var pidFile: String
-    /// The signal that makes it release; nil if none does.
+    /// The signal that asks it to release; nil if none does.
     package var release: Signal?
     package var reload: Signal
 
@@ -29,14 +29,14 @@ package struct SignalConsumer: Sendable, Equatable {
     }
 }
 
-/// A consumer that is a unit of systemd: stopped while a living database is replaced, reloaded for anything else.
+/// A consumer that is a systemd unit: stopped while a writable database is replaced, reloaded after other changes.
 package struct UnitConsumer: Sendable, Equatable {
     package var unit: String
 
     package init(unit: String) { self.unit = unit }
 }
 
-/// A consumer that is part of this very process.
+/// A consumer that is part of this process.
 package final class AppConsumer: Sendable, Equatable {
     package let releasing: @Sendable (ConsumerMessage) async throws -> Void
     package let reloading: @Sendable (ConsumerMessage) async throws -> Void

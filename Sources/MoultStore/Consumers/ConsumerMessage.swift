@@ -1,10 +1,10 @@
 package import MoultBasics
 internal import StepKit
 
-/// A notification: the databases, and the release in service.
+/// A notification, with the databases and the current release.
 package struct ConsumerMessage: Sendable, Equatable {
     package enum Kind: String, Sendable {
-        /// Let go of the databases: they are about to be replaced.
+        /// Close the databases: they are about to be replaced.
         case release
         /// Open them again.
         case reload
@@ -13,16 +13,16 @@ package struct ConsumerMessage: Sendable, Equatable {
     /// The outcome of the update, for a reload.
     package enum Outcome: String, Sendable {
         case installed
-        /// It failed, and everything is as it was before.
+        /// The update failed, and everything is as before.
         case undone
     }
 
     package struct Database: Sendable, Equatable {
         package var name: String
         package var kind: String
-        /// Where it is: the stable path, the same over all releases.
+        /// The stable path, which is the same for all releases.
         package var path: String
-        /// The tables whose rows or columns are others; nil if that was not looked at, and all may be.
+        /// The tables whose rows or columns differ; nil if they were not compared, so that any may differ.
         package var tables: [String]?
 
         package init(name: String, kind: String, path: String, tables: [String]?) {
@@ -33,9 +33,9 @@ package struct ConsumerMessage: Sendable, Equatable {
     package var kind: Kind
     package var store: String
     package var product: String
-    /// The release in service; nil if none is installed.
+    /// The current release; nil if none is installed.
     package var current: Generation.Reference?
-    /// The release that comes, for a release; the one that was there before, for a reload.
+    /// For a release call, the next release; for a reload, the previous one.
     package var other: Generation.Reference?
     package var outcome: Outcome?
     package var databases: [Database]
@@ -64,7 +64,7 @@ package struct ConsumerMessage: Sendable, Equatable {
         ])
     }
 
-    /// The same in short for programs that read no JSON.
+    /// The short form for programs that do not read JSON.
     package var environment: [String: String] {
         var environment = [
             "MOULT_CALL": kind.rawValue, "MOULT_STORE": store,

@@ -1,23 +1,24 @@
 internal import MoultFiles
 package import StepKit
 
-/// The store's directory of fetched bundles and patches: whole ones under their digests, and what was truncated, to be gone on with.
+/// The store's directory of downloaded bundles and patches: complete files under their digests, and partial ones to
+/// resume.
 package struct Downloads {
     package let layout: StoreLayout
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Where one bundle or patch is, or will be.
+    /// The path of a bundle or patch, downloaded or not.
     package struct Place {
         /// Its name next to its manifest.
         package let name: String
-        /// Its name ends as the file's own does, by which its format is known.
+        /// The path ends like the file name, which determines the format.
         package let path: String
         package let size: Int
         package let sha256: String
         package var partial: String { "\(path).part" }
 
-        /// How many bytes have to be fetched.
+        /// The number of bytes still to download.
         package func missing() throws -> Int {
             if let facts = try Files.facts(path), facts.size == size { return 0 }
             return size - min(size, try Files.facts(partial)?.size ?? 0)

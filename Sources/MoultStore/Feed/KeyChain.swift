@@ -3,26 +3,25 @@ internal import MoultFiles
 package import MoultTrust
 internal import StepKit
 
-/// The keys that count now: those pinned in the settings, or those of the newest key list that they lead to. Each list is
-/// signed by keys of the one before.
-///
-/// Lists are kept in `.moult/keys`, apart from what is kept of the feed: a revoked key must not come back when that is
-/// deleted. The seals of generations say how far the store had come, in case the lists are gone, too.
+/// The keys in effect: those pinned in the settings, or those of the newest key list that they lead to. Each list is
+/// signed by keys of the previous one. Lists are kept in `.moult/keys`, separate from the feed, so that deleting the
+/// feed does not bring back a revoked key. The seals of generations also record the number of the list, in case the
+/// lists are deleted, too.
 package struct KeyChain {
     package private(set) var roles: KeyRoles
-    /// Of the list that counts; 0 as long as the pinned keys do.
+    /// The number of the list in effect; 0 for the pinned keys.
     package private(set) var serial = 0
     /// The lists that are not in `.moult/keys` yet, each after the signatures that prove it.
     package private(set) var new: [(name: String, bytes: [UInt8])] = []
     private let product: String
     private let layout: StoreLayout
-    /// The newest list that a release of this store came under, by the same pinned keys.
+    /// The number of the newest list under which a release of this store was installed, with the same pinned keys.
     private let floor: Int
 
-    /// Lists in a row that none of our keys signed: some servers answer any question with a page.
+    /// The maximum number of consecutive lists that none of our keys signed: some servers return a page for every URL.
     private static let mostStrange = 16
 
-    /// The store's lists; a list that no longer follows from the pinned keys does not count.
+    /// Reads the store's lists, and ignores those that do not follow from the pinned keys.
     package init(pinned: TrustedKeys, product: String, in layout: StoreLayout) throws {
         roles = KeyRoles(all: pinned)
         (self.product, self.layout) = (product, layout)
@@ -31,7 +30,7 @@ package struct KeyChain {
         for directory in [layout.keys, layout.feed] {
             let names = try Files.list(directory)
             for serial in 1...KeyList.most where serial > self.serial && names.contains(KeyList.fileName(serial)) {
-                // It was verified in time when it came; the keys' own end is for what comes from now on.
+                // It was valid when it arrived; the keys' expiry only matters for what arrives from now on.
                 _ = try adopt(serial, at: Timestamp(seconds: 0), isNew: directory != layout.keys) { name, limit in
                     try Files.read("\(directory)/\(name)", limit: limit)
                 }
@@ -44,13 +43,14 @@ package struct KeyChain {
         var (next, strange) = (serial + 1, 0)
         while next <= KeyList.most, strange < Self.mostStrange {
             guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
-            // One that our keys say nothing about may be older than what was pinned: a later one may be for us.
+            // A list that our keys did not sign may be older than the pinned keys; a later one may be signed by them.
             strange = isProven ? 0 : strange + 1
             next += 1
         }
     }
 
-    /// Accepts the list of this serial if the current keys signed it, and says whether they did; nil if it does not exist.
+    /// Accepts the list with this number if the current keys signed it, and returns whether they did; nil if it does
+    /// not exist.
     private mutating func adopt(
         _ serial: Int, at time: Timestamp, isNew: Bool, find: (String, _ limit: Int) throws -> [UInt8]?
     ) throws -> Bool? {
@@ -70,14 +70,14 @@ package struct KeyChain {
         return true
     }
 
-    /// Keeps the lists that came now.
+    /// Saves the new lists.
     package func keep() throws {
         if new.isEmpty { return }
         try Files.ensureDirectory(layout.keys)
         for file in new { try Files.replace("\(layout.keys)/\(file.name)", with: file.bytes) }
     }
 
-    /// Throws if these keys must not be used: their time is over, or the store knew a newer list.
+    /// Throws if these keys must not be used because they have expired, or because the store knew a newer list.
     package func proveCurrent(at now: Timestamp = .now) throws {
         guard serial >= floor else {
             throw MoultError(
@@ -95,18 +95,18 @@ package struct KeyChain {
                 + shellLine(["moult", "check", "--store", layout.root]))
     }
 
-    /// Verifies a file by keys of a role, and says which signed it.
+    /// Verifies a file with the keys of a role, and returns the signing keys.
     package func prove(
         _ bytes: [UInt8], named name: String, by keys: TrustedKeys, at now: Timestamp = .now,
         find: (String) throws -> [UInt8]?
     ) throws -> [KeyID] {
         do { return try keys.prove(bytes, named: name, at: now, find: find) } catch var error as MoultError {
-            // The operator's settings do not say any more which keys count.
+            // The operator's settings no longer determine the keys.
             if serial > 0, error.code == .unknownKey {
                 error.now =
                     "Ask the publisher for a file that its current keys signed; they are in \(layout.keys)/\(KeyList.fileName(serial))."
             }
-            // A store that has no list yet learns them from a feed, which says which is the newest one.
+            // A store without a list gets it from a feed, which shows which list is the newest.
             let feed = "\(Files.directory(of: name))/\(Feed.fileName)"
             let first = "\(Files.directory(of: name))/\(KeyList.fileName(1))"
             if serial == 0, error.code == .unknownKey, try Files.factsThroughLinks(first) != nil,
@@ -122,12 +122,12 @@ package struct KeyChain {
 
     /// The keys under which a generation was installed, from its seal.
     package struct Mark: Sendable, Equatable {
-        /// The pinned keys: other keys begin other lists.
+        /// The pinned keys: different keys start a different chain of lists.
         package var pinned: String
         package var list: Int
     }
 
-    /// The text for the seal of a new release; nil without keys.
+    /// The mark for the seal of a new release; nil without keys.
     package static func mark(_ settings: Settings, in layout: StoreLayout) throws -> Mark? {
         guard let keys = settings.keys else { return nil }
         let chain = try KeyChain(pinned: keys, product: settings.product, in: layout)
@@ -137,7 +137,7 @@ package struct KeyChain {
     private static func floor(_ pinned: TrustedKeys, _ layout: StoreLayout) throws -> Int {
         let fingerprint = try pinned.fingerprint
         return try Generation.names(layout).reduce(0) { floor, name in
-            // A seal that cannot be read says nothing; `verify` reports it.
+            // A seal that cannot be read is ignored; `verify` reports it.
             let path = "\(layout.generation(name))/\(Seal.fileName)"
             guard let bytes = try? Files.read(path, limit: 1 << 24),
                 let mark = (try? Seal(parsing: bytes, source: path))?.keys, mark.pinned == fingerprint

@@ -2,15 +2,15 @@ internal import MoultBasics
 internal import MoultFiles
 package import MoultTrust
 
-/// The proof of a release's origin, in the words of a plan's head line.
+/// The proof of a release's origin, as shown in the first line of a plan.
 package enum Provenance: Sendable, Equatable {
     case signed([KeyID])
     /// It is signed, but the store has no key to check the signature.
     case unchecked
     case unsigned
-    /// It comes from a kept generation, which was verified when it came.
+    /// It comes from a kept generation, which was verified when it was installed.
     case kept
-    /// A saved plan names it by its digest, and that was approved.
+    /// A saved plan names it by its digest, and the plan was approved.
     case planned
 
     package var isSigned: Bool { if case .signed = self { true } else { false } }
@@ -27,10 +27,10 @@ package enum Provenance: Sendable, Equatable {
 }
 
 extension Provenance {
-    /// A file's signatures are far smaller.
+    /// The limit for a signature file, which is far smaller.
     package static let largestSignature = 1 << 14
 
-    /// Verifies a file by the signatures next to it; without keys nothing needs proof.
+    /// Verifies a file with the signatures next to it; without keys, no proof is needed.
     package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
             self = .signed(

@@ -2,28 +2,28 @@ internal import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The newest feed and release that a store has seen, so that older ones are not accepted later: `.moult/feed/seen.json`.
-///
-/// If the file is gone, the kept generations say the same: each has its manifest, and the feed's serial in its seal.
+/// The newest feed and release that a store has seen, so that it does not accept older ones later:
+/// `.moult/feed/seen.json`. If the file is missing, the kept generations have the same information: each has its
+/// manifest, and the feed's serial in its seal.
 package struct ReplayGuard: Equatable {
     /// The highest serial of a verified feed under the newest key list.
     package var serial = 0
-    /// That key list, 0 for the pinned keys; nil in records of earlier versions.
+    /// The number of that key list, 0 for the pinned keys; nil in records of earlier versions.
     package var keyList: Int?
-    /// The sequence of the newest release that was installed, unless the operator went below it.
+    /// The sequence of the newest installed release, unless the operator went below it.
     package var sequence = 0
-    /// The last verified feed: where it came from, what the server calls it, and its digest.
+    /// The last verified feed: its location, the server's tag for it, and its digest.
     package var url: String?
     package var tag: String?
     package var sha256: String?
 
     package static func path(_ layout: StoreLayout) -> String { "\(layout.feed)/seen.json" }
 
-    /// Whether it is written down, and not only found out from the generations.
+    /// Whether the record exists, and was not only derived from the generations.
     package static func isThere(_ layout: StoreLayout) throws -> Bool { try Files.facts(path(layout)) != nil }
 
     package static func read(_ layout: StoreLayout) throws -> ReplayGuard {
-        // A power cut may leave it empty: then it counts as gone.
+        // A power failure may leave it empty: then it counts as missing.
         guard let bytes = try Files.read(path(layout), limit: 1 << 16),
             let json = try? JSON(parsing: bytes, source: path(layout)), let serial = json["serial"]?.integer,
             let sequence = json["sequence"]?.integer
@@ -37,21 +37,19 @@ package struct ReplayGuard: Equatable {
     private static func ofGenerations(_ layout: StoreLayout) throws -> ReplayGuard {
         var seen = ReplayGuard()
         for name in try Generation.names(layout) where name != Generation.adopted {
-            // What cannot be read any more says nothing; `verify` tells of it.
+            // A generation that cannot be read is ignored; `verify` reports it.
             guard let generation = try? Generation.load(name, in: layout) else { continue }
             seen.sequence = max(seen.sequence, generation.manifest.sequence)
             guard let seal = try? generation.seal(), let serial = seal.feedSerial else { continue }
-            // A newer key list lets serials begin again.
+            // With a newer key list, serials start again.
             if let list = seal.keys?.list, list > seen.keyList ?? 0 { (seen.serial, seen.keyList) = (0, list) }
             if seal.keys?.list ?? 0 == seen.keyList ?? 0 { seen.serial = max(seen.serial, serial) }
         }
         return seen
     }
 
-    /// The reason why a release must not be installed as new, although its version is newer than the installed one; nil if it
-    /// may.
-    ///
-    /// After a rollback, an older release could pass as new.
+    /// Why a release must not be installed as a new one, although its version is newer than the installed one; nil if
+    /// it may be. Otherwise, an attacker could present an older release as new after a rollback.
     package func refusal(of sequence: Int, after installed: Int?, _ policy: Policy) -> String? {
         guard !policy.takesOlder, sequence < self.sequence, let installed, installed < sequence else {
             return nil
@@ -59,7 +57,7 @@ package struct ReplayGuard: Equatable {
         return "a release with sequence \(self.sequence) was installed here already"
     }
 
-    /// Replaces the record; durable where a power cut must not make an old feed pass for new.
+    /// Replaces the record; durable if a power failure must not make an old feed acceptable.
     package func write(_ layout: StoreLayout, durable: Bool) throws {
         let json = JSON.compact([
             "seen": 1, "serial": .size(serial), "keys": keyList.map { .size($0) }, "sequence": .size(sequence),

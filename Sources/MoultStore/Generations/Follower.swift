@@ -3,14 +3,15 @@ internal import MoultFiles
 internal import StepKit
 internal import Synchronization
 
-/// Notices each new generation of a store from the moment at which it is made. For one thread; others may cancel it.
+/// Reports each new generation of a store from the moment it is created. Use it from one thread; other threads may
+/// cancel it.
 package final class Follower: Sendable {
     package struct Change: Sendable, Equatable {
         package let generation: String
         package let version: String
-        /// The generation that was seen before.
+        /// The previously reported generation.
         package let previous: String?
-        /// The databases whose content is another than in the one before, by name.
+        /// The names of the databases whose content differs from the previous generation.
         package let databases: [String]
     }
 
@@ -18,7 +19,8 @@ package final class Follower: Sendable {
     private let watch: DirectoryWatch
     private let seen: Mutex<String?>
 
-    /// With `since`, installations after that generation are reported, too: none is lost between a look and this.
+    /// With `since`, installations after that generation are also reported, so that none is missed before the follower
+    /// starts.
     package init(_ layout: StoreLayout, since generation: String? = nil) throws {
         // Reports a missing store.
         _ = try Settings.read(layout)
@@ -47,12 +49,12 @@ package final class Follower: Sendable {
         }
         let generation: Generation
         do { generation = try Generation.load(name, in: layout) } catch {
-            // Overtaken by the next one: then that one is reported.
+            // Superseded by the next one, which is reported instead.
             if try Generation.currentName(layout) != name { return try look() }
             throw error
         }
         seen.withLock { $0 = name }
-        // It may be collected by now; then everything counts as changed.
+        // It may have been removed by now; then everything counts as changed.
         let before = try? previous.map { try Generation.load($0, in: layout).manifest }
         return Change(
             generation: name, version: generation.manifest.version.description, previous: previous,
@@ -61,7 +63,8 @@ package final class Follower: Sendable {
 }
 
 extension Manifest {
-    /// The databases whose content belongs to the release and differs from the other's, or all without another one.
+    /// The databases whose content belongs to the release and differs from the other release; all of them without
+    /// another release.
     func changed(since other: Manifest?) -> [String] {
         databases.filter { database in
             guard let before = other?.database(database.name) else { return true }

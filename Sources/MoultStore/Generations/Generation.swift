@@ -3,10 +3,10 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// One installed release's sealed files: a directory that is never changed once it is in its place.
+/// The sealed files of one installed release: a directory that never changes once it is in place.
 package struct Generation: Sendable {
     package static let manifestName = "manifest.json"
-    /// The generation of files that were at their paths before moult; never collected on its own.
+    /// The generation of files that were at their paths before moult; never removed automatically.
     package static let adopted = "0+adopted"
     /// 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the generation of a release.
     package static func adoptedNumber(of name: String) -> Int? {
@@ -14,7 +14,7 @@ package struct Generation: Sendable {
         return name == adopted ? 1 : Int(name.dropFirst(adopted.utf8.count + 1))
     }
 
-    /// The generations of adopted files, the oldest first.
+    /// The generations of adopted files, oldest first.
     package static func adopted(in layout: StoreLayout) throws -> [(number: Int, name: String)] {
         try names(layout).compactMap { name in adoptedNumber(of: name).map { ($0, name) } }.sorted { $0.0 < $1.0 }
     }
@@ -22,7 +22,7 @@ package struct Generation: Sendable {
     package let name: String
     package let directory: String
     package let manifest: Manifest
-    /// The manifest as it was signed, byte for byte.
+    /// The manifest, byte for byte as it was signed.
     package let bytes: [UInt8]
 
     init(name: String, in layout: StoreLayout, manifest: Manifest, bytes: [UInt8]) {
@@ -34,7 +34,7 @@ package struct Generation: Sendable {
         "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
     }
 
-    /// Whether a text can be a name of a generation and nothing else: a version, `+`, and what makes it unique.
+    /// Whether a text is a valid name of a generation: a version, `+`, and a unique suffix.
     package static func isName(_ name: String) -> Bool {
         let characters = name.utf8.allSatisfy {
             (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [43, 45, 46].contains($0)
@@ -61,7 +61,7 @@ package struct Generation: Sendable {
         }
     }
 
-    /// The name that `current` points at; nil if nothing is installed.
+    /// The generation that `current` points to; nil if nothing is installed.
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
@@ -74,7 +74,7 @@ package struct Generation: Sendable {
             throw lost(layout, "it points at \(target)", because: "that is not a generation of this store")
         }
         let name = String(target.dropFirst(12))
-        // A generation that was lost comes back with its release; one that was never installed does not.
+        // A lost generation is restored with its release; one that was never installed is not.
         if try Files.facts(layout.generation(name)) == nil, let last = try lastInstalled(layout), last != name {
             throw lost(layout, "it points at \(target)", because: "that is not there, and \(last) was installed last")
         }
@@ -86,15 +86,16 @@ package struct Generation: Sendable {
             .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Put it back with: moult recover")
     }
 
-    /// The last installed generation by the history, if it exists and no update is under way; used only where the pointer is
-    /// not readable.
+    /// The last installed generation according to the history, if it exists and no update is running; used only if the
+    /// pointer cannot be read.
     private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
         guard try names(layout).contains(where: { isName($0) }), try Transaction.all(layout).isEmpty else { return nil }
         let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }
         return try last.flatMap { try Files.facts(layout.generation($0.to)) == nil ? nil : $0.to }
     }
 
-    /// Makes the pointer again from the history; gives the generation if it had to be made. Needs the store's lock.
+    /// Recreates the pointer from the history; returns the generation if it had to be recreated. Needs the store's
+    /// lock.
     package static func repairPointer(_ layout: StoreLayout) throws -> String? {
         do {
             _ = try currentName(layout)
@@ -102,7 +103,7 @@ package struct Generation: Sendable {
         } catch let error as MoultError where error.code == .store {
             guard let name = try lastInstalled(layout) else { throw error }
             if let facts = try Files.facts(layout.current), facts.kind != .link {
-                // Whatever it is, moult did not make it.
+                // Moult did not create this, whatever it is.
                 try Files.rename(layout.current, to: try Files.firstFree("\(layout.root)/moult-current.old"))
             }
             let new = "\(layout.current).new"
@@ -114,12 +115,12 @@ package struct Generation: Sendable {
         }
     }
 
-    /// The version that the name of a generation begins with: what stands before its last `+`.
+    /// The version at the start of a generation's name: the part before the last `+`.
     package static func version(of name: String) -> String {
         name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
     }
 
-    /// The bytes of its own files; what it only points at lies elsewhere.
+    /// The size of its own files, without files that it only links to.
     package static func size(_ name: String, _ layout: StoreLayout) throws -> Int {
         let directory = layout.generation(name)
         return try Files.list(directory).reduce(0) { sum, file in
@@ -141,7 +142,7 @@ package struct Generation: Sendable {
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
 
-    /// The record of the generation's files as it was written when they were sealed.
+    /// The record of the generation's files, written when they were sealed.
     func seal() throws -> Seal {
         let path = path(Seal.fileName)
         guard let bytes = try Files.read(path, limit: 1 << 24) else {
@@ -163,9 +164,9 @@ package struct Generation: Sendable {
 }
 
 extension Seal.Entry {
-    /// Reads the file and returns its facts if it has the digest of the seal; nil if it has another one.
+    /// Reads the file and returns its metadata if it has the digest in the seal; nil if it differs.
     func verifiedFacts(of path: String) throws -> SealedFacts? {
-        // The facts from before: what is written while it is read does not match them.
+        // The metadata is read first, so that it does not match if the file is written to while it is read.
         guard let facts = try Files.factsThroughLinks(path),
             try SHA256.digest(ofFileAt: path).hex == sha256
         else { return nil }
@@ -174,7 +175,7 @@ extension Seal.Entry {
 }
 
 extension Generation {
-    /// A generation and its release, by their names.
+    /// The names of a generation and its release.
     package struct Reference: Sendable, Equatable {
         package var version: Version
         package var generation: String

@@ -1,29 +1,28 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Facts of sealed files that changed since the files were sealed: `.moult/links.json`.
-///
-/// A release that does not change a file has it under a second name where the file system cannot share blocks, and each
-/// name that comes or goes changes the file's ctime. In a copied store every file has other facts than its seal. The facts
-/// are recorded here again, by the file's digest, after it was verified.
+/// Metadata of sealed files that changed after the files were sealed: `.moult/links.json`. A release that does not
+/// change a file gets a second hard link to it if the file system cannot share blocks, and each link that is added or
+/// removed changes the ctime. In a copied store, the metadata of every file differs from its seal. After the file was
+/// verified, its metadata is recorded here again, by its digest.
 package struct LinkedFiles {
     private let layout: StoreLayout
     private var path: String { layout.links }
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Brings a sealed file to another place without copying it, unless the file system can do nothing else.
+    /// Brings a sealed file to another path without copying it, if the file system allows that.
     package func take(_ file: String, sha256: String, to target: String) throws {
         if try Files.shareIfPossible(file, at: target, mode: 0o444) { return }
         guard let facts = try Files.facts(file) else {
             throw MoultError(.digest, what: "\(file) cannot be used again", why: "it no longer exists")
         }
-        // Before the name is there, so that a crash in between is noticed.
+        // Recorded before the name exists, so that a crash in between is noticed.
         try add(SealedFacts(sha256: sha256, facts))
         if try !Files.hardLinkIfPossible(file, at: target) { try Files.copy(file, to: target, mode: 0o444) }
     }
 
-    /// Records the facts of a file whose digest was just verified.
+    /// Records the metadata of a file whose digest was just verified.
     func add(_ facts: SealedFacts) throws {
         try write(records().filter { $0.inode != facts.inode || $0.device != facts.device } + [facts])
     }
@@ -37,10 +36,9 @@ package struct LinkedFiles {
         return try fields.objects("files").map { try SealedFacts($0) }
     }
 
-    /// Records the times of change again after names have come or gone; forgets files that no generation has.
-    ///
-    /// A file that was written to meanwhile keeps its old record, and does not match its seal any more. So does a file
-    /// whose time changed for another reason than its names: it must be verified again.
+    /// Records ctimes again after links were added or removed, and drops files that no generation has. If a file was
+    /// written to in the meantime, it keeps its old record and no longer matches its seal. The same applies if its
+    /// ctime changed for a reason other than links: it must be verified again.
     package func refresh() throws {
         let before = try records()
         if before.isEmpty { return }

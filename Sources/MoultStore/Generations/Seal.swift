@@ -1,11 +1,9 @@
 package import MoultBasics
 package import MoultFiles
 
-/// The digests that the files of a generation had when they were verified, and the facts by which each file is recognized
-/// without reading it.
-///
-/// The digest is a file's identity. Inode, size and times are a cache of it: they match as long as nothing happened to the
-/// file. In a copied, moved or restored store they do not match, and then the digest decides.
+/// The digests of a generation's files when they were verified, and the metadata that identifies each file without
+/// reading it. The digest is a file's identity. Inode, size and times are a cache for it: they match as long as the
+/// file is untouched. In a copied, moved or restored store they do not match, and then the digest decides.
 package struct Seal: Sendable, Equatable {
     package static let fileName = "seal.json"
     package static let format = 1
@@ -13,9 +11,9 @@ package struct Seal: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         package let member: String
         let sealed: SealedFacts
-        /// Facts that were recorded later for a file with the same digest.
+        /// Metadata recorded later for a file with the same digest.
         fileprivate var recorded: [SealedFacts] = []
-        /// Whether the publisher's signed proof stood for SQLite's check when the file was installed.
+        /// Whether the publisher's signed proof replaced SQLite's check when the file was installed.
         package var isProvenByPublisher = false
 
         package var sha256: String { sealed.sha256 }
@@ -40,30 +38,30 @@ package struct Seal: Sendable, Equatable {
         }
     }
 
-    /// The known facts about a sealed file, without reading it.
+    /// The state of a sealed file, without reading it.
     package enum Standing: Equatable {
-        /// It is the file that was verified.
+        /// It is the verified file.
         case confirmed
-        /// It may be a copy of the file that was verified: only its digest can tell.
+        /// It may be a copy of the verified file: only its digest can tell.
         case unconfirmed
-        /// It differs in a way that no copy explains.
+        /// It differs in a way that a copy does not explain.
         case damaged(String)
     }
 
     package var entries: [Entry]
-    /// The serial of the feed by which the release came; nil if it came otherwise.
+    /// The serial of the feed from which the release was installed; nil without a feed.
     package var feedSerial: Int?
     /// The SHA-256 of the whole manifest; nil in seals of earlier versions.
     package var manifest: String?
-    /// The update that made the generation; nil in seals of earlier versions.
+    /// The update that created the generation; nil in seals of earlier versions.
     package var transaction: String?
 
-    /// The key list that counted when the release came; nil without keys, and in seals of earlier versions.
+    /// The key list in effect when the release was installed; nil without keys, and in seals of earlier versions.
     package var keys: KeyChain.Mark?
 
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
-    /// With the facts that were recorded for files of the same digest since.
+    /// This seal with the metadata that was recorded later for files with the same digests.
     func counting(_ records: [SealedFacts]) -> Seal {
         var seal = self
         for index in entries.indices {
@@ -107,18 +105,18 @@ package struct Seal: Sendable, Equatable {
     }
 }
 
-/// The facts of a file at the moment when its digest was verified.
+/// The metadata of a file at the moment when its digest was verified.
 package struct SealedFacts: Sendable, Equatable {
     let sha256: String
     let size: Int
     package let inode: UInt64
     /// Nil in records of earlier versions.
     var device: UInt64?
-    /// Changes when something is written, and not with names, owner or mode; nil in seals of earlier versions.
+    /// Changes when the file is written to, but not with its names, owner or mode; nil in seals of earlier versions.
     var modified: FileFacts.Moment?
-    /// Nil for an adopted file, whose second name changes it.
+    /// Nil for an adopted file, because its second name changes it.
     package var changed: FileFacts.Moment?
-    /// How many names the file had; nil where it does not matter.
+    /// The number of hard links; nil if it does not matter.
     package var links: Int?
 
     package init(sha256: String, _ facts: FileFacts) {
@@ -134,8 +132,8 @@ package struct SealedFacts: Sendable, Equatable {
 
     func isSameFile(_ facts: FileFacts) -> Bool { inode == facts.inode && (device ?? facts.device) == facts.device }
 
-    /// Whether it is the same file and something was written to it. A copy may have got the inode of the file that it
-    /// replaced; such a file was created later than this record.
+    /// Whether it is the same file and was written to. A copy may have the inode of the file that it replaced, but its
+    /// creation time is later than this record.
     fileprivate func isWritten(_ facts: FileFacts, _ path: String) throws -> Bool {
         guard device == facts.device, inode == facts.inode, let modified, modified != facts.modified else {
             return false

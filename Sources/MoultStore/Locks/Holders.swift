@@ -1,23 +1,23 @@
 package import MoultFiles
 internal import StepKit
 
-/// The users of a store: processes and the databases, generations or locks that they hold. Changes nothing.
+/// The processes that use a store, and the databases, generations or locks that they hold. Changes nothing.
 package struct Holders: Sendable {
     package struct Use: Sendable, Equatable {
         package enum What: String, Sendable {
             case lock, generation, database
-            /// A file of the store that no longer has a name: its readers see old data.
+            /// A deleted file of the store: its readers see old data.
             case gone
         }
         package enum How: String, Sendable {
             /// Holds the store's lock: an update is running.
             case updating
-            /// Has a lease, so that the generation stays.
+            /// Has a lease, so that the generation is kept.
             case leased
             case open, reading, writing
         }
         package let what: What
-        /// The name of the database or generation; for anything else its path.
+        /// The name of the database or generation; for anything else, its path.
         package let name: String
         package let generation: String?
         package let path: String
@@ -29,9 +29,9 @@ package struct Holders: Sendable {
         package let uses: [Use]
     }
 
-    /// By number of the process.
+    /// Ordered by process ID.
     package let holders: [Holder]
-    /// How many processes could not be looked into; their leases and locks are seen, their open files are not.
+    /// The number of processes that could not be inspected; their leases and locks are known, but not their open files.
     package let unseen: Int
 
     package init(of store: StoreSnapshot) throws { try self.init(of: store, KernelLocks.read()) }
@@ -55,7 +55,7 @@ package struct Holders: Sendable {
                     Use(what: .gone, name: entry.path, generation: nil, path: entry.path, how: .open))
             }
         }
-        // Locks are seen of other users' processes, too, whose open files are not.
+        // For processes of other users, locks are visible, but open files are not.
         subjects += try Self.directories(layout)
         for subject in subjects where !subject.isSidecar {
             for (pid, locks) in try held.on(subject.facts, at: subject.path)
@@ -69,14 +69,15 @@ package struct Holders: Sendable {
         unseen = table.unseen
     }
 
-    /// Those who have one of these databases open, in whichever generation.
+    /// The processes that have one of these databases open, in any generation.
     package func using(_ databases: Set<String>) -> [ProcessFacts] {
         holders.filter { $0.uses.contains { $0.what == .database && databases.contains($0.name) } }.map(\.process)
     }
 
-    /// The processes that have files of an older release open without a lease, and so do not follow the store: a server that
-    /// keeps a stable path open reads old data until it opens the path again. The kernel's locks, of which a large machine
-    /// has many, are read only if a process may be outdated: a lease of an older version is such a lock.
+    /// The processes that have files of an older release open without a lease, so they do not follow the store. For
+    /// instance, a server that keeps a stable path open reads old data until it opens the path again. The kernel's lock
+    /// table, which is long on a large machine, is read only if a process may be outdated: a lease of an older version
+    /// is such a lock.
     package static func outdated(in store: StoreSnapshot, except current: String) throws -> [OutdatedReader] {
         if try Holders(of: store, .none).outdated(except: current).isEmpty { return [] }
         return try Holders(of: store).outdated(except: current)
@@ -102,7 +103,7 @@ package struct Holders: Sendable {
         }
     }
 
-    /// A file or directory that can be held, and what it is to the store.
+    /// A file or directory that can be held, and its role in the store.
     private struct Subject {
         let what: Use.What
         let name: String
@@ -127,7 +128,7 @@ package struct Holders: Sendable {
             func mine(_ subject: Subject) throws -> [KernelLocks.Lock] {
                 try locks.on(subject.facts, at: subject.path)[pid]?.filter { $0.kind == .record } ?? []
             }
-            // In WAL mode the file itself is locked as long as it is open; what is done shows in the shared memory.
+            // In WAL mode the file itself is locked while it is open; the locks in the shared memory show the activity.
             let shared = try sidecars.flatMap(mine)
             let held = try shared.isEmpty ? mine(self) : shared
             let (read, write) = shared.isEmpty ? (SQLiteLocks.shared, SQLiteLocks.writing) : SQLiteLocks.memory
@@ -136,8 +137,7 @@ package struct Holders: Sendable {
         }
     }
 
-    /// The kernel's locks on each file that was asked for, by process: a thousand readers of one database are asked about
-    /// one by one.
+    /// The kernel's locks on the given files, by process: read once, because a database may have a thousand readers.
     private struct HeldLocks {
         private let locks: KernelLocks
         private var known: [FileNumber: [Int32: [KernelLocks.Lock]]] = [:]
@@ -153,22 +153,22 @@ package struct Holders: Sendable {
         }
     }
 
-    /// The bytes on which SQLite locks (os_unix.c and wal.c, "Shared-Memory Lock Bytes"); part of its file format.
+    /// The bytes that SQLite locks (os_unix.c and wal.c, "Shared-Memory Lock Bytes"); part of its file format.
     private enum SQLiteLocks {
-        /// PENDING and RESERVED: a process is about to write, or writes.
+        /// PENDING and RESERVED: a process writes or is about to.
         static let writing = 0x4000_0000...0x4000_0001
         static let shared = 0x4000_0002...0x4000_01ff
-        /// The reader's marks, and the writer's lock.
+        /// The readers' marks, and the writer's lock.
         static let memory = (123...127, 120...120)
     }
 
     private static func databases(_ store: StoreSnapshot) throws -> [Subject] {
         var subjects: [Subject] = []
         let current = try store.installedName
-        // A file that two releases share counts as that of the installed one.
+        // A file that two releases share counts as the installed release's.
         let names = try Generation.names(store.layout)
         for name in names.filter({ $0 == current }) + names.filter({ $0 != current }) {
-            // `doctor` and `verify` report files that cannot be loaded.
+            // `doctor` and `verify` report generations that cannot be loaded.
             guard let generation = try? store.generation(name) else { continue }
             for database in generation.manifest.databases {
                 if database.kind.isSealed {
@@ -196,7 +196,7 @@ package struct Holders: Sendable {
         return [database] + database.sidecars
     }
 
-    /// A lease is not a process's lock in the kernel's table, but only readers with one have its file open.
+    /// The kernel's lock table has no process for a lease, but only readers with a lease have its file open.
     private static func leases(_ layout: StoreLayout) throws -> [Subject] {
         try Generation.names(layout).compactMap { name in
             try Files.facts(layout.lease(name)).map {
@@ -220,7 +220,7 @@ package struct Holders: Sendable {
         return subjects
     }
 
-    /// SQLite's own temporary and lock files have no name either, but lie elsewhere.
+    /// SQLite's own temporary and lock files are also deleted, but they are elsewhere.
     private static func isGone(_ path: String, _ layout: StoreLayout) -> Bool {
         path.hasPrefix("\(layout.databases)/") && path.hasSuffix(" (deleted)")
     }
@@ -229,7 +229,7 @@ package struct Holders: Sendable {
 /// A process that still has files of an older release open.
 package struct OutdatedReader: Sendable, Equatable {
     package let process: ProcessFacts
-    /// The databases, by name; a file that has no name any more by its path.
+    /// The names of the databases; for a deleted file, its path.
     package let databases: [String]
 
     package var text: String {

@@ -1,7 +1,7 @@
 package import MoultFiles
 internal import MoultLibc
 
-/// Who still reads a generation that is not in service any more: a lease that has not moved is a reload that is not done.
+/// A process that still reads an older generation: if its lease has not moved, it has not reloaded.
 package struct Laggard: Sendable, Equatable {
     package let process: ProcessFacts
     package let generation: String
@@ -10,9 +10,8 @@ package struct Laggard: Sendable, Equatable {
         (self.process, self.generation) = (process, generation)
     }
 
-    /// Waits until every lease is on the current generation; returns the holders of the others when the time is over.
-    ///
-    /// Without waiting, no reader is late: readers of an older generation may finish undisturbed.
+    /// Waits until every lease is on the current generation; after the timeout, returns the holders of the others.
+    /// Without waiting, no reader counts as late: readers of an older generation may finish undisturbed.
     package static func wait(_ layout: StoreLayout, seconds: Int, stop: () throws -> Void) throws -> [Laggard] {
         guard seconds > 0 else { return [] }
         let deadline = ContinuousClock.now + .seconds(seconds)

@@ -1,14 +1,15 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// One updater at a time. While it has the lock, everything in `.moult` is reached from the directory that it locked.
+/// The lock that lets only one process update a store. While a process has it, all paths in `.moult` start at the
+/// directory that it locked.
 package final class StoreLock: Sendable {
     private let directory: PinnedDirectory
     private let lock: FileLock
 
     private init(_ directory: PinnedDirectory, _ lock: FileLock) { (self.directory, self.lock) = (directory, lock) }
 
-    /// Takes the store's lock; waits as long as told, then says who has it (exit 75). `stop` may end the waiting.
+    /// Takes the store's lock; waits for the given time, then names the holder (exit 75). `stop` can end the wait.
     package static func take(
         _ layout: StoreLayout, wait seconds: Int = 0, stop: () throws -> Void = {}
     ) throws -> StoreLock {
@@ -22,7 +23,7 @@ package final class StoreLock: Sendable {
             try stop()
             _ = backoff.pause()
         }
-        // The holder may end meanwhile; then no name can be given.
+        // The holder may end in the meantime; then its name is unknown.
         let holders = try LockHolders.of(layout.lock).map(\.description)
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is in use",
@@ -31,13 +32,13 @@ package final class StoreLock: Sendable {
             now: "Try again later, or wait for it: --wait SECONDS")
     }
 
-    /// How long a lock is waited for whose holder has ended.
+    /// How long to wait for a lock whose holder has ended.
     private static let leftBehind = Duration.seconds(5)
 
-    /// Whether the lock's holder has ended: a child that it was starting when it was killed has a copy of the lock until it
-    /// runs its program. Its number may belong to another process by now; then the lock is not waited for.
+    /// Whether the lock's holder has ended: if it was killed while it was starting a child, the child has a copy of the
+    /// lock until it executes its program. The process ID may have been reused by now; then the lock is not waited for.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
-        // Without /proc nothing says that it has ended.
+        // Without /proc, it is unknown whether it has ended.
         guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }
         return try LockHolders.of(layout.lock).allSatisfy { try Files.facts("\(SystemFeatures.proc)/\($0.pid)") == nil }
     }
@@ -48,7 +49,7 @@ package final class StoreLock: Sendable {
         return try FileLock.take(layout.lock, .exclusive).map { StoreLock(directory, $0) }
     }
 
-    /// A user who may not take the lock may not change the store, and the error says so.
+    /// If a user may not take the lock, the user may not change the store, and the error says so.
     private static func lockForChanges(_ layout: StoreLayout) throws -> StoreLock? {
         do { return try takeIfFree(layout) } catch let error as MoultError {
             guard Files.isDenied(error) else { throw error }

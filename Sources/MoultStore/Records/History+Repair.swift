@@ -1,10 +1,10 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// A history with lines that cannot be read, or with something else in its place: commands go on without it, and
-/// `moult recover` repairs it.
+/// Repairs a history with lines that cannot be read, or with something else in its place. Commands continue without it,
+/// and `moult recover` repairs it.
 extension History {
-    /// Whether the history is a file, or missing. A link is refused where it is opened.
+    /// Whether the history is a file or missing. A link is refused when it is opened.
     static func isFile(_ layout: StoreLayout) throws -> Bool {
         try Files.facts(layout.history).map { $0.kind == .file || $0.kind == .link } ?? true
     }
@@ -15,7 +15,7 @@ extension History {
         MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: moult recover")
     }
 
-    /// The damage of the history; nil if every line can be read.
+    /// The damage to the history; nil if every line can be read.
     package static func fault(_ layout: StoreLayout) throws -> String? {
         do {
             let reader = try HistoryReader(layout)
@@ -26,9 +26,8 @@ extension History {
         }
     }
 
-    /// Moves away whatever has the history's name and is not a file. Needs the store's lock.
-    ///
-    /// Returns the new path; nil if nothing had to be moved.
+    /// Moves away anything at the path of the history that is not a file. Needs the store's lock. Returns the new path;
+    /// nil if nothing had to be moved.
     package static func moveAway(_ layout: StoreLayout) throws -> String? {
         if try isFile(layout) { return nil }
         let moved = try movedPath(layout)
@@ -36,9 +35,8 @@ extension History {
         return moved
     }
 
-    /// Makes a history of the lines that can be read, and keeps the damaged file. Needs the store's lock.
-    ///
-    /// Returns where that file is; nil if every line can be read.
+    /// Writes a new history with the lines that can be read, and keeps the damaged file. Needs the store's lock.
+    /// Returns the path of the damaged file; nil if every line can be read.
     package static func dropDamagedLines(_ layout: StoreLayout) throws -> String? {
         if try fault(layout) == nil { return nil }
         let moved = try movedPath(layout)
@@ -49,7 +47,7 @@ extension History {
         try copyLines(of: layout.history, to: file)
         try file.sync()
         try file.close()
-        // At no moment is the history without the lines that can be read.
+        // The readable lines must be available at every moment.
         if try !Files.hardLinkIfPossible(layout.history, at: moved) { try Files.rename(layout.history, to: moved) }
         try Files.rename(new, to: layout.history)
         try Files.syncDirectory(layout.hidden)
@@ -60,7 +58,7 @@ extension History {
         try Files.firstFree("\(layout.root)/\(Files.name(of: layout.history)).damaged")
     }
 
-    /// A block at a time, because a damaged file may have any size.
+    /// Reads block by block, because a damaged file may have any size.
     private static func copyLines(of path: String, to new: borrowing Descriptor) throws {
         let file = try Descriptor(path, .record)
         var block = [UInt8](repeating: 0, count: 1 << 16)
@@ -73,14 +71,14 @@ extension History {
                 if isEntry(line) { try new.write(line + [UInt8(ascii: "\n")]) }
                 line.removeAll(keepingCapacity: true)
             }
-            // No entry begins like this; what follows of the line is not kept.
+            // No entry begins like this, so the rest of the line is dropped.
             if line.count <= HistoryReader.longestLine { line += rest }
         }
     }
 
     private static func isEntry(_ line: [UInt8]) -> Bool {
         guard line.count <= HistoryReader.longestLine else { return false }
-        // Why it cannot be read makes no difference.
+        // The reason why it cannot be read does not matter.
         return (try? JSON(parsing: line, source: "")).map { Entry(json: $0) != nil } ?? false
     }
 }

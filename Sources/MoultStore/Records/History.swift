@@ -2,10 +2,10 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// What happened to a store, a line for each transaction. It tells people; nothing is decided by it but whether a saved
-/// plan was used already.
+/// The log of a store, with one line per transaction. It informs people; moult only uses it to decide whether a saved
+/// plan was already applied.
 package enum History {
-    /// The time of one part of an update: a step in one of its passes, or what the core itself does between them.
+    /// The duration of one part of an update: of a step in one of its passes, or of the core's work between them.
     package struct Part: Sendable, Equatable {
         /// `prepare`, `apply` or `undo`.
         package var pass: String
@@ -42,13 +42,13 @@ package enum History {
         /// The advice that the user got.
         package var remedy: String?
         package var milliseconds: Int?
-        /// Where the time went.
+        /// The durations of the parts.
         package var parts: [Part]
-        /// What happened to the rows of tables whose database got new content.
+        /// The fate of rows in tables whose database got new content.
         package var rows: [RowFate]
-        /// The names of the sets in quarantine with the old content.
+        /// The names of the quarantine sets with the old content.
         package var kept: [String]
-        /// All holds afterwards, if it changed them: from here a damaged record is rebuilt.
+        /// All holds after the transaction, if it changed them, so that a damaged record can be rebuilt.
         package var holds: [Hold]?
 
         package init(
@@ -99,11 +99,11 @@ package enum History {
         }
     }
 
-    /// Adds a line. Synced only if it has the holds: after a power cut any other line may be missing, and the store is
-    /// right without it.
+    /// Adds a line. It is synced only if it has the holds: after a power failure any other line may be missing without
+    /// harm to the store.
     package static func append(_ entry: Entry, to layout: StoreLayout) throws {
         if try !isFile(layout) { throw notAFile(layout.history) }
-        // In a store that was copied with `cp -al` the original has the same file.
+        // In a store that was copied with `cp -al`, the original shares the file.
         try Files.detach(layout.history)
         try dropTornLine(layout)
         let file = try Descriptor(layout.history, .append, mode: 0o644)
@@ -112,7 +112,8 @@ package enum History {
         try file.close()
     }
 
-    /// Removes the last line if a crash tore it; the next one must not be glued to it. Needs the store's lock.
+    /// Removes an incomplete last line after a crash, so that the next one does not continue it. Needs the store's
+    /// lock.
     package static func dropTornLine(_ layout: StoreLayout) throws {
         guard try isFile(layout), let size = try Files.facts(layout.history)?.size, size > 0 else { return }
         let file = try Descriptor(layout.history, .append, mode: 0o644)
@@ -142,7 +143,7 @@ package enum History {
         }
     }
 
-    /// The newest entries, oldest first, and how many lines among them could not be read.
+    /// The newest entries, oldest first, and the number of unreadable lines among them.
     package static func read(_ layout: StoreLayout, newest count: Int = .max) throws -> (entries: [Entry], torn: Int) {
         let reader = try HistoryReader(layout)
         var entries: [Entry] = []

@@ -2,24 +2,24 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Reads a history from its end, a block at a time: a store that is updated for years has a long one, and what is asked
-/// for is nearly always among the last lines.
+/// Reads a history from the end, block by block: after years of updates it is long, and the interesting entries are
+/// nearly always among the last lines.
 package final class HistoryReader {
     private let path: String
     private let file: Descriptor?
-    /// The file before this position was not read yet.
+    /// The part of the file before this position has not been read yet.
     private var position = 0
-    /// The text that was read but not returned; it begins with a whole line unless more precedes it.
+    /// The text that was read but not yet returned; it begins with a complete line unless more precedes it.
     private var block: ArraySlice<UInt8> = []
-    /// How many lines could not be understood so far: a crash may tear one, and the history decides nothing.
+    /// The number of unreadable lines so far: a crash may cut one off, and no decision depends on the history.
     package private(set) var torn = 0
-    /// The bytes of a line that is too long to be an entry, and is not kept in memory.
+    /// The size of a line that is too long to be an entry, and is not kept in memory.
     private var skipped = 0
 
     private static let blockSize = 1 << 16
-    /// No entry is as long.
+    /// Longer than any entry.
     static let longestLine = 1 << 20
-    /// Commands must not read for hours where one file is damaged.
+    /// Commands must not read for hours if a file is damaged.
     private static let mostSkipped = 1 << 26
 
     package init(_ layout: StoreLayout) throws {
@@ -29,11 +29,11 @@ package final class HistoryReader {
         if file != nil { position = try file?.facts().size ?? 0 }
     }
 
-    /// The next older entry; nil at the beginning.
+    /// The next older entry; nil at the beginning of the file.
     package func next() throws -> History.Entry? {
         while let line = try line() {
             if line.isEmpty { continue }
-            // Whatever it is, it is counted and told.
+            // Any other line is counted and reported.
             if let json = try? JSON(parsing: Array(line), source: path), let entry = History.Entry(json: json) {
                 return entry
             }
@@ -42,13 +42,14 @@ package final class HistoryReader {
         return nil
     }
 
-    /// The newest entry of which something is so.
+    /// The newest entry that meets a condition.
     package func first(where isWanted: (History.Entry) throws -> Bool) throws -> History.Entry? {
         while let entry = try next() { if try isWanted(entry) { return entry } }
         return nil
     }
 
-    /// The newest entry of a transaction, where nothing older than `isOld` says can have it. Lines of others are hardly parsed.
+    /// The newest entry of a transaction; entries for which `isOld` returns true end the search. Lines of other
+    /// transactions are hardly parsed.
     package func entry(
         of transaction: String, until isOld: (History.Entry) -> Bool, where isWanted: (History.Entry) -> Bool
     ) throws -> History.Entry? {
@@ -78,7 +79,7 @@ package final class HistoryReader {
         return false
     }
 
-    /// One line of so many is parsed for its time.
+    /// The time is parsed in one of this many lines.
     private static let sampled = 64
 
     private func line() throws -> ArraySlice<UInt8>? {
@@ -104,7 +105,7 @@ package final class HistoryReader {
         }
     }
 
-    /// Where the line before the last one that is known ends.
+    /// The end of the line before the last known one.
     private var lastEnd: Int? {
         block.withUnsafeBytes { bytes in
             var end = bytes.count - 1
@@ -117,7 +118,7 @@ package final class HistoryReader {
         guard skipped <= Self.mostSkipped else {
             throw History.damaged(path, "it has a line of more than 64 MiB")
         }
-        // More each time, or a long line would be copied over and over.
+        // Reads more each time, because otherwise a long line would be copied again and again.
         let count = min(max(Self.blockSize, block.count), position, Self.longestLine + 1 - block.count)
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0

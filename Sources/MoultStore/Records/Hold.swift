@@ -1,11 +1,11 @@
 package import MoultBasics
 package import StepKit
 
-/// A release that must not be installed, a range of releases, or all of them.
+/// A rule that blocks one release, a range of releases, or all of them.
 package struct Hold: Sendable, Equatable {
-    /// Stands for every release.
+    /// Matches every release.
     package static let everything = "*"
-    /// The reason of a rollback for which none was given.
+    /// The reason for a rollback without a given reason.
     package static let rolledBack = "rolled back"
 
     /// A version, a range such as `>=2.1 <3`, or `*`.
@@ -27,7 +27,7 @@ package struct Hold: Sendable, Equatable {
     package var isEverything: Bool { release == Self.everything }
 
     package func covers(_ version: Version) -> Bool {
-        // A whole version is that very release, and a range has the pre-releases within its bounds as well.
+        // A complete version means exactly that release, and a range includes the pre-releases within its bounds.
         if isEverything || release == version.description { return true }
         return Version(release) == nil && VersionRange(release)?.spans(version) == true
     }
@@ -35,10 +35,10 @@ package struct Hold: Sendable, Equatable {
     /// The hold, in words: `2.1.0 is on hold`.
     package var subject: String { isEverything ? "every release is on hold" : "\(release) is on hold" }
 
-    /// The hold and its reason, without a full stop: `2.1.0 is on hold: it crashes`.
+    /// The hold with its reason, without a full stop: `2.1.0 is on hold: it crashes`.
     package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }
 
-    /// The release as a word for the shell.
+    /// The release, quoted for the shell.
     package var shellWord: String {
         let isPlain = release.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
@@ -54,7 +54,7 @@ package struct Hold: Sendable, Equatable {
         ])
     }
 
-    /// A hold of a record; in settings the operator writes no transaction.
+    /// Reads a hold from a record; in the settings, a hold has no transaction.
     package init(_ fields: Fields, isRecord: Bool = true) throws {
         self.init(
             release: try fields.string("release"), reason: try fields.optionalString("reason") ?? "",

@@ -2,22 +2,22 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The releases that must not be installed: `.moult/holds.json`, and a hold in `moult.json`.
-///
-/// `moult.json` belongs to the operator and is never written. So the record has the hold of `moult.json` that it took over
-/// (`overrides`); another one there was written since, by the operator or an older moult, and counts as well.
+/// The releases that must not be installed: `.moult/holds.json`, and a hold in `moult.json`. `moult.json` belongs to
+/// the operator and is never written. So the record contains the hold in `moult.json` that it replaced (`overrides`); a
+/// different hold there was written later, by the operator or an older moult, and also counts.
 package struct Holds: Sendable, Equatable {
     package static let fileName = "holds.json"
     private static let largest = 1 << 20
 
-    /// All holds, the oldest first; if the record cannot be read, one hold on every release.
+    /// All holds, oldest first; if the record cannot be read, a single hold on every release.
     package private(set) var all: [Hold]
     /// Why the record cannot be read.
     package let fault: String?
 
     private init(_ all: [Hold], fault: String? = nil) { (self.all, self.fault) = (all, fault) }
 
-    /// Reads the holds of a store. A record that cannot be read blocks every release, because it may name any.
+    /// Reads the holds of a store. If the record cannot be read, every release is blocked, because the record may name
+    /// any.
     package static func read(_ layout: StoreLayout, _ settings: Settings) -> Holds {
         do {
             guard let bytes = try Files.read(layout.holds, limit: largest) else {
@@ -51,12 +51,12 @@ package struct Holds: Sendable, Equatable {
         )
     }
 
-    // MARK: judging
+    // MARK: queries
 
     /// The holds that block a release.
     package func covering(_ version: Version) -> [Hold] { all.filter { $0.covers(version) } }
 
-    /// Why a release is blocked, in a few words; nil if it is not.
+    /// Why a release is blocked, in a few words; nil if it may be installed.
     package func obstacle(to version: Version) -> String? {
         let holds = covering(version)
         if holds.isEmpty { return nil }
@@ -64,7 +64,7 @@ package struct Holds: Sendable, Equatable {
         return reasons.isEmpty ? "it is on hold" : "it is on hold: \(reasons.joined(separator: "; "))"
     }
 
-    /// Why a release may not be installed, as an error that names the command to lift the hold; nil if it may.
+    /// The error for a blocked release, with the command that removes the hold; nil if the release may be installed.
     package func refusal(of version: Version) -> MoultError? {
         let holds = covering(version)
         guard let first = holds.first else { return nil }
@@ -76,27 +76,27 @@ package struct Holds: Sendable, Equatable {
             now: remedy(holds))
     }
 
-    /// The same for a rollback, which a hold on every release does not block, unless the record is damaged.
+    /// The same for a rollback, which a hold on every release does not block unless the record is damaged.
     package func rollbackRefusal(of version: Version) -> MoultError? {
         if fault != nil { return refusal(of: version) }
         return Holds(all.filter { !$0.isEverything }).refusal(of: version)
     }
 
-    /// How to lift some of the holds: `Remove the hold with: moult unhold 2.0.0`.
+    /// How to remove the given holds: `Remove the hold with: moult unhold 2.0.0`.
     package func remedy(_ holds: [Hold]) -> String {
         if fault != nil { return "Rebuild the record from the history: moult recover" }
         let names = holds.map(\.shellWord).joined(separator: " ")
         return "Remove the hold\(holds.count == 1 ? "" : "s") with: moult unhold \(names)"
     }
 
-    /// The one to show where only one can be shown: a hold on every release, otherwise the newest.
+    /// The hold to show if only one can be shown: a hold on every release, otherwise the newest.
     package var foremost: Hold? { all.first(where: \.isEverything) ?? all.last }
 
     package func hold(on release: String) -> Hold? { all.first { $0.release == release } }
 
-    // MARK: changing
+    // MARK: changes
 
-    /// Adds a hold in the place of an older one on the same releases, and returns that one.
+    /// Adds a hold, replacing an older one on the same releases, and returns that one.
     @discardableResult
     package mutating func place(_ hold: Hold) -> Hold? {
         let before = self.hold(on: hold.release)
@@ -127,7 +127,7 @@ package struct Holds: Sendable, Equatable {
                 .store, .refused, what: "\(layout.holds) would be too large", why: "there are \(all.count) holds",
                 now: "Remove holds with: moult unhold, or hold a range of versions.")
         }
-        // A rename cannot replace a directory, and what is in one is not ours to remove.
+        // A rename cannot replace a directory, and its content is not ours to remove.
         if try Files.facts(layout.holds)?.kind == .directory {
             try Files.rename(layout.holds, to: "\(layout.holds).damaged-\(Timestamp.now.seconds)")
         }
@@ -138,7 +138,7 @@ package struct Holds: Sendable, Equatable {
         try Files.replace(layout.holds, with: bytes)
     }
 
-    /// The holds as the history has them. Where it may lack some, every release is on hold until the operator decides.
+    /// The holds according to the history. If some may be missing, every release is on hold until the operator decides.
     static func rebuilt(_ layout: StoreLayout, _ settings: Settings) -> Holds {
         var holds = Holds([])
         var gap: String?
@@ -163,7 +163,7 @@ package struct Holds: Sendable, Equatable {
 }
 
 extension Holds {
-    /// The holds for a line of history; nil if they cannot be read, because that line would be believed.
+    /// The holds for a line of the history; nil if they cannot be read, because the line would be trusted.
     package static func recorded(_ layout: StoreLayout) throws -> [Hold]? {
         let holds = try read(layout, Settings.read(layout))
         return holds.fault == nil ? holds.all : nil
@@ -171,6 +171,6 @@ extension Holds {
 }
 
 extension History.Entry {
-    /// Whether it changed holds and nothing that is installed.
+    /// Whether it changed only holds and not the installed release.
     package var isAboutHolds: Bool { holds != nil && from == to }
 }

@@ -6,7 +6,7 @@ package import StepKit
 package struct QuarantineRecord: Sendable, Equatable {
     package static let fileName = "set.json"
 
-    /// The owner, group and mode that the file had.
+    /// The original owner, group and mode of the file.
     package struct Owner: Sendable, Equatable {
         package var user: Int
         package var group: Int
@@ -21,17 +21,17 @@ package struct QuarantineRecord: Sendable, Equatable {
 
     package var database: String
     package var kind: Database.Kind
-    /// Where the file was.
+    /// The original path of the file.
     package var path: String
     package var why: String
     package var reason: KeptReason
     package var time: Timestamp
-    /// The release whose content it is; empty if no release made it.
+    /// The release of the content; empty if it is not from a release.
     package var release: String
     package var owner: Owner?
-    /// Rows by table that are not in the content that replaced it; nil if they were not counted.
+    /// The number of rows per table that are not in the content that replaced it; nil if they were not counted.
     package var rows: [SQLName: Int]?
-    /// Whether the update that set it aside has not ended yet: until then the same file may still be in use.
+    /// Whether the update that set it aside is still running: until it ends, the file may still be in use.
     package var isPending = false
 
     package var json: JSON {
@@ -64,7 +64,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             let kind = json["kind"]?.string.flatMap({ Database.Kind(rawValue: $0) }), let path = json["path"]?.string,
             let time = json["time"]?.string.flatMap({ Timestamp($0) })
         else { return nil }
-        // Records of the first version have no reason: they are of caches and of resets.
+        // Records of the first version have no reason: they are from caches and resets.
         let reason = json["reason"]?.string.flatMap { KeptReason(rawValue: $0) }
         self.init(
             database: database, kind: kind, path: path, why: json["why"]?.string ?? "",

@@ -2,31 +2,31 @@ package import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// The sets in the store's quarantine and in that of its caches.
+/// The sets in the quarantine of the store and of its caches.
 package struct QuarantineShelf {
     let layout: StoreLayout
     package let settings: Settings
 
     package init(layout: StoreLayout, settings: Settings) { (self.layout, self.settings) = (layout, settings) }
 
-    /// One database with everything that lay next to it.
+    /// One database with its sidecars.
     package struct Set: Sendable, Equatable {
         package let directory: String
-        /// Nil if it has none that can be read: then it counts as the user's.
+        /// Nil without a readable record: then the content counts as user data.
         package let record: QuarantineRecord?
         package let size: Int
         package let since: Timestamp
-        /// When the directory was made ready, to order sets of one second.
+        /// When the directory was completed, to order sets of the same second.
         fileprivate let nanoseconds: Int
         fileprivate var age: (Int, Int, String) { (since.seconds, nanoseconds, directory) }
 
-        /// The name by which commands call it.
+        /// The ID of the set in commands.
         package var id: String { Files.name(of: directory) }
 
         /// Whether it can be recreated; anything else is data of the user or the app.
         package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
 
-        /// The main file, where it is.
+        /// The path of the main file.
         package var file: String? { record.map { "\(directory)/\(Files.name(of: $0.path))" } }
 
         package var json: JSON {
@@ -42,7 +42,7 @@ package struct QuarantineShelf {
             ])
         }
 
-        /// The kept set, and how to see it: the sentence after an update.
+        /// The sentence after an update: what was kept, and how to see it.
         package func keptText(_ storeWords: [String]) -> String {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id
@@ -56,7 +56,7 @@ package struct QuarantineShelf {
         }
     }
 
-    /// All sets, the oldest first.
+    /// All sets, oldest first.
     package func sets() throws -> [Set] {
         return try roots.flatMap { root in
             try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
@@ -65,12 +65,12 @@ package struct QuarantineShelf {
         }.sorted { $0.age < $1.age }
     }
 
-    /// Where sets are.
+    /// The directories that contain sets.
     package var roots: [String] {
         [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
     }
 
-    /// The sets that one update put there.
+    /// The sets of one update.
     package func sets(of transaction: String) throws -> [Set] {
         try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
     }

@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// The directory of one update in flight.
+/// The directory of an unfinished update.
 package struct Transaction {
     package let layout: StoreLayout
     package let id: String
@@ -13,8 +13,7 @@ package struct Transaction {
 
     package var directory: String { layout.transaction(id) }
 
-    /// Whether a name is one that moult gives its transactions: a time and a random number. Nothing else may become a
-    /// path.
+    /// Whether a name has the form of a transaction: a time and a random number. Only such names may become paths.
     package static func isID(_ id: String) -> Bool {
         let parts = id.split(separator: "-", omittingEmptySubsequences: false)
         return parts.count == 2 && parts[0].utf8.count == 14 && parts[0].utf8.allSatisfy { (48...57).contains($0) }
@@ -22,13 +21,13 @@ package struct Transaction {
             && parts[1].utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
     }
 
-    /// A generation on its way out lies among the transactions under a name of this form.
+    /// The name among the transactions for a generation that is being removed.
     package static func trash(_ generation: String, _ layout: StoreLayout) -> Transaction {
         Transaction(layout: layout, id: "trash-\(generation)")
     }
     package var isTrash: Bool { id.hasPrefix("trash-") }
 
-    /// Whether moult made the directory: it has a journal, or only what is made before one or left behind it.
+    /// Whether moult created the directory: it has a journal, or only files that exist before or after one.
     private func isOurs() throws -> Bool {
         guard try Files.facts(directory)?.kind == .directory else { return false }
         if try isTrash || Files.facts("\(directory)/\(Self.journalName)") != nil { return true }
@@ -41,13 +40,13 @@ package struct Transaction {
         }
     }
 
-    /// Those of updates, and generations on their way out.
+    /// The transactions of updates, and generations that are being removed.
     package static func all(_ layout: StoreLayout) throws -> [Transaction] {
         try Files.list(layout.transactions).map { Transaction(layout: layout, id: $0) }
             .filter { try (isID($0.id) || $0.isTrash) && $0.isOurs() }
     }
 
-    /// The transactions that wait to be settled.
+    /// The transactions that need recovery.
     package static func unfinished(_ layout: StoreLayout) throws -> [Transaction] {
         try all(layout).filter { !$0.isTrash }
     }

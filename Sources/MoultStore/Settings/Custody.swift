@@ -2,18 +2,17 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// The users who can change a store, and so decide which programs run when a command works on it.
-///
-/// A user who can write `moult.json` names programs; a user who can write `.moult`, or a directory above it, can replace the
-/// files that moult checked. For root that would let every such user become root.
+/// Checks which users can change a store, and so decide which programs run when a command works on it. A user who can
+/// write to `moult.json` can name programs; a user who can write to `.moult`, or to a directory above it, can replace
+/// the files that moult has checked. If root used such a store, every such user could become root.
 package struct Custody {
-    /// What another user can change.
+    /// A part of the store that another user can change.
     package struct Fault: Sendable, Equatable {
         package let path: String
         package let why: String
-        /// The command that ends it; nil if only a decision does.
+        /// The command that fixes it; nil if the operator has to decide.
         package let remedy: [String]?
-        /// Who else could run the command; nil if the file is root's.
+        /// The user who could run the command instead; nil if the file belongs to root.
         package let owner: UInt32?
     }
 
@@ -21,10 +20,10 @@ package struct Custody {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Where root lists stores of other users, on which commands of root may work.
+    /// The file in which root lists stores of other users that root's commands may use.
     package static let trustedStores = "/etc/moult/trusted-stores"
 
-    /// Throws if this process is root's, another user can change the store, and root has not listed it as trusted.
+    /// Throws if this process runs as root, another user can change the store, and root has not listed it as trusted.
     package func prove() throws {
         guard Self.isRoot, let fault = try faults().first, try !isTrusted() else { return }
         throw MoultError(
@@ -42,8 +41,8 @@ package struct Custody {
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
-    /// The store's directory, if another user made it or can write to it: such a user decides which content an undo brings
-    /// back. Nil if root listed the store as trusted. For commands of root, `prove` looks at more.
+    /// The store's directory, if another user created it or can write to it: such a user decides which content an undo
+    /// restores. Nil if root has listed the store as trusted. For commands of root, `prove` checks more.
     package func directoryFault() throws -> Fault? {
         guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }
         if facts.kind == .link {
@@ -52,17 +51,17 @@ package struct Custody {
         return try isTrusted() ? nil : Self.fault(ofFile: layout.root)
     }
 
-    /// The parts that a user other than root can change, from the root directory on down.
+    /// The parts that a user other than root can change, starting at the root directory.
     package func faults() throws -> [Fault] {
         var parts = [layout.settings, layout.hidden]
         if try Files.factsThroughLinks(layout.hidden)?.kind == .directory {
             parts += try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
         }
         var faults: [Fault] = []
-        // Both may be links, and then the directories count in which they end.
+        // Both may be links, and then the target directories count.
         for fault in try Self.faults(ofPath: layout.settings) + Self.faults(ofPath: layout.hidden)
         where !parts.contains(fault.path) && !faults.contains(fault) { faults.append(fault) }
-        // A user who can add a file to these can do harm, so sticky is not enough.
+        // A user who can add a file to these directories can do harm, so the sticky bit is not enough.
         for path in parts {
             guard let facts = try Files.facts(path) else { continue }
             if let fault = Self.fault(path, facts, allowsSticky: false) { faults.append(fault) }
@@ -70,7 +69,7 @@ package struct Custody {
         return faults
     }
 
-    /// The ways out: another user, another mode, or root's word.
+    /// The ways to fix it: run as a different user, change the mode, or have root trust the store.
     package func advice(_ fault: Fault) -> String {
         let first =
             if let user = fault.owner.map(Files.userName) {
@@ -82,7 +81,8 @@ package struct Custody {
 
     // MARK: paths
 
-    /// Each directory and link on the way to a path belongs to root, and no one else can rename what is in it.
+    /// Checks that each directory and link on the way to a path belongs to root, and that other users cannot rename its
+    /// entries.
     private static func faults(ofPath path: String) throws -> [Fault] {
         var faults: [Fault] = []
         var rest = path.split(separator: "/").map(String.init)[...]
@@ -116,7 +116,7 @@ package struct Custody {
         return faults
     }
 
-    /// In a sticky directory only the owner of a file can rename it, and the directory's own.
+    /// In a sticky directory, only the owner of a file or of the directory can rename the file.
     private static func fault(_ path: String, _ facts: FileFacts, allowsSticky: Bool) -> Fault? {
         if facts.owner != 0 {
             return Fault(
@@ -130,8 +130,8 @@ package struct Custody {
             remedy: ["chmod", facts.kind == .directory && allowsSticky ? "+t" : "go-w", path], owner: nil)
     }
 
-    /// A file is exclusive if it belongs to root or to this user, and no other user may write to it; a group counts as the
-    /// user if it is the user's own.
+    /// Checks that a file belongs to root or to this user, and that no other user may write to it; the user's own group
+    /// counts as the user.
     private static func fault(ofFile path: String) throws -> Fault? {
         guard let facts = try Files.factsThroughLinks(path) else { return nil }
         guard facts.owner == 0 || facts.owner == geteuid() else {
@@ -144,12 +144,12 @@ package struct Custody {
             path: path, why: "can be written by other users", remedy: ["chmod", "go-w", path], owner: nil)
     }
 
-    // MARK: who
+    // MARK: identity
 
     /// Whether this process has root's rights on this machine; root of a container without them is an ordinary user.
     private static var isRoot: Bool {
         guard geteuid() == 0 else { return false }
-        // A file that cannot be read says nothing, and then this is root.
+        // If the file cannot be read, assume that this is root.
         guard let bytes = try? Files.read("\(SystemFeatures.proc)/self/uid_map", limit: 4096) else { return true }
         let first = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first ?? "0 0"
         return first.split(separator: " ").prefix(2) == ["0", "0"]

@@ -1,29 +1,29 @@
 package import MoultBasics
 internal import StepKit
 
-/// Which feed a store follows, and how: `feed` in `moult.json`.
+/// The settings for following a feed: `feed` in `moult.json`.
 package struct FeedSettings: Sendable, Equatable {
-    /// The feed itself: a path or a URL.
+    /// The location of the feed: a path or a URL.
     package var url: Address
-    /// Other locations of the same files: groups that are tried in order. The locations of a group are equal.
+    /// Other locations of the same files: groups that are tried in order. The locations in a group are equal.
     package var mirrors: [[Address]] = []
     package var channel = Feed.Release.usualChannel
-    /// Seconds after which a server is given up that does not answer, or is slower than `minimumRate`.
+    /// Seconds after which moult gives up on a server that does not answer or is slower than `minimumRate`.
     package var patience = 30
-    /// Bytes in a second.
+    /// Bytes per second.
     package var minimumRate = 1024
-    /// Seconds that one file may take, with all attempts at one server.
+    /// Seconds for one file from one server, including all attempts.
     package var fileDeadline = 1800
     /// Seconds that one command may spend on the network.
     package var deadline = 3600
-    /// Bytes in a second; 0 has no bound.
+    /// Bytes per second; 0 means no limit.
     package var bandwidth = 0
-    /// How many bytes of fetched bundles are kept.
+    /// The maximum size of the downloaded bundles that are kept, in bytes.
     package var cache = 256 << 20
 
     package init(url: Address) { self.url = url }
 
-    /// All locations in groups, the first group to be tried first. A group that contains the URL takes its place.
+    /// All locations in groups, in the order in which they are tried. A group that contains the URL is tried first.
     package var groups: [[Address]] { (mirrors.joined().contains(url) ? [] : [[url]]) + mirrors }
 
     package var addresses: [Address] { groups.flatMap(\.self) }
@@ -62,10 +62,10 @@ package struct FeedSettings: Sendable, Equatable {
         return Address(text)
     }
 
-    /// As reports have it, without secrets.
+    /// The form for reports, without secrets.
     package var json: JSON { json { $0.description } }
 
-    /// As `moult.json` has it.
+    /// The form for `moult.json`.
     var written: JSON { json(\.withSecrets) }
 
     private func json(_ text: (Address) -> String) -> JSON {

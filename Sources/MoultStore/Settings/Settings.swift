@@ -10,35 +10,36 @@ package struct Settings: Sendable, Equatable {
     package var product: String
     package var app: Version?
     package var follow: Policy.Follow
-    /// A hold that the operator or an older moult wrote; the store's holds are in `Holds`.
+    /// A hold written by the operator or an older moult; the store's holds are in `Holds`.
     package var hold: Hold?
-    /// How many generations are kept, with the current one.
+    /// The number of generations to keep, including the current one.
     package var keep: Int
-    /// Seconds for which no generation is collected after it was made or left service, because readers without a lease may be about to open it.
+    /// Seconds for which a generation is kept after it was created or replaced, because readers without a lease may be
+    /// about to open it.
     package var minimumAge: Int
-    /// The required signers of releases; nil accepts anything.
+    /// The required signers of releases; nil accepts any release.
     package var keys: TrustedKeys?
-    /// The directory of databases of kind `cache`, if they do not be in the store.
+    /// The directory of caches, if they are not in the store.
     package var cacheRoot: String?
-    /// Bytes of broken caches that are kept, the newest; this never removes user data.
+    /// The maximum size of damaged caches in quarantine, in bytes; user data is never removed.
     package var quarantineLimit = 1 << 30
-    /// Where new releases come from when none is named.
+    /// The feed that is used if no release is given.
     package var feed: FeedSettings?
     /// The consumers that are notified before and after databases change, in the order in which they reload.
     package var consumers: [Consumer] = []
-    /// The steps that are not built in, and what they may do.
+    /// The steps that are not built in, and their permissions.
     package var steps: [StepSettings] = []
-    /// Seconds for which a finished update waits for readers to leave the generation before.
+    /// Seconds for which a finished update waits for readers to leave the previous generation.
     package var waitForReaders = 0
     /// Seconds for which an update waits for programs that have a database locked.
     package var waitForApps = usualWaitForApps
     package static let usualWaitForApps = 10
-    /// Seconds of the processor for the check of a database; nil: by its size.
+    /// CPU seconds for the check of a database; nil to derive them from its size.
     package var checkTimeout: Int?
-    /// How deeply each file of a release is checked here, also where its publisher's proof would be enough.
+    /// The check that is run on each file of a release, even if its publisher's proof would be enough.
     package var verify: Database.Depth?
 
-    /// A week is longer than anything here takes. Without a bound, what is computed from a number could overflow.
+    /// A week is longer than any operation takes. Without a limit, calculations with the numbers could overflow.
     static let timeouts = CheckTime.range
     static let mostSeconds = 100 * 365 * 86_400
     static let mostBytes = 1 << 48
@@ -48,7 +49,7 @@ package struct Settings: Sendable, Equatable {
         (hold, keep, minimumAge) = (nil, 2, 60)
     }
 
-    /// The text of `moult.json`, with the secrets of the feed's URL.
+    /// The text of `moult.json`, including the secrets of the feed's URL.
     package var written: JSON {
         .compact([
             "moult": .size(Self.format), "product": .string(product), "app": .optional(app?.description),
@@ -67,7 +68,7 @@ package struct Settings: Sendable, Equatable {
         guard format == Self.format else {
             throw fields.fail("moult", "is format \(format), and this version of moult reads format \(Self.format)")
         }
-        // For editors, which find the schema of the file by it.
+        // Editors use it to find the schema of the file.
         _ = try fields.optionalString("$schema")
         self.init(product: try fields.string("product"))
         if let text = try fields.optionalString("app") {

@@ -1,31 +1,31 @@
 package import MoultBasics
 package import StepKit
 
-/// The operator's settings for an external step: its program, and its rights.
+/// The operator's settings for an external step: its program and its permissions.
 package struct StepSettings: Sendable, Equatable {
     package var name: String
-    /// The program; nil for a step that the command or the app brings itself.
+    /// The program; nil for a step that the command or the app contains.
     package var executable: String?
     /// The digest of the trusted program; nil until the operator trusts one.
     package var sha256: String?
-    /// Where it runs, whatever the manifest says; nil if the manifest decides.
+    /// Where it runs, regardless of the manifest; nil if the manifest decides.
     package var use: Manifest.StepUse?
-    /// Parameters of the operator's, which count more than those of the manifest.
+    /// The operator's parameters, which override those of the manifest.
     package var with: [JSON.Member] = []
-    /// The directories and files below which it may write when it is applied.
+    /// The files and directories that it may write to when it is applied.
     package var writable: [String] = []
     package var network = Network.none
-    /// Seconds for each message, and for one that prepares.
+    /// Seconds for each message, and for `prepare`.
     package var timeout = 60
     package var prepareTimeout = 3600
-    /// A release that does not use it is refused.
+    /// Refuse releases that do not use it.
     package var isRequired = false
-    /// A release that uses it is refused.
+    /// Refuse releases that use it.
     package var isForbidden = false
 
     package enum Network: Sendable, Equatable {
         case none
-        /// Sockets of this machine only, such as that of the system's log.
+        /// Only local sockets, such as that of the system log.
         case local
         case all
     }

@@ -1,10 +1,9 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The digests that `moult steps trust` pinned: `.moult/steps.json`.
-///
-/// `moult.json` belongs to the operator and is never written. So each pin has the digest of `moult.json` that it took the
-/// place of; another one there was written since, and counts instead.
+/// The digests that `moult steps trust` pinned: `.moult/steps.json`. `moult.json` belongs to the operator and is never
+/// written. So each pin records the digest in `moult.json` that it replaced; a different digest there was written
+/// later, and is used instead.
 package struct TrustedSteps {
     private struct Pin {
         let name: String
@@ -30,12 +29,13 @@ package struct TrustedSteps {
                     overridden: try part.optionalString("overrides"))
             }
         } catch {
-            // A record that cannot be read trusts nothing: the step is refused, and the message says how to trust it.
+            // If the record cannot be read, no step is trusted: the step is refused, and the message shows how to trust
+            // it.
             pins = []
         }
     }
 
-    /// The steps of `moult.json` with the digests that count.
+    /// The steps of `moult.json` with the digests in effect.
     func applied(to steps: [StepSettings]) -> [StepSettings] {
         steps.map { step in
             var step = step

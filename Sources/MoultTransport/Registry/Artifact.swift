@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
 
-/// An OCI image manifest that holds files of a feed: one layer per file, with its name as an annotation.
+/// An OCI image manifest that contains files of a feed: one layer per file, with its name as an annotation.
 package struct Artifact: Sendable, Equatable {
     /// The `artifactType`.
     package enum Kind: String, Sendable {
@@ -25,7 +25,7 @@ package struct Artifact: Sendable, Equatable {
         }
     }
 
-    /// The type of a layer. None of them is a type of container images, because other programs recompress those.
+    /// The media type of a layer. It is never a type of container images, because other programs recompress those.
     package enum MediaType: String, Sendable {
         case feed = "application/vnd.moult.feed.v1+json"
         case manifest = "application/vnd.moult.manifest.v1+json"

@@ -1,4 +1,4 @@
-/// The authentication that a registry asks for: `Bearer realm="https://…",service="…",scope="…"`.
+/// The authentication that a registry requires: `Bearer realm="https://…",service="…",scope="…"`.
 struct Challenge: Equatable {
     enum Scheme { case basic, bearer }
 

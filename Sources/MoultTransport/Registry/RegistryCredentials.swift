@@ -16,7 +16,7 @@ enum RegistryCredentials: Equatable {
         var open: String?
     }
 
-    /// Searches `$REGISTRY_AUTH_FILE` alone if it is set, otherwise the usual files in order.
+    /// Searches only `$REGISTRY_AUTH_FILE` if it is set, otherwise the usual files in order.
     static func find(for repository: Repository, stop: () throws -> Void) throws -> Found {
         var found = Found()
         for path in files {

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// The tokens, credentials and artifacts that one command has received.
 ///
-/// Requests are made one after the other; the mutex is for the compiler, which cannot know that.
+/// Requests are made one after the other; the mutex is only needed because the compiler cannot know that.
 final class RegistrySession: Sendable {
     private struct State {
         var authorizations: [Purpose: String] = [:]
@@ -36,7 +36,7 @@ final class RegistrySession: Sendable {
     func artifact(_ place: String) -> Artifact? { state.withLock { $0.artifacts[place] } }
     func keep(_ artifact: Artifact?, at place: String) { state.withLock { $0.artifacts[place] = artifact } }
 
-    /// Looked up once, and only when a registry asks for it.
+    /// Looked up only once, and only when a registry requires them.
     func credentials(for repository: Repository, stop: () throws -> Void) throws -> RegistryCredentials.Found {
         if let found = state.withLock({ $0.credentials[repository] }) { return found }
         let found = try RegistryCredentials.find(for: repository, stop: stop)

@@ -1,8 +1,8 @@
 package import MoultBasics
 
-/// A repository of an OCI registry: `oci://HOST[:PORT]/NAME`, or `oci+http://…` on this machine.
+/// A repository in an OCI registry: `oci://HOST[:PORT]/NAME`, or `oci+http://…` on this machine.
 package struct Repository: Sendable, Hashable, CustomStringConvertible {
-    /// Host and port, as credential files name them.
+    /// Host and port, in the form of credential files.
     let host: String
     /// The path of the repository on its host.
     let name: String
@@ -20,7 +20,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
     /// The base URL; only its host and port receive credentials.
     var root: String { "\(isPlain ? "http" : "https")://\(host)/v2" }
 
-    /// Whether an address has a scheme of registries.
+    /// Whether an address has a registry scheme.
     package static func isMeant(_ text: String) -> Bool {
         let lower = text.lowercased()
         return lower.hasPrefix(scheme) || lower.hasPrefix(plainScheme)
@@ -93,7 +93,7 @@ package struct RegistryFile: Sendable, Equatable {
     /// The tag of the artifact that contains it.
     package let tag: String
     package let name: String
-    /// Its digest if known: then the artifact is not requested first.
+    /// Its digest, if known: then the artifact need not be requested first.
     package var sha256: String?
 
     package init(repository: Repository, tag: String = feedTag, name: String, sha256: String? = nil) {
@@ -109,12 +109,12 @@ package struct RegistryFile: Sendable, Equatable {
 
     package var description: String { "\(address)" + (isHead ? "" : "/\(name)") }
 
-    /// The address of the artifact, as operators write it.
+    /// The address of the artifact, in the form that operators use.
     var address: Address { Address(tag == Self.feedTag ? "\(repository)" : "\(repository):\(tag)") }
 
     private var isHead: Bool { name == Self.feedName || name == Self.release }
 
-    /// Another file of the same feed: in the feed's artifact, in that of the given tag, or else in this one.
+    /// Another file of the same feed: in the feed's artifact, in that of the given tag, or otherwise in this one.
     func beside(_ name: String, sha256: String?, tag: String?) -> RegistryFile {
         let isOfFeed = name == Self.feedName || name.hasPrefix("\(Self.feedName).") || name.hasPrefix("keys-")
         return RegistryFile(

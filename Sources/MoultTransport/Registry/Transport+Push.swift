@@ -9,11 +9,12 @@ extension Transport {
         case file(String)
     }
 
-    /// Larger blobs are uploaded in chunks of this size: proxies limit requests, and a failed chunk is sent again alone.
+    /// Larger blobs are uploaded in chunks of this size: proxies limit the size of requests, and only a failed chunk is
+    /// sent again.
     static let partSize = 32 << 20
 
-    /// Uploads a blob unless the registry has it; returns whether it was uploaded. If the repository `source` of the same
-    /// registry has the blob, it is mounted from there.
+    /// Uploads a blob unless the registry already has it; returns whether it was uploaded. If the repository `source`
+    /// in the same registry has the blob, it is mounted from there.
     package func push(
         _ content: Content, sha256: String, size: Int, to repository: Repository, mountedFrom source: Repository? = nil,
         progress: (Int) throws -> Void = { _ in }
@@ -35,7 +36,7 @@ extension Transport {
         }
     }
 
-    /// Puts an artifact under a tag, and returns its digest. Its blobs must exist already.
+    /// Pushes an artifact with a tag, and returns its digest. Its blobs must already exist.
     package func put(_ artifact: Artifact, to repository: Repository, tag: String) throws -> String {
         let bytes = try artifact.bytes
         let digest = try Artifact.digest(of: bytes)
@@ -93,10 +94,10 @@ extension Transport {
         try small(upload.repository) { until in
             var request = WebRequest(url: upload.repository.url("blobs/\(upload.digest)"), method: .head)
             request.purpose = upload.failed
-            // Asked with push access, so that the token is also valid for the upload.
+            // Requested with push access, so that the token is also valid for the upload.
             let head = try ask(request, upload.purpose, until: until, IgnoredBody())
             switch head.status {
-            // A blob of another size is not the same content.
+            // A blob with a different size does not have the same content.
             case 200: return head.total ?? upload.size == upload.size
             case 404: return false
             default: throw try refusal(head, upload.purpose, failed: upload.failed)
@@ -104,7 +105,7 @@ extension Transport {
         }
     }
 
-    /// Begins an upload; returns false if the registry mounted the blob instead.
+    /// Starts an upload; returns false if the registry mounted the blob instead.
     private func begin(_ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant) throws -> Bool {
         let mount = upload.purpose.source.map { "?mount=\(upload.digest)&from=\($0)" } ?? ""
         var request = WebRequest(url: upload.repository.url("blobs/uploads/\(mount)"), method: .post)
@@ -130,7 +131,7 @@ extension Transport {
             now: "Report this to the operator of the registry.")
     }
 
-    /// Uploads the remaining chunks, and closes the upload.
+    /// Uploads the remaining chunks and completes the upload.
     private func send(
         _ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant,
         _ progress: (Int) throws -> Void
@@ -165,7 +166,8 @@ extension Transport {
             now: "Try again later.")
     }
 
-    /// After an interruption: resumes if the registry has exactly the chunks that were sent, and else starts again.
+    /// After an interruption, resumes if the registry has exactly the chunks that were sent, and otherwise starts
+    /// again.
     private func goOn(_ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant) throws {
         guard let place = state.place, state.done > 0 else { return state.place = nil }
         var request = WebRequest(url: Address(place))

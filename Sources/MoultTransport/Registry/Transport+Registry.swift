@@ -6,7 +6,7 @@ internal import MoultTrust
 extension Transport {
     typealias Purpose = RegistrySession.Purpose
 
-    /// Sends a request, and authenticates if the registry asks for it. The answer may still be a refusal.
+    /// Sends a request, and authenticates if the registry requires it. The answer may still be a refusal.
     func ask(
         _ request: WebRequest, _ purpose: Purpose, until: ContinuousClock.Instant, _ sink: any ResponseSink
     ) throws -> WebHead {
@@ -14,7 +14,7 @@ extension Transport {
         request.authority = purpose.repository.root
         request.authorization = registries.authorization(for: purpose)
         let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
-        // Also if a token has expired.
+        // This also happens if a token has expired.
         guard head.status == 401, let challenge = Challenge.first(of: head.challenges),
             let authorization = try authorization(challenge, purpose, until),
             authorization != request.authorization
@@ -25,7 +25,7 @@ extension Transport {
         return again
     }
 
-    /// The header that answers a challenge; nil without credentials for it.
+    /// The header that answers a challenge; nil if the user has no credentials for it.
     private func authorization(
         _ challenge: Challenge, _ purpose: Purpose, _ until: ContinuousClock.Instant
     ) throws -> String? {
@@ -41,7 +41,7 @@ extension Transport {
         "Basic \(Base64.encode(Array("\(name):\(password)".utf8)))"
     }
 
-    /// Requests a token, with the user's credentials if there are any.
+    /// Requests a token, with the user's credentials if available.
     private func token(
         _ challenge: Challenge, _ purpose: Purpose, _ known: RegistryCredentials?, _ until: ContinuousClock.Instant
     ) throws -> String? {
@@ -137,8 +137,8 @@ extension Transport {
     private static let manifestTypes =
         "\(Artifact.manifestType), application/vnd.oci.image.index.v1+json"
 
-    /// Gets one file of at most `limit` bytes. A request for the feed always asks the registry; the other files of its artifact
-    /// are then known.
+    /// Gets one file of at most `limit` bytes. A request for the feed always asks the registry; after that, the other
+    /// files of its artifact are known.
     func read(_ file: RegistryFile, limit: Int, unless tag: String?) throws -> Answer {
         if let sha256 = file.sha256 {
             return try blob(file.repository, sha256, named: file.description, limit: limit).map { .bytes($0, tag: nil) }
@@ -167,7 +167,7 @@ extension Transport {
         return .bytes(bytes, tag: digest)
     }
 
-    /// The digest that a tag refers to; nil if the registry has no such tag, or does not report the digest.
+    /// The digest that a tag refers to; nil if the registry does not have the tag or does not report the digest.
     package func digest(_ repository: Repository, _ tag: String) throws -> String? {
         let purpose = Purpose(repository: repository, writes: false)
         return try small(repository) { until in
@@ -183,7 +183,7 @@ extension Transport {
         }
     }
 
-    /// The artifact that a tag refers to, and its digest; nil if the registry has no such tag.
+    /// The artifact that a tag refers to, and its digest; nil if the registry does not have the tag.
     package func artifact(_ repository: Repository, _ tag: String) throws -> (artifact: Artifact, digest: String)? {
         let purpose = Purpose(repository: repository, writes: false)
         let place = "\(repository):\(tag)"

@@ -1,27 +1,27 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// A key or signature file without minisign's form.
+    /// A key or signature file that is not in minisign's format.
     package static let minisignForm = Self(252)
-    /// A comment that cannot stand in a key or signature file.
+    /// A comment that is not allowed in a key or signature file.
     package static let minisignComment = Self(253)
-    /// A key file's password is missing or wrong.
+    /// The password of a key file is missing or wrong.
     package static let password = Self(254)
-    /// A signature of the old form, made over the whole file instead of its digest.
+    /// A signature in the old format, made over the whole file instead of its digest.
     package static let legacySignature = Self(257)
 }
 
-/// The lines of a minisign file, with descriptions of its errors.
+/// The lines of a minisign file, and the errors for it.
 struct MinisignText {
     /// The kind of file, for errors: "signature", "public key", "secret key".
     let kind: String
     let name: String
     let lines: [ArraySlice<UInt8>]
 
-    /// More than any real file of these has, so that an attacker cannot make us read without end.
+    /// Larger than any real file of this kind, so that an attacker cannot make us read forever.
     private static let limit = 1 << 20
 
-    /// Splits a file into exactly `count` lines; the last one may lack its line end.
+    /// Splits a file into exactly `count` lines; the last one may lack its line break.
     init(_ bytes: [UInt8], kind: String, named name: String, lines count: Int) throws {
         self.kind = kind
         self.name = name
@@ -35,7 +35,7 @@ struct MinisignText {
         if lines.contains(where: { $0.last == UInt8(ascii: "\r") }) { throw error("it has the line ends of Windows") }
     }
 
-    /// The comment on a line that begins with `prefix`.
+    /// The comment on a line with the given prefix.
     func comment(line: Int, prefix: String) throws -> String {
         guard lines[line].starts(with: prefix.utf8) else {
             throw error("line \(line + 1) does not begin with “\(prefix)”")
@@ -47,7 +47,7 @@ struct MinisignText {
         return text
     }
 
-    /// The bytes of a line in Base64, of which there must be `count`.
+    /// The Base64-decoded bytes of a line, exactly `count`.
     func bytes(line: Int, count: Int) throws -> [UInt8] {
         guard let bytes = Base64.decode(lines[line]) else { throw error("line \(line + 1) is not Base64") }
         guard bytes.count == count else {
@@ -67,7 +67,7 @@ struct MinisignText {
     static let untrusted = "untrusted comment: "
     static let trusted = "trusted comment: "
 
-    /// Throws unless a comment can be written: one line that every terminal can show.
+    /// Throws unless a comment is a single line that every terminal can show.
     static func check(comment: String) throws {
         guard isPrintable(comment), comment.utf8.count <= 1_000 else {
             throw MoultError(
@@ -76,7 +76,7 @@ struct MinisignText {
         }
     }
 
-    /// Control characters could move a terminal's cursor and make a comment say something else; tabs are usual.
+    /// Control characters could move the cursor and change what a comment appears to say; tabs are common.
     private static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { $0 == "\t" || $0.properties.generalCategory != .control }
     }

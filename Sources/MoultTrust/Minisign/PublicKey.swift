@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// A minisign public key: it verifies signatures of its secret key.
+/// A minisign public key, which verifies signatures of its secret key.
 package struct PublicKey: Hashable, Sendable {
     package let id: KeyID
     /// The 32 bytes of the Ed25519 key.
@@ -11,7 +11,7 @@ package struct PublicKey: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Reads the one line that minisign's `-P` takes, and that a settings file can hold.
+    /// Parses the single line for minisign's option `-P` and for settings files.
     package init(base64 line: String, named name: String) throws {
         let text = try MinisignText(Array(line.utf8), kind: "public key", named: name, lines: 1)
         try self.init(line: 0, of: text)
@@ -28,15 +28,15 @@ package struct PublicKey: Hashable, Sendable {
         let bytes = try text.bytes(line: line, count: 2 + KeyID.size + Ed25519.publicKeySize)
         guard bytes.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
         let key = Array(bytes[10...])
-        // Everyone can make signatures that such a key accepts.
+        // Anyone can make signatures that such a key accepts.
         if Ed25519.isWeak(publicKey: key) { throw text.error("no secret key belongs to it") }
         self.init(id: KeyID(bytes[2..<10]), bytes: key)
     }
 
-    /// The key on one line of 56 characters.
+    /// The key as one line of 56 characters.
     package var base64: String { Base64.encode(Array("Ed".utf8) + id.bytes + bytes) }
 
-    /// A public key file as minisign writes it.
+    /// A public key file in minisign's format.
     package var file: [UInt8] { Array("\(MinisignText.untrusted)minisign public key \(id)\n\(base64)\n".utf8) }
 }
 
@@ -44,7 +44,7 @@ extension PublicKey: CustomStringConvertible {
     package var description: String { base64 }
 }
 
-/// Which key pair a key or a signature belongs to: 8 bytes that say nothing about trust, only where to look.
+/// Identifies the key pair of a key or signature: 8 bytes that only help to find the key and prove nothing.
 package struct KeyID: Hashable, Sendable {
     static let size = 8
 
@@ -56,7 +56,7 @@ package struct KeyID: Hashable, Sendable {
 }
 
 extension KeyID: CustomStringConvertible {
-    /// As minisign prints it: the bytes are a little-endian number, in upper-case hexadecimal digits without leading zeros.
+    /// The form that minisign prints: a little-endian number in upper-case hexadecimal digits without leading zeros.
     package var description: String {
         let number = bytes.reversed().reduce(into: UInt64(0)) { number, byte in number = number << 8 | UInt64(byte) }
         return String(number, radix: 16, uppercase: true)

@@ -1,23 +1,23 @@
 internal import MoultBasics
 
-// A secret key file's line in Base64, as minisign has it:
+// The Base64 line of a secret key file in minisign's format:
 //
 //      2  "Ed"       signature algorithm
 //      2  "Sc" or 0  scrypt, or not protected
 //      2  "B2"       checksum algorithm
 //     32  salt
 //     16  scrypt's two limits, little-endian
-//    104  key id, seed, public key, checksum; if protected, xor-ed with what scrypt makes of the password
+//    104  key id, seed, public key, checksum; if protected, XORed with the output of scrypt for the password
 extension SecretKey {
     private static let secretSize = KeyID.size + Ed25519.seedSize + Ed25519.publicKeySize + checksumSize
     private static let checksumSize = 32
     private static let saltSize = 32
 
-    /// Reads a secret key file (`minisign.key`); `password` is asked only if the file is protected by one.
+    /// Reads a secret key file (`minisign.key`); asks for the `password` only if the file is protected by one.
     package init(file bytes: [UInt8], named name: String, password: () throws -> [UInt8]) throws {
         let text = try MinisignText(bytes, kind: "secret key", named: name, lines: 2)
         _ = try text.comment(line: 0, prefix: MinisignText.untrusted)
-        // Whether it is one, not why it is none, is the question here.
+        // Only whether it is a public key matters here, not why it is not.
         if (try? PublicKey(file: bytes, named: name)) != nil { throw text.error("it is a public key") }
         let fields = try text.bytes(line: 1, count: 6 + Self.saltSize + 16 + Self.secretSize)
         guard fields.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
@@ -57,7 +57,7 @@ extension SecretKey {
         }
     }
 
-    /// A secret key file as minisign writes it, protected by the password if one is given.
+    /// A secret key file in minisign's format, protected by the password if one is given.
     package func file(password: [UInt8]?) throws -> [UInt8] {
         let pair = seed + publicKey.bytes
         var secret = publicKey.id.bytes + pair

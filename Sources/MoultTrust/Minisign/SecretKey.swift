@@ -5,7 +5,7 @@ package struct SecretKey: Sendable {
     package let publicKey: PublicKey
     let seed: [UInt8]
 
-    /// Makes a new key pair from the system's randomness.
+    /// Creates a new key pair from random bytes of the system.
     package static func generate() throws -> SecretKey {
         try SecretKey(id: .generate(), seed: Ed25519.generateSeed())
     }
@@ -37,7 +37,7 @@ package struct SecretKey: Sendable {
 }
 
 extension SecretKey: CustomStringConvertible {
-    /// Names the key without giving it away.
+    /// Names the key without revealing it.
     package var description: String { "secret key \(publicKey.id)" }
 }
 

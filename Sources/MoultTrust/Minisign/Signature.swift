@@ -1,15 +1,16 @@
 internal import MoultBasics
 
-/// A detached minisign signature (`.minisig`); it proves nothing before a key has verified it.
+/// A detached minisign signature (`.minisig`), which proves nothing until a key has verified it.
 package struct Signature: Hashable, Sendable {
-    /// Which key claims to have made it.
+    /// The key that claims to have made it.
     package let keyID: KeyID
-    /// Whether it was made over the BLAKE2b digest (`ED`), as minisign does today, or over the bytes (`Ed`).
+    /// Whether it was made over the BLAKE2b digest (`ED`), as by current versions of minisign, or over the bytes
+    /// (`Ed`).
     let isPrehashed: Bool
     let bytes: [UInt8]
-    /// Handed out by `verify` alone, which proves it.
+    /// Only `verify` returns it, after proving it.
     let unprovenComment: String
-    /// Over the signature and the trusted comment, so that neither can be exchanged.
+    /// Signs the signature and the trusted comment, so that neither can be exchanged.
     let commentSignature: [UInt8]
 
     init(keyID: KeyID, isPrehashed: Bool, bytes: [UInt8], unprovenComment: String, commentSignature: [UInt8]) {
@@ -33,7 +34,7 @@ package struct Signature: Hashable, Sendable {
             commentSignature: try text.bytes(line: 3, count: Ed25519.signatureSize))
     }
 
-    /// A signature file as minisign reads it; the untrusted comment is for humans who look into the file.
+    /// A signature file in minisign's format; the untrusted comment is for people who read the file.
     package func file(untrustedComment: String) throws -> [UInt8] {
         try MinisignText.check(comment: untrustedComment)
         let fields = Array((isPrehashed ? "ED" : "Ed").utf8) + keyID.bytes + bytes

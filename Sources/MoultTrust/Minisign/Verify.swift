@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The facts that a verified signature proves.
+/// The result of verifying a signature.
 package struct Verified: Hashable, Sendable {
     /// The key that signed.
     package let key: PublicKey
@@ -8,7 +8,7 @@ package struct Verified: Hashable, Sendable {
 }
 
 extension Signature {
-    /// Verifies that one of `keys` signed these bytes and the trusted comment, or throws.
+    /// Verifies that one of `keys` signed these bytes and the trusted comment; throws otherwise.
     ///
     /// `name` stands for the signed file in errors. A legacy signature (`minisign -S -l`) is refused unless allowed.
     @discardableResult package func verify(
@@ -21,7 +21,7 @@ extension Signature {
         return try verify(message: try hasher.finish(), name, keys)
     }
 
-    /// Verifies that one of `keys` signed this whole file, of any size, and the trusted comment, or throws.
+    /// Verifies that one of `keys` signed this whole file, of any size, and the trusted comment; throws otherwise.
     @discardableResult package func verify(fileAt path: String, by keys: [PublicKey]) throws -> Verified {
         try refuseLegacy(path)
         return try verify(message: try blake2b512(ofFileAt: path), path, keys)
@@ -47,7 +47,7 @@ extension Signature {
                 why: "its signature is by key \(keyID); \(trusted)",
                 now: "If that key is the publisher's, add it to the trusted keys.")
         }
-        // Key ids are no secret and can collide: the signature decides.
+        // Key IDs are public and can collide: the signature decides.
         let signer = try candidates.first { try Ed25519.verify(bytes, of: message, publicKey: $0.bytes) }
         guard let signer else { throw bad(name, "the file does not match the signature of key \(keyID)") }
         let comment = bytes + unprovenComment.utf8

@@ -1,9 +1,9 @@
 package import MoultBasics
 
 extension KeyList {
-    /// The list in these bytes if root keys of the list before it signed it, otherwise nil.
+    /// The list in these bytes if root keys of the previous list signed it, otherwise nil.
     ///
-    /// A list of format 2 must be signed by its own root keys as well, so that every list can be followed by another.
+    /// A list of format 2 must also be signed by its own root keys, so that a next list is always possible.
     package init?(
         proving bytes: [UInt8], serial: Int, product: String, after roles: KeyRoles, named name: String,
         at now: Timestamp, find: (String) throws -> [UInt8]?
@@ -18,7 +18,7 @@ extension KeyList {
         try proveOwn(bytes, named: name, at: now, find: find)
     }
 
-    /// A list that its own root keys did not sign could never be replaced.
+    /// If its own root keys had not signed a list, it could never be replaced.
     package func proveOwn(
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws {
@@ -32,7 +32,7 @@ extension KeyList {
 }
 
 extension TrustedKeys {
-    /// Whether enough of these keys signed the bytes; an error if that could not be found out.
+    /// Whether enough of these keys signed the bytes; throws if that cannot be determined.
     fileprivate func isProven(
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws -> Bool {
@@ -40,7 +40,7 @@ extension TrustedKeys {
             _ = try prove(bytes, named: name, at: now, find: find)
             return true
         } catch let error as MoultError {
-            // A server that did not answer has not said that the signature is missing.
+            // If a server did not answer, the signature may still exist.
             if error.outcome != .refused { throw error }
             return false
         }

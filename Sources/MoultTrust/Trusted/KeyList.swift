@@ -1,26 +1,27 @@
 package import MoultBasics
 
-/// The keys that a publisher's stores trust from now on: `keys-N.json` next to the feed, signed by keys of the list before it.
+/// The keys that a publisher's stores trust from now on: `keys-N.json` next to the feed, signed by keys of the previous
+/// list.
 ///
-/// Format 2 says which keys may sign what, and until when:
+/// Format 2 has the keys for each role, and an expiry time:
 ///
 ///     { "keyList": 2, "product": "org.example.app", "serial": 1, "expires": "2027-11-20T10:00:00Z",
 ///       "root": { "threshold": 1, "trusted": [ … ] }, "release": { … }, "timestamp": { … } }
 ///
-/// Format 1 has one set of keys for everything:
+/// Format 1 has one set of keys for all roles:
 ///
 ///     { "keyList": 1, "product": "org.example.app", "serial": 1, "threshold": 1, "trusted": [ … ] }
 package struct KeyList: Sendable, Equatable {
     package static let format = 2
     package static let largest = 1 << 16
-    /// More lists than any publisher makes.
+    /// More lists than any publisher needs.
     package static let most = 256
 
     package var product: String
     /// 1 for the first list after the keys that stores have pinned, then 2.
     package var serial: Int
     package var roles: KeyRoles
-    /// Whether it has one set of keys for everything (format 1).
+    /// Whether it has one set of keys for all roles (format 1).
     package var isPlain: Bool
 
     /// A list of format 2.

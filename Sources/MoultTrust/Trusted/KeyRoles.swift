@@ -1,14 +1,14 @@
 package import MoultBasics
 
-/// The rights of keys.
+/// The keys for each role.
 package struct KeyRoles: Sendable, Equatable {
-    /// Sign the next key list.
+    /// The keys that sign the next key list.
     package var root: TrustedKeys
-    /// Sign manifests.
+    /// The keys that sign manifests.
     package var release: TrustedKeys
-    /// Sign feeds, and nothing else; nil if the release keys sign feeds, too.
+    /// The keys that only sign feeds; nil if the release keys also sign feeds.
     package var timestamp: TrustedKeys?
-    /// After this, nothing is trusted until a newer list arrives.
+    /// The time after which no key is trusted until a newer list arrives.
     package var expires: Timestamp?
 
     package init(
@@ -17,13 +17,13 @@ package struct KeyRoles: Sendable, Equatable {
         (self.root, self.release, self.timestamp, self.expires) = (root, release, timestamp, expires)
     }
 
-    /// One set of keys for everything: the keys in a store's settings, and key lists of format 1.
+    /// One set of keys for all roles: the keys in a store's settings, and key lists of format 1.
     package init(all keys: TrustedKeys) { self.init(root: keys, release: keys) }
 
     /// The keys that sign feeds.
     package var feed: TrustedKeys { timestamp ?? release }
 
-    /// Whether each manifest needs signatures of its own. Otherwise the keys that sign the feed are those that sign
-    /// manifests, and the digest in a signed feed proves a manifest.
+    /// Whether each manifest needs its own signatures. Otherwise the same keys sign feeds and manifests, and the digest
+    /// in a signed feed proves a manifest.
     package var isSplit: Bool { timestamp != nil }
 }

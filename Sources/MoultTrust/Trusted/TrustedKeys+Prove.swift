@@ -1,26 +1,26 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// A key's signatures count no more.
+    /// A key whose signatures are no longer valid.
     package static let expiredKey = Self(259)
 }
 
 extension TrustedKeys {
-    /// The names under which signatures of a file may be next to it: minisign's own, and one for each further signer.
+    /// The possible names of signatures next to a file: minisign's, and one for each further signer.
     package func signatureNames(of name: String) -> [String] {
         ["\(name).minisig"] + entries.map { Self.signatureName(of: name, by: $0.key.id) }
     }
 
-    /// Where the signature of one among several signers lies.
+    /// The path of the signature by one of several signers.
     package static func signatureName(of name: String, by id: KeyID) -> String { "\(name).\(id).minisig" }
 
-    /// Verifies that enough of these keys signed the bytes, and names them; the bytes are not parsed before.
+    /// Verifies that enough of these keys signed the bytes, and returns the signers; nothing is parsed before that.
     ///
     /// `find` gets the name of a signature file and returns its bytes, nil if it does not exist.
     package func prove(
         _ bytes: [UInt8], named name: String, at now: Timestamp = .now, find: (String) throws -> [UInt8]?
     ) throws -> [KeyID] {
-        // A key counts once, whatever id its signatures have.
+        // A key counts once, whatever IDs its signatures have.
         var signers: [PublicKey] = []
         var fault: MoultError?
         for place in signatureNames(of: name) {
@@ -31,7 +31,7 @@ extension TrustedKeys {
             } catch let error as MoultError { fault = fault ?? error }
             if signers.count >= threshold { return signers.map(\.id) }
         }
-        // One that is wrong says more than those that are missing.
+        // An invalid signature says more than missing ones.
         throw fault ?? unsigned(name, signers.map(\.id))
     }
 

@@ -1,10 +1,10 @@
 package import MoultBasics
 
-/// The public keys that a store trusts, and how many of them must have signed what it takes.
+/// The public keys that a store trusts, and the number of them that must have signed a file.
 package struct TrustedKeys: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         package var key: PublicKey
-        /// After this the key's signatures count no more.
+        /// The time after which the key's signatures are no longer valid.
         package var notAfter: Timestamp?
 
         package init(key: PublicKey, notAfter: Timestamp? = nil) { (self.key, self.notAfter) = (key, notAfter) }
@@ -13,12 +13,12 @@ package struct TrustedKeys: Sendable, Equatable {
     package var entries: [Entry]
     package var threshold: Int
 
-    /// The most signatures that can be asked for.
+    /// The maximum number of required signatures.
     static let mostSignatures = 16
 
     package init(_ entries: [Entry], threshold: Int = 1) { (self.entries, self.threshold) = (entries, threshold) }
 
-    /// Reads what `moult.json` has under `keys`, and a list of keys in the same form.
+    /// Reads `keys` from `moult.json`, or a list of keys in the same form.
     package init(_ fields: Fields) throws {
         threshold = try fields.optionalNumber("threshold", in: 1...Self.mostSignatures) ?? 1
         guard fields.json("trusted") != nil else { throw fields.fail("trusted", "is missing") }
@@ -26,7 +26,7 @@ package struct TrustedKeys: Sendable, Equatable {
         guard entries.count >= threshold else {
             throw fields.fail("trusted", "must be \(threshold) keys or more, as the threshold says")
         }
-        // The id is only a name: the same key under another one would count twice.
+        // The ID is only a name: the same key with another ID would count twice.
         for (index, entry) in entries.enumerated() {
             guard let same = entries[..<index].first(where: { $0.key.bytes == entry.key.bytes }) else { continue }
             throw fields.fail("trusted[\(index)]", "is the same key as \(same.key.id)")
@@ -53,7 +53,7 @@ package struct TrustedKeys: Sendable, Equatable {
         return Entry(key: key, notAfter: notAfter)
     }
 
-    /// Tells sets of keys apart, whatever their order, ids and times.
+    /// Identifies a set of keys regardless of their order, IDs and times.
     package var fingerprint: String {
         get throws {
             try SHA256.digest(of: entries.map(\.key.bytes).sorted { $0.lexicographicallyPrecedes($1) }.flatMap { $0 })

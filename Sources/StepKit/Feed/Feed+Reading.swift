@@ -23,7 +23,7 @@ extension Feed {
         }
         let keyList = try fields.optionalCount("keys")
         guard let expires = try Self.time(fields, "expires") else { throw fields.fail("expires", "is missing") }
-        // Unknown fields of a newer feed are ignored, unless the feed says that they must not be.
+        // Unknown fields of a newer feed are ignored, unless the feed lists them as critical.
         let critical = try fields.optionalStrings("critical") ?? []
         let created = try Self.time(fields, "created")
         guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
@@ -49,7 +49,7 @@ extension Feed {
         return time
     }
 
-    /// Neither a version nor a sequence stands for two releases.
+    /// Throws if two releases have the same version or sequence.
     private func proveDistinct(_ fields: Fields) throws {
         var versions: Set<Version> = []
         var sequences: Set<Int> = []

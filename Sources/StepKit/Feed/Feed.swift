@@ -4,23 +4,24 @@ package import MoultBasics
 package struct Feed: Sendable, Equatable {
     package static let format = 1
     package static let fileName = "feed.json"
-    /// The largest feed that is read: about 100,000 releases.
+    /// The maximum size of a feed: about 100,000 releases.
     package static let largest = 32 << 20
 
     package var product: String
-    /// Counts the feed's own versions upward, so that an old one cannot pass for the present one.
+    /// The number of this feed, which increases so that an attacker cannot present an old feed as the current one.
     package var serial: Int
     package var created: Timestamp?
     /// After this time the feed is invalid, so that withheld feeds are noticed.
     package var expires: Timestamp
     package var releases: [Release]
-    /// The key list that it was made under; nil for the pinned keys, and in feeds of earlier versions.
+    /// The number of the key list in effect when the feed was made; nil for the pinned keys, and in feeds of earlier
+    /// versions.
     package var keyList: Int?
 
-    /// The highest serial: above it JSON readers may round.
+    /// The highest serial: JSON readers may round larger numbers.
     package static let highestSerial = 1 << 53 - 1
-    /// How far a serial may be from the last one under the same key list: a stolen key cannot use up all numbers, so that
-    /// nothing of the publisher's would ever be newer.
+    /// The maximum distance of a serial from the last one under the same key list, so that an attacker with a stolen
+    /// key cannot use up all numbers and lock out the publisher.
     package static let serialRange = 1_000_000
 
     package init(
@@ -30,7 +31,7 @@ package struct Feed: Sendable, Equatable {
         (self.expires, self.releases) = (expires, releases)
     }
 
-    /// One release, with what must be known of it before its manifest is fetched.
+    /// A release, with the facts that a store needs before it fetches the manifest.
     package struct Release: Sendable, Equatable {
         package static let usualChannel = "stable"
 
@@ -39,11 +40,11 @@ package struct Feed: Sendable, Equatable {
         package var channel: String
         package var manifest: File
         package var requires: Manifest.Requires
-        /// The share of machines that may have it, in per cent.
+        /// The percentage of machines that may install it.
         package var rollout: Int
-        /// Why it must not be installed any more; nil if it may.
+        /// Why it must no longer be installed; nil if it may be.
         package var withdrawn: String?
-        /// The patches of its manifest that are kept next to the feed.
+        /// The patches in its manifest that are next to the feed.
         package var patches: [Patch] = []
 
         package struct Patch: Sendable, Equatable {
@@ -77,14 +78,13 @@ package struct Feed: Sendable, Equatable {
 
 /// The names of files next to a feed.
 package enum FeedNames {
-    /// The base name of the signatures of exactly this feed.
-    ///
-    /// Feed and signature are two files and cannot be replaced in one step; so a signature has the digest of its feed in its
-    /// name, is public before that feed is, and stays as long as a store may still be reading it.
+    /// The base name of the signatures of exactly this feed. Feed and signature are two files and cannot be replaced in
+    /// one step. So the name of a signature contains the digest of its feed, and the signature is published before the
+    /// feed and stays as long as a store may still be reading that feed.
     package static func ofSignatures(_ name: String, digest: String) -> String { "\(name).\(digest.prefix(16))" }
 
-    /// Those of the files next to a feed that are signatures of feeds which no reader can have any more: not `kept`, and not
-    /// under the digest of the feed that exists now or of the one before it.
+    /// Signatures next to the feed that no reader needs any more: those that are not in `kept`, and do not belong to
+    /// the current or the previous feed.
     package static func staleSignatures(among names: [String], keeping kept: [String], digests: [String]) -> [String] {
         let early = digests.map { ofSignatures(Feed.fileName, digest: $0) + "." }
         return names.filter { name in

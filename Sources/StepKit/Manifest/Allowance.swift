@@ -1,15 +1,16 @@
 internal import MoultBasics
 
-/// How much is allowed: a share of what was there (`20%`), or a number of rows (`100`).
+/// The allowed change of a table: a share of the installed rows (`20%`), or a number of rows (`100`).
 public struct Allowance: Sendable, Equatable, CustomStringConvertible {
-    /// How it is measured.
+    /// The unit of the limit.
     public enum Measure: Sendable, Equatable {
-        /// Of what was there, in millionths: binary fractions would make 0.57 % of 10,000 rows fewer than 57.
+        /// A share of the installed rows, in millionths: with binary fractions, 0.57 % of 10,000 rows would be less
+        /// than 57.
         case share(millionths: Int)
         /// A number of rows.
         case rows(Int)
     }
-    /// How it is measured.
+    /// The limit.
     public let measure: Measure
 
     /// Reads `20%`, `0.5%` (with up to four decimals) or `100`.
@@ -30,7 +31,7 @@ public struct Allowance: Sendable, Equatable, CustomStringConvertible {
         measure = .share(millionths: whole * 10_000 + part)
     }
 
-    /// Whether so many of so many rows may change.
+    /// Whether `change` of `total` rows may change.
     public func allows(_ change: Int, of total: Int) -> Bool {
         switch measure {
         case .share(let millionths): Double(change) * 1_000_000 <= Double(millionths) * Double(total)
@@ -46,7 +47,7 @@ public struct Allowance: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The text as a manifest has it.
+    /// The text in the form of a manifest.
     var written: String {
         switch measure {
         case .rows(let rows): return "\(rows)"

@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension Database {
-    /// The part of a sealed manifest under the database's name.
+    /// The part of a sealed manifest below the database's name.
     var json: JSON {
         .compact([
             "kind": .string(kind.rawValue),

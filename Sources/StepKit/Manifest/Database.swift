@@ -1,17 +1,17 @@
 /// One database of a release.
 public struct Database: Sendable, Equatable {
-    /// The four kinds, by who writes: see `moult help kinds`.
+    /// The kinds of databases, by who writes to them: see `moult help kinds`.
     public enum Kind: String, Sendable, CaseIterable {
-        /// Sealed: only the publisher writes.
+        /// Read-only: only the publisher writes.
         case reference
-        /// Living: the publisher ships, the app writes.
+        /// Writable: the publisher ships it, and the app writes to it.
         case shared
-        /// Living: the user's; the publisher ships an empty template.
+        /// Writable: belongs to the user; the publisher ships an empty template.
         case user
-        /// Living: anyone's; can be recreated.
+        /// Writable: can be recreated.
         case cache
 
-        /// The capabilities of a kind. A new kind is a line here; all other code asks these questions and not for the kind.
+        /// The traits of a kind. A new kind needs a line here; all other code checks the traits instead of the kind.
         private var traits: Traits {
             switch self {
             case .reference: [.sealed]
@@ -33,15 +33,16 @@ public struct Database: Sendable, Equatable {
 
         /// Whether only the publisher writes to it.
         public var isSealed: Bool { traits.contains(.sealed) }
-        /// Whether it has what an app or a user wrote: only the operator may give that up.
+        /// Whether it has data of an app or a user, which only the operator may give up.
         public var holdsAppData: Bool { traits.contains(.appData) }
-        /// Whether each release replaces its content, and carries the rows over that it preserves.
+        /// Whether each release replaces its content and carries over the rows that it preserves.
         public var isReplaced: Bool { traits.contains(.replaced) }
-        /// Whether releases bring it to their schema by migrations.
+        /// Whether releases migrate its schema.
         public var isMigrated: Bool { traits.contains(.migrated) }
         /// Whether the other databases are attached to it.
         public var isMain: Bool { traits.contains(.main) }
-        /// Whether it can be recreated at any time, so that one that does not fit is set aside. Its root may be another.
+        /// Whether it can be recreated at any time, so that it is set aside if it does not match. It may be in a
+        /// different directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
     }
 
@@ -49,72 +50,72 @@ public struct Database: Sendable, Equatable {
     public enum Place: String, Sendable, CaseIterable {
         /// Unpacked into the generation.
         case generation
-        /// Attached where it lies, next to the manifest; never copied.
+        /// Attached where it is, next to the manifest; never copied.
         case inPlace = "in-place"
     }
 
-    /// How deeply the staged file is checked.
+    /// How thoroughly the staged file is checked.
     public enum Depth: String, Sendable, CaseIterable, Comparable {
         /// Identity and SQLite's quick_check.
         case quick
         /// Also integrity_check and foreign_key_check.
         case full
 
-        /// The deeper check is the greater one.
+        /// `full` is greater than `quick`.
         public static func < (a: Depth, b: Depth) -> Bool { a == .quick && b == .full }
     }
 
-    /// The checks that the publisher made of the same bytes that the digest names.
+    /// The checks that the publisher ran on the bytes with this digest.
     public struct Proof: Sendable, Equatable {
-        /// How deeply SQLite checked them.
+        /// The check that SQLite ran.
         public var check: Depth
-        /// The version of that SQLite.
+        /// The version of SQLite that ran the checks.
         public var sqlite: String
-        /// The version of moult that asked it.
+        /// The version of moult that ran the checks.
         public var moult: Version
 
-        /// A proof of these checks.
+        /// Creates a proof of these checks.
         public init(check: Depth, sqlite: String, moult: Version) {
             (self.check, self.sqlite, self.moult) = (check, sqlite, moult)
         }
 
-        /// The proof in the words of plans and of `status`.
+        /// The text of the proof in plans and in `status`.
         public var words: String { "digest; checked by the publisher with SQLite \(sqlite)" }
     }
 
-    /// How new content gets into a living database.
+    /// How new content gets into a writable database.
     public enum Replacement: String, Sendable, CaseIterable {
-        /// Written into the file that programs have open, in one transaction.
+        /// The content is written into the open file in one transaction.
         case live
-        /// Another file replaces the one that no process has open any more.
+        /// Another file replaces it, while no process has it open.
         case exchange
     }
 
-    /// The action for rows that the installed release preserves and this one does not.
+    /// What happens to rows that the installed release preserves and this one does not.
     public enum Unpreserved: String, Sendable, CaseIterable {
         /// The update is refused unless the operator accepts it.
         case refuse
-        /// They stay behind in quarantine.
+        /// They are kept only in quarantine.
         case keep
     }
 
-    /// Whose business the schema of a user database is.
+    /// Who changes the schema of a user database.
     public enum Schema: String, Sendable, CaseIterable {
-        /// The release's: its template and its migrations say what the database must have.
+        /// The release: its template and its migrations define the schema.
         case release
-        /// The app's, which changes the schema by itself when it opens the database.
+        /// The app, when it opens the database.
         case app
     }
 
     /// Its name in the manifest.
     public var name: String
-    /// The writers of the database.
+    /// The kind of the database.
     public var kind: Kind
     /// The file's name in its generation and in the bundle, or next to the manifest for a database in place.
     public var member: String
-    /// The directory in which an archive that moult has not packed has the file; nil at the top.
+    /// The directory of the file in an archive that another program packed; nil at the top level.
     public var directory: String?
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     public var size: Int
     /// The digest of the file, in hexadecimal digits.
     public var sha256: String
@@ -122,35 +123,36 @@ public struct Database: Sendable, Equatable {
     public var path: String
     /// Where it is kept.
     public var place: Place
-    /// How deeply each machine must check it before it goes into service; nil if the publisher's proof is enough.
+    /// The check that each machine must run before it uses the file; nil if the publisher's proof is enough.
     public var verify: Depth?
-    /// What its publisher proved of it; nil in a manifest that another program made. `pack` decides it, whatever a draft says.
+    /// The publisher's proof; nil in a manifest that another program wrote. `pack` sets it, whatever the draft
+    /// contains.
     public var proved: Proof?
-    /// How it comes to a connection.
+    /// How it is attached to a connection.
     public var attach: Attach
-    /// What SQLite must say of it.
+    /// Values that SQLite must report for it.
     public var identity: Identity
     /// The rows of a shared database that a new release carries over.
     public var preserve: [Preserve]
-    /// The action for rows that an earlier release preserved and this one does not.
+    /// What happens to rows that an earlier release preserved and this one does not.
     public var unpreserved: Unpreserved
-    /// The changes of a user database, by their numbers.
+    /// The migrations of a user database, ordered by number.
     public var migrations: [Migration]
-    /// Whose business the schema of a user database is.
+    /// Who changes the schema of a user database.
     public var schema: Schema
-    /// The way in which new content is installed; nil if the facts decide.
+    /// How new content is installed; nil to decide at the time of the update.
     public var replace: Replacement?
-    /// Whether a row in it says which release it is of.
+    /// Whether a row in the database records its release.
     public var marker: Bool
-    /// The caches that may be kept; nil if the schema alone decides.
+    /// The conditions for keeping a cache; nil if only the schema matters.
     public var compatible: Compatible?
-    /// Where a draft takes the database from; nil in a sealed manifest.
+    /// The source of the database in a draft; nil in a sealed manifest.
     public var source: Source?
 
     /// The file's path in the bundle.
     public var bundlePath: String { directory.map { "\($0)/\(member)" } ?? member }
 
-    /// How a database comes to a connection.
+    /// How a database is attached to a connection.
     public struct Attach: Sendable, Equatable {
         /// The schema name on the connection.
         public var alias: String
@@ -158,7 +160,7 @@ public struct Database: Sendable, Equatable {
         public var group: String?
     }
 
-    /// What SQLite says of a database; each part is checked if it is given.
+    /// Values that SQLite reports for a database; each value that is not nil is checked.
     public struct Identity: Sendable, Equatable {
         /// `PRAGMA application_id`.
         public var applicationID: Int?
@@ -173,64 +175,64 @@ public struct Database: Sendable, Equatable {
         }
     }
 
-    /// Rows of the user's that a new release carries over.
+    /// Rows of the user that a new release carries over.
     public struct Preserve: Sendable, Equatable {
-        /// The action if the release has a row with the same key.
+        /// What happens if the release has a row with the same key.
         public enum Conflict: String, Sendable, CaseIterable {
-            /// The row of the user stays.
+            /// The user's row stays.
             case keepUser = "keep-user"
-            /// The row of the release takes its place.
+            /// The release's row replaces it.
             case keepNew = "keep-new"
             /// The update is refused.
             case fail
         }
-        /// The action for a row that no longer fits.
+        /// What happens to a row that no longer fits.
         public enum Reject: String, Sendable, CaseIterable {
-            /// A row that no longer fits stops the update.
+            /// The update is refused.
             case block
-            /// A row that no longer fits is written to a reject table.
+            /// The row is written to `moult_rejected`.
             case table
         }
-        /// The table that has the rows.
+        /// The table with the rows.
         public var table: String
-        /// Which of its rows, in SQL; nil for all of them.
+        /// A SQL condition that selects the rows; nil for all of them.
         public var `where`: String?
-        /// The action if the release has a row with the same key.
+        /// What happens if the release has a row with the same key.
         public var onConflict: Conflict
-        /// The action for a row that no longer fits.
+        /// What happens to a row that no longer fits.
         public var onReject: Reject
-        /// New column name by old column name, where a column was renamed.
+        /// The new names of renamed columns, by their old names.
         public var columns: [String: String]
     }
 
-    /// A change of the user's database, in SQL, which sets `user_version` to its number.
+    /// A SQL script that changes the user's database and sets `user_version` to its number.
     public struct Migration: Sendable, Equatable {
-        /// The name of its file in the bundle.
+        /// The name of the file in the bundle.
         public var member: String
-        /// The bytes of the file.
+        /// The size of the file in bytes.
         public var size: Int
         /// The digest of the file, in hexadecimal digits.
         public var sha256: String
-        /// The number that its file name begins with.
+        /// The number at the start of the file name.
         public var number: Int
     }
 
-    /// The newest `user_version` that the release knows; nil if it says nothing about it.
+    /// The newest `user_version` that the release knows; nil if it does not specify one.
     public var knownUserVersion: Int? {
         let known = max(identity.userVersion ?? 0, migrations.last?.number ?? 0)
         return known > 0 ? known : nil
     }
 
-    /// The requirements for keeping a cache, in addition to its schema.
+    /// The conditions for keeping a cache, in addition to its schema.
     public struct Compatible: Sendable, Equatable {
-        /// The only `application_id` that may be kept; nil for any.
+        /// The required `application_id`; nil for any.
         public var applicationID: Int?
-        /// The lowest `user_version` that may be kept.
+        /// The lowest accepted `user_version`.
         public var userVersionAtLeast: Int?
-        /// The highest `user_version` that may be kept.
+        /// The highest accepted `user_version`.
         public var userVersionAtMost: Int?
 
-        /// The fault of the numbers of a cache; nil if they are valid.
+        /// Why these values do not match; nil if they do.
         public func fault(applicationID id: Int, userVersion version: Int) -> String? {
             if let applicationID, id != applicationID { return "its application_id is \(id), not \(applicationID)" }
             if let least = userVersionAtLeast, version < least {
@@ -243,11 +245,11 @@ public struct Database: Sendable, Equatable {
         }
     }
 
-    /// Where a draft's database comes from, relative to the draft.
+    /// The source of a database in a draft, relative to the draft.
     public enum Source: Sendable, Equatable {
         /// A database file that already exists.
         case file(String)
-        /// A script in the manner of the sqlite3 shell, with defines for its `${NAME}`.
+        /// A script for the sqlite3 shell, with values for its `${NAME}`.
         case script(String, define: [String: String], analyze: Bool, from: String?)
     }
 }

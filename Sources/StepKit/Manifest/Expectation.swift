@@ -1,31 +1,31 @@
 internal import MoultBasics
 
-/// The answer that a golden query must give: `>= 7000`, `= 5`, `!= 0`, or a plain text that must be equal.
+/// The expected result of a golden query: `>= 7000`, `= 5`, `!= 0`, or a plain text that must be equal.
 public struct Expectation: Sendable, Equatable, CustomStringConvertible {
-    /// How the answer is compared.
+    /// How the result is compared.
     public enum Relation: String, Sendable {
-        /// Not below the value.
+        /// At least the value.
         case atLeast = ">="
-        /// Not above the value.
+        /// At most the value.
         case atMost = "<="
-        /// Another one than the value.
+        /// Not the value.
         case notEqual = "!="
-        /// Above the value.
+        /// More than the value.
         case above = ">"
-        /// Below the value.
+        /// Less than the value.
         case below = "<"
-        /// The value itself.
+        /// Equal to the value.
         case equal = "="
     }
 
     public let description: String
-    /// How the answer is compared.
+    /// How the result is compared.
     public let relation: Relation
-    /// With what it is compared.
+    /// The value to compare with.
     public let value: String
 
-    /// Nil if it has no value to compare with, if it orders something that is not a number, or if the operator is one of
-    /// another language, such as `==`.
+    /// Nil if the value is missing, if a value to be ordered is not a number, or if the operator is not one of ours,
+    /// such as `==`.
     public init?(_ text: String) {
         description = text
         let signs: [Relation] = [.atLeast, .atMost, .notEqual, .above, .below, .equal]
@@ -42,9 +42,9 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
         if relation != .equal, relation != .notEqual, Self.number(value) == nil { return nil }
     }
 
-    /// Whether an answer, as text, is what was expected; numbers are compared as numbers.
+    /// Whether a result, as text, is the expected one; numbers are compared as numbers.
     public func isMet(by answer: String) -> Bool {
-        // Whole numbers first: not all of them are a Double.
+        // Integers first, because a Double cannot represent all of them.
         if let number = Int(answer), let wanted = Int(value) { return holds(number, wanted) }
         if let number = Self.number(answer), let wanted = Self.number(value) { return holds(number, wanted) }
         return switch relation {
@@ -65,7 +65,7 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// A decimal number; words such as `nan` and `infinity`, which Swift takes for numbers too, are texts.
+    /// A decimal number; words that Swift parses as numbers, such as `nan` and `infinity`, are text.
     private static func number(_ text: String) -> Double? {
         let isDecimal = text.utf8.allSatisfy { Version.isDigit($0) || "+-.eE".utf8.contains($0) }
         return isDecimal ? Double(text) : nil

@@ -1,9 +1,9 @@
 extension Manifest {
-    /// The content of a file: two files of the same content are one to moult, whatever their names.
+    /// The content of a file: moult treats two files with the same content as one, whatever their names.
     public struct Content: Sendable, Hashable {
-        /// Its bytes.
+        /// The size in bytes.
         public var size: Int
-        /// Its digest, in hexadecimal digits.
+        /// The digest, in hexadecimal digits.
         public var sha256: String
 
         package init(size: Int, sha256: String) { (self.size, self.sha256) = (size, sha256) }
@@ -11,17 +11,17 @@ extension Manifest {
 
     /// A file next to the manifest that turns a file of an older release into a newer one.
     public struct Patch: Sendable, Equatable {
-        /// The member of this release that it makes, or that a later patch makes of its result.
+        /// The member of this release that it produces, directly or through a later patch.
         public var member: String
-        /// The oldest release that it leads away from.
+        /// The oldest release to which it applies.
         public var from: Version
-        /// The old file; nil if it needs none: then it is the member itself, compressed.
+        /// The old file; nil if the patch is the complete member, compressed.
         public var base: Content?
-        /// The file that it makes, if that is not yet the member: an intermediate step.
+        /// The file that it produces, if a later patch turns that into the member.
         public var result: Content?
-        /// Its name, next to the manifest.
+        /// Its file name, next to the manifest.
         public var file: String
-        /// Its bytes.
+        /// Its size in bytes.
         public var size: Int
         /// Its digest, in hexadecimal digits.
         public var sha256: String
@@ -46,13 +46,12 @@ extension Manifest {
         return nil
     }
 
-    /// The results of this release's patches.
+    /// The content that a patch produces.
     package func result(of patch: Patch) -> Content? { patch.result ?? content(of: patch.member) }
 
-    /// The patches with the fewest bytes that make a member from the available files, in the order in which they are applied,
-    /// and the old file of the first one; nil if no such way exists.
-    ///
-    /// `cost` returns the cost of a patch; nil for one that is not available.
+    /// The cheapest sequence of patches that produces a member from the available files, in the order of application,
+    /// with the old file of the first patch; nil if none exists. `cost` returns the cost of a patch, or nil if it is
+    /// not available.
     package func cheapestWay(
         to member: String, from bases: Set<Content>, cost: (Patch) -> Int?
     ) -> (patches: [Patch], base: Content?, cost: Int)? {
@@ -60,7 +59,7 @@ extension Manifest {
         typealias Way = (patches: [Patch], base: Content?, cost: Int)
         var ways: [Content: Way] = [:]
         for base in bases { ways[base] = ([], base, 0) }
-        // Each round makes ways longer by one patch at most; a way is never longer than the number of patches.
+        // Each round extends a sequence by at most one patch, and no sequence is longer than the number of patches.
         for _ in patches {
             var isBetter = false
             for patch in patches {
@@ -78,8 +77,8 @@ extension Manifest {
 }
 
 extension Manifest {
-    /// The patches that make this release from an older one, if they are clearly smaller than the bundle: at most three
-    /// quarters of it. Nil if no such way exists.
+    /// The patches that produce this release from an older one, if they are at most three quarters of the size of the
+    /// bundle; otherwise nil.
     package func patchesThatPay(from older: Manifest, among isThere: (Patch) -> Bool = { _ in true }) -> [Patch]? {
         guard let bundle else { return nil }
         let before = Set(older.databases.filter { $0.place == .generation }.compactMap { older.content(of: $0.member) })

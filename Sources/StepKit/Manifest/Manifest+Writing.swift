@@ -29,16 +29,16 @@ extension Manifest {
 }
 
 extension JSON {
-    /// A list, nil if nothing is in it.
+    /// A list; nil if it is empty.
     static func unlessEmpty(_ values: [JSON]) -> JSON? { values.isEmpty ? nil : .array(values) }
 
-    /// An object of the members that have a value, nil if none has.
+    /// An object with the members that have a value; nil if none has.
     static func unlessEmpty(_ members: KeyValuePairs<String, JSON?>) -> JSON? {
         let object = JSON.compact(members)
         return object.members?.isEmpty == true ? nil : object
     }
 
-    /// An object of texts in the order of their names.
+    /// An object with the texts, ordered by name.
     static func unlessEmpty(_ texts: [String: String]) -> JSON? {
         texts.isEmpty ? nil : .object(texts.sorted { $0.key < $1.key }.map { Member($0.key, .string($0.value)) })
     }

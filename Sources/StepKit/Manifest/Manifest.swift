@@ -4,7 +4,7 @@ public import MoultBasics
 ///
 /// A *draft* is written by a person; a *sealed* manifest has every size and digest. Format 1.
 public struct Manifest: Sendable, Equatable {
-    /// The number of the form that this version reads and writes.
+    /// The format version that this version of moult reads and writes.
     public static let format = 1
 
     /// How complete a manifest is.
@@ -15,38 +15,39 @@ public struct Manifest: Sendable, Equatable {
         case sealed
     }
 
-    /// Whose data it is, by a reverse domain name.
+    /// The product that the data belongs to, as a reverse-DNS name.
     public var product: String
-    /// Which release it is.
+    /// The version of the release.
     public var version: Version
-    /// Counts releases upward, whatever their version is named; 0 in a draft that leaves it to `pack`.
+    /// The number of the release, which increases regardless of the version; 0 in a draft that leaves it to `pack`.
     public var sequence: Int
-    /// When it was made.
+    /// When the release was made.
     public var created: Timestamp?
-    /// Until when its publisher stands for it.
+    /// When the release expires.
     public var expires: Timestamp?
-    /// The SQLite that wrote the databases, its version and its source: another one may write the same rows as other bytes.
+    /// The version and source ID of the SQLite that wrote the databases: another one may write the same rows as
+    /// different bytes.
     public var sqlite: String?
-    /// Fields that a reader which does not know them must not ignore.
+    /// Fields that a reader must not ignore if it does not know them.
     public var critical: [String]
-    /// The release that must be installed.
+    /// The requirements of the release.
     public var requires: Requires
     /// The archive of the release; nil if every database is in place.
     public var bundle: Bundle?
-    /// Smaller ways to this release than its bundle, for stores that have an older one.
+    /// Smaller downloads than the bundle, for stores that have an older release.
     public var patches: [Patch]
-    /// Every database of the release.
+    /// The databases of the release.
     public var databases: [Database]
-    /// Queries with the answers that they must give.
+    /// Queries with their expected results.
     public var checks: [GoldenQuery]
-    /// How much tables may change.
+    /// Limits on how much tables may change.
     public var budget: [Budget]
-    /// Steps by others.
+    /// External steps.
     public var steps: [StepUse]
-    /// Findings that do not stop the reading: fields that this version does not know.
+    /// Problems that do not prevent reading: fields that this version does not know.
     public var warnings: [String]
 
-    /// Whether the release's budget lets a table lose so many rows; what it does not mention must not lose any.
+    /// Whether the budget allows the table to shrink that much; a table without a limit must not shrink.
     public func mayShrink(_ database: String, table: String, from old: Int, to new: Int) -> Bool {
         budget.contains {
             $0.database == database && SQLName($0.table) == SQLName(table)
@@ -81,13 +82,13 @@ public struct Manifest: Sendable, Equatable {
     /// The database with this name; nil if the release has none.
     public func database(_ name: String) -> Database? { databases.first { $0.name == name } }
 
-    /// The release that must be installed.
+    /// The requirements of a release.
     public struct Requires: Sendable, Equatable {
-        /// Versions of the app that can use it.
+        /// The versions of the app that can use it.
         public var app: VersionRange?
-        /// Versions of moult that can install it.
+        /// The versions of moult that can install it.
         public var moult: VersionRange?
-        /// The installed versions from which this release can be reached directly.
+        /// The installed versions that can be updated directly to this release.
         public var from: VersionRange?
 
         package init(app: VersionRange? = nil, moult: VersionRange? = nil, from: VersionRange? = nil) {
@@ -97,13 +98,13 @@ public struct Manifest: Sendable, Equatable {
 
     /// The archive with the files of a release.
     public struct Bundle: Sendable, Equatable {
-        /// Its name, next to the manifest.
+        /// Its file name, next to the manifest.
         public var file: String
-        /// Its bytes.
+        /// Its size in bytes.
         public var size: Int
         /// Its digest, in hexadecimal digits.
         public var sha256: String
-        /// Its frames; nil for an archive that moult did not pack.
+        /// Its frames; nil if moult did not pack the archive.
         public var frames: Frames?
 
         package init(file: String, size: Int, sha256: String, frames: Frames?) {
@@ -115,7 +116,7 @@ public struct Manifest: Sendable, Equatable {
     public struct Frames: Sendable, Equatable {
         /// The compressed size of each frame.
         public var packed: [Int]
-        /// The content's size of each frame.
+        /// The uncompressed size of each frame.
         public var content: [Int]
         /// The SHA-256 of each frame's content, 64 hexadecimal digits each, one after the other.
         public var sha256: String
@@ -125,42 +126,42 @@ public struct Manifest: Sendable, Equatable {
         }
     }
 
-    /// A query with the answer it must give on the staged data.
+    /// A query with the result that it must give on the staged data.
     public struct GoldenQuery: Sendable, Equatable {
-        /// The database that is asked.
+        /// The database to query.
         public var on: String
-        /// The query; its first value counts.
+        /// The query; only its first value counts.
         public var sql: String
-        /// The expected answer.
+        /// The expected result.
         public var expect: Expectation
     }
 
-    /// How much a table may change by one release.
+    /// The limits on how much one release may change a table.
     public struct Budget: Sendable, Equatable {
         /// The database.
         public var database: String
-        /// The table in it.
+        /// The table.
         public var table: String
-        /// How many rows may go; nil for none.
+        /// How many rows may be removed; nil for none.
         public var shrink: Allowance?
-        /// How many rows may come; nil for any number.
+        /// How many rows may be added; nil for any number.
         public var grow: Allowance?
     }
 
-    /// An external step that the manifest names; the operator's settings decide whether it may run.
+    /// An external step that the manifest uses; the operator's settings decide whether it may run.
     public struct StepUse: Sendable, Equatable {
-        /// On which side of the built-in step it comes.
+        /// Whether the step runs before or after the phase.
         public enum When: String, Sendable {
-            /// Ahead of it.
+            /// Before the phase.
             case before
-            /// When it is through.
+            /// After the phase.
             case after
         }
         /// The name of the step.
         public var step: String
-        /// On which side of the built-in step it comes.
+        /// Whether the step runs before or after the phase.
         public var when: When
-        /// In which phase.
+        /// The phase.
         public var phase: Phase
         /// The parameters of the step.
         public var with: JSON
@@ -172,12 +173,12 @@ public struct Manifest: Sendable, Equatable {
 }
 
 extension MoultError.Code {
-    /// A manifest that cannot be understood, or contradicts itself.
+    /// An invalid or contradictory manifest.
     public static let manifest = Self(200)
 }
 
 extension Manifest {
-    /// The largest manifest that is read.
+    /// The maximum size of a manifest.
     public static let largest = 1 << 20
 
     /// Reads and validates a manifest; `source` names it in errors.

@@ -36,21 +36,21 @@ extension ManifestReader {
         return database
     }
 
-    /// Only archives that moult has not packed have directories.
+    /// Only archives packed by other programs have directories.
     private func memberPath(_ fields: Fields, _ name: String) throws -> String {
         if form == .draft || fields.json("place")?.string == Database.Place.inPlace.rawValue {
             return try plainName(fields, name)
         }
         let path = try fields.string(name)
         if let fault = PlainName.fault(path: path) { throw fields.fail(name, "\"\(path)\" \(fault)") }
-        // It is the file's name in the generation, too.
+        // This is also the name of the file in the generation.
         if let fault = path.split(separator: "/").last.flatMap({ PlainName.fault(String($0)) }) {
             throw fields.fail(name, "\"\(path)\" has a part that \(fault)")
         }
         return path
     }
 
-    /// A field that only another kind has is a mistake that must not pass unseen.
+    /// A field that belongs to a different kind is a mistake that must be reported.
     private func refuseForeign(to kind: Database.Kind, _ fields: Fields) throws {
         let owners: KeyValuePairs<String, Set<Database.Kind>> = [
             "place": [.reference], "preserve": [.shared], "unpreserved": [.shared], "replace": [.shared],
@@ -88,7 +88,7 @@ extension ManifestReader {
         return identity
     }
 
-    /// SQLite keeps both numbers of a database's identity in 32 bits.
+    /// SQLite stores both numbers of the identity in 32 bits.
     private func int32(_ fields: Fields, _ name: String) throws -> Int? {
         guard let number = try fields.optionalInteger(name) else { return nil }
         guard Int32(exactly: number) != nil else { throw fields.fail(name, "must fit in 32 bits, is \(number)") }
@@ -99,7 +99,7 @@ extension ManifestReader {
         guard let part = try fields.optionalObject("proved") else { return nil }
         guard let check = try part.word("check", Database.Depth.self) else { throw part.fail("check", "is missing") }
         let sqlite = try part.string("sqlite")
-        // It becomes a part of sentences.
+        // The text appears in messages.
         guard (1...20).contains(sqlite.utf8.count),
             sqlite.utf8.allSatisfy({ Version.isDigit($0) || $0 == UInt8(ascii: ".") })
         else { throw part.fail("sqlite", "must be a version of SQLite as in 3.40.1") }
@@ -120,7 +120,7 @@ extension ManifestReader {
         }
     }
 
-    /// A draft names the files; a sealed manifest has each one's size and digest.
+    /// A draft names the files; a sealed manifest also has their sizes and digests.
     private mutating func migrations(_ fields: Fields) throws -> [Database.Migration] {
         guard let list = fields.json("migrations") else { return [] }
         guard let items = list.array else { throw fields.fail("migrations", "must be a list, is \(list.kind)") }

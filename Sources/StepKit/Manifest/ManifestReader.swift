@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// Reads the parts of a manifest, and remembers which fields it did not know.
+/// Reads the parts of a manifest and collects unknown fields.
 struct ManifestReader {
     let form: Manifest.Form
     let source: String
@@ -11,7 +11,7 @@ struct ManifestReader {
         self.source = source
     }
 
-    /// Makes the error of a place in this manifest.
+    /// Creates an error at a place in this manifest.
     var failure: Fields.Failure {
         { [source, form] place, why, now in
             MoultError(
@@ -32,7 +32,7 @@ struct ManifestReader {
         }
         let product = try fields.string("product")
         if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
-        // For editors, which find the schema of a draft by it.
+        // Editors use it to find the schema of a draft.
         if form == .draft { _ = try fields.optionalString("$schema") }
         var manifest = Manifest(
             product: product,
@@ -59,16 +59,16 @@ struct ManifestReader {
         return manifest
     }
 
-    /// In a draft an unknown field is a slip of the pen; in a sealed manifest it may come from a newer moult.
+    /// In a draft, an unknown field is a typo; in a sealed manifest, it may come from a newer version of moult.
     mutating func done(_ fields: Fields) throws {
         if form == .draft { try fields.refuseUnknown() }
         unknown += fields.unknown
     }
 
-    /// What to do where a field is missing that only drafts may leave out.
+    /// The advice if a field is missing that only drafts may omit.
     static let sealing = "A draft is sealed by: moult pack"
 
-    /// Reads a field that sealing adds; a draft may have it already, or leave it out.
+    /// Reads a field that `pack` adds; it is optional in a draft.
     func sealed<Value>(
         _ fields: Fields, _ name: String, orDraft value: Value, _ read: (Fields, String) throws -> Value
     ) throws -> Value {
@@ -92,7 +92,7 @@ struct ManifestReader {
         guard let version = Version(text) else {
             throw fields.fail(name, "\"\(text)\" is not a SemVer version", now: "Write it as in 2.1.0.")
         }
-        // The name of a generation has the version in it, and file systems have a limit.
+        // The version is part of the name of a generation, and file systems limit the length of names.
         guard text.utf8.count <= 128 else { throw fields.fail(name, "is longer than 128 characters") }
         return version
     }
@@ -105,7 +105,7 @@ struct ManifestReader {
         return time
     }
 
-    /// A number of bytes: at most what SQLite lets a database have, so that sums of them never overflow.
+    /// A number of bytes, limited to the maximum size of a SQLite database, so that sums never overflow.
     func size(_ fields: Fields, _ name: String) throws -> Int {
         let size = try fields.count(name)
         guard size <= 1 << 48 else { throw fields.fail(name, "must be at most \(1 << 48), is \(size)") }

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The rules between the parts of a manifest.
+/// Checks that the parts of a manifest are consistent.
 struct ManifestRules {
     let form: Manifest.Form
     let fields: Fields
@@ -28,14 +28,14 @@ struct ManifestRules {
 
     private typealias Named = (place: String, name: String)
 
-    /// All that is in the bundle, or is linked to in the generation, for a database.
+    /// All members of a database that are in the bundle, or that the generation links to.
     private func members(_ database: Database) -> [Named] {
         let place = "databases.\(database.name)"
         return [("\(place).member", database.bundlePath)]
             + database.migrations.enumerated().map { ("\(place).migrations[\($0)]", $1.member) }
     }
 
-    /// File systems may ignore the case of letters, so names that differ only by it are the same.
+    /// File systems may ignore case, so names that differ only in case count as equal.
     private func distinct(_ names: [Named], _ what: String) throws {
         var seen: [String: Named] = [:]
         for (place, name) in names {

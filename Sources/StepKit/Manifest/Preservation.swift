@@ -2,26 +2,26 @@ internal import MoultBasics
 
 /// The rows of a shared database that are carried from one release to another, and the rules for that.
 ///
-/// The installed release says which rows belong to the app, because it knows the schema that they are in. The target
-/// release says where they go. A table that only one of the two names follows that one: so an update may begin to
-/// preserve a table, and a rollback carries what either release preserves.
+/// The installed release selects the rows that belong to the app, because it knows their schema. The target release
+/// decides how they are stored. If only one of them names a table, its entry decides both. So an update can start to
+/// preserve a table, and a rollback carries over the rows that either release preserves.
 public struct Preservation: Sendable, Equatable {
-    /// The action for the selected rows of one table.
+    /// The rule for the selected rows of one table.
     public struct Rule: Sendable, Equatable {
-        /// The table, as the release that selects the rows calls it.
+        /// The table's name in the release that selects the rows.
         public var table: String
-        /// The conditions in SQL of which a row must meet one; nil selects every row.
+        /// SQL conditions, at least one of which a row must meet; nil selects every row.
         public var conditions: [String?]
-        /// Whether the conditions were written for another schema than the one that the rows are in.
+        /// Whether the conditions were written for a different schema than that of the rows.
         public var isForeign: Bool
-        /// Where the rows go; nil if the target release does not preserve the table.
+        /// How the rows are stored; nil if the target release does not preserve the table.
         public var placement: Database.Preserve?
     }
 
-    /// One rule for each table, in the order in which the releases name them.
+    /// One rule per table, in the order of the releases.
     public let rules: [Rule]
 
-    /// The rules between two releases of a database; `installed` is nil if no release made the content.
+    /// The rules between two releases of a database; `installed` is nil if the content is not from a release.
     public init(from installed: Database?, to target: Database, isRollback: Bool) {
         let (before, after) = (installed?.preserve ?? [], target.preserve)
         func same(_ one: String, _ other: String) -> Bool { SQLName(one) == SQLName(other) }
@@ -33,7 +33,7 @@ public struct Preservation: Sendable, Equatable {
             rules.append(
                 Rule(
                     table: entry.table, conditions: selecting.map(\.where), isForeign: own.isEmpty,
-                    // The older release need not know the table; then its rows stay behind.
+                    // The older release may not know the table; then its rows are left behind.
                     placement: placement ?? (isRollback ? Self.back(own) : nil)))
         }
         self.rules = rules
@@ -42,7 +42,7 @@ public struct Preservation: Sendable, Equatable {
     /// The newer release decides on conflicts; columns keep their names.
     private static func back(_ entries: [Database.Preserve]) -> Database.Preserve? {
         guard var entry = entries.first else { return nil }
-        // What no longer fits must not keep an operator from going back: it goes to the reject table.
+        // Rows that no longer fit must not block a rollback, so they go to `moult_rejected`.
         (entry.onReject, entry.columns) = (.table, [:])
         return entry
     }

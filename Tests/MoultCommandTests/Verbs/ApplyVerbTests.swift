@@ -43,7 +43,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func `quiet says nothing when all is well`() throws {
+    @Test func `quiet prints nothing on success`() throws {
         try world.install()
         #expect(try world.run("moult apply -q rel/test-1.0.0.json") == (0, "", ""))
         #expect(try world.run("moult apply -q rel/none.json").err != "")
@@ -81,7 +81,7 @@ import Testing
         #expect(error?["exit"]?.integer == 3)
     }
 
-    @Test func `a saved plan is done once`() throws {
+    @Test func `a saved plan is applied once`() throws {
         try world.install()
         _ = try world.run("moult plan -o p rel/test-1.0.0.json")
         // The plan knows its store, wherever it is applied.
@@ -130,7 +130,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `who waits gets its turn`() throws {
+    @Test func `a waiting command gets its turn`() throws {
         try world.install()
         // The lock is let go when the command has begun to wait or before: either way it must succeed.
         let run = try world.run(
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// SIGTERM: a shell's background jobs ignore SIGINT, and what is ignored stays so.
-    @Test func `who waits can be stopped`() throws {
+    @Test func `a waiting command can be stopped`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let tree = try world.tree
@@ -163,7 +163,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func `warnings go beside the results`() throws {
+    @Test func `warnings are separate from results`() throws {
         _ = try world.maker.make(
             "3.0.0", sequence: 3, World.databases(["rye"]), top: [.init("expires", "2020-01-01T00:00:00Z")])
         try world.install()

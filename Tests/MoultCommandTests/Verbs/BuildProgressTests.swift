@@ -48,7 +48,7 @@ import Testing
 
     /// The statement has no end of its own. SIGTERM: a shell's background jobs ignore SIGINT.
     @Test(arguments: ["build endless.sql -o food.db", "pack endless.json -o made"])
-    func `a signal ends what SQLite is at`(_ verb: String) throws {
+    func `a signal stops SQLite's statement`(_ verb: String) throws {
         try scratch.write(
             "endless.sql",
             "CREATE TABLE food AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n) SELECT max(i) FROM n;")

@@ -37,7 +37,7 @@ import Testing
         try scratch.run("TERM=dumb python3 at-terminal.py '\(answer)' apply --confirm --store store \(release)")
     }
 
-    @Test func `only yes is yes, and the plan is shown before`() throws {
+    @Test func `only yes confirms, and the plan is shown first`() throws {
         let before = try Tree(scratch.path("store"), times: false)
         for answer in ["", "n", "no", "maybe", "yn"] {
             let ended = try apply(answering: answer)
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: ["< /dev/null", "--json", "-q", "<<< y"])
-    func `who cannot answer is not asked`(words: String) throws {
+    func `without a terminal, no question is asked`(words: String) throws {
         let ended: Shell.Ended = try scratch.run("moult apply --confirm -s store \(release) \(words)")
         #expect(ended.status == 64 && (ended.errors + ended.output).contains("--confirm needs a terminal"), "\(ended)")
     }

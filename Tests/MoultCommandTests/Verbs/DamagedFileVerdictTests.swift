@@ -16,7 +16,7 @@ import Testing
         INSERT INTO food SELECT n, w, n FROM word;
         """
 
-    @Test func `inspect says of each changed bit what integrity_check says`() throws {
+    @Test func `inspect agrees with integrity_check for each changed bit`() throws {
         try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
         let sound = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
         var random = SeededRandom(10)
@@ -41,7 +41,7 @@ import Testing
         #expect(damaged > 5)
     }
 
-    @Test func `a damaged database is not compared, and the error leads to what is damaged`() throws {
+    @Test func `a damaged database is not compared, and the error names the damaged file`() throws {
         try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
         var bytes = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
         // The first byte of the second page names no type of page that exists.
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["verify -q -s store", "doctor -q -s store", "inspect -q store/app.db"])
-    func `quiet checks print what they find, and nothing else`(check: String) throws {
+    func `quiet checks print only their findings`(check: String) throws {
         try Shell.must(["sqlite3", scratch.path("app.db")], input: Self.sql)
         try scratch.must("moult pack -q app.db --kind app=user --product local.quiet -o .")
         try scratch.must("moult apply -q --create -s store quiet-1.0.0.json")

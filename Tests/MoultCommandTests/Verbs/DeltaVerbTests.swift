@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ["new.db", "old.db", "notes.txt"])
-    func `nothing else is replaced`(_ name: String) throws {
+    func `only patches are replaced`(_ name: String) throws {
         let refused = try scratch.moult(
             "echo mine > notes.txt; cp \(name) kept; moult delta old.db new.db -o \(name); echo $?; cmp kept \(name)")
         #expect(refused.status == 0)
@@ -23,13 +23,13 @@ import Testing
         )
     }
 
-    @Test func `an older patch is`() throws {
+    @Test func `an older patch is replaced`() throws {
         let twice = try scratch.moult(
             ": > p; moult delta -q old.db new.db -o p && cp p q && moult delta -q new.db old.db -o p && ! cmp -s p q")
         #expect(twice == (0, "", ""))
     }
 
-    @Test func `with little memory the patch makes the same file`() throws {
+    @Test func `with little memory, the patch gives the same file`() throws {
         let made = try scratch.moult(
             """
             sqlite3 old.db "INSERT INTO t SELECT hex(randomblob(40)) FROM generate_series(1, 20000)"

@@ -25,7 +25,7 @@ import Testing
         #expect(try Tree(scratch.path, times: false) == before, "\(line)")
     }
 
-    @Test func `the same line installs the first release and the next one`() throws {
+    @Test func `the same command installs the first release and the next one`() throws {
         for (release, version) in [(first, "1.0.0"), (first, "1.0.0"), (second, "2.0.0")] {
             try scratch.must("moult apply -q --create -s new/deep/store \(release)")
             #expect(try scratch.must("moult status -s new/deep/store").hasPrefix("org.example.test \(version)\n"))
@@ -40,7 +40,7 @@ import Testing
         try refused("mkdir -p e; cd e; moult apply \(first); s=$?; cd ..; rmdir e; exit $s", 1, "moult apply --create")
     }
 
-    @Test func `a failed first release leaves no store, and no file of others goes`() throws {
+    @Test func `a failed first release leaves no store and removes no other file`() throws {
         try scratch.must("mkdir full && echo mine > full/other.txt && echo x > damaged.json")
         try scratch.must(
             "mkdir cut && cp \(first) cut && head -c 100 \(first.dropLast(5)).tar.zst > cut/test-1.0.0.tar.zst")
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `keys are those of the first time`() throws {
+    @Test func `the keys are those of the first call`() throws {
         try scratch.must("moult sign -q \(first) \(second) --key k.key")
         try refused("moult apply -s store --create --key other.pub \(first)", 3, "")
         try scratch.must("moult apply -q -s store --create --key k.pub \(first)")

@@ -32,7 +32,7 @@ import Testing
         #expect(try world.must("moult history -n 1").split(separator: "\n").count == 1)
     }
 
-    @Test func `a page draws them`() throws {
+    @Test func `a page shows the times`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q --reason '<b>&\"'")
         try world.must("moult history -q --html h.html")
@@ -53,7 +53,7 @@ import Testing
         #expect(try world.scratch.text("t") == "text\n")
     }
 
-    @Test func `text of others is not markup`() throws {
+    @Test func `untrusted text is not markup`() throws {
         try world.install(world.first)
         try world.must(
             """
@@ -65,7 +65,7 @@ import Testing
         #expect(page.contains("<p class=note>&lt;script&gt;</p>\n<p class=note>&amp;</p>\n"))
     }
 
-    @Test func `nothing yet`() throws {
+    @Test func `an empty history is reported`() throws {
         try world.install()
         try world.must("moult history -q --html h.html")
         #expect(try world.scratch.text("h.html").contains("this store has no history yet"))

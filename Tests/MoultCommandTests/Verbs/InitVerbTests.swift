@@ -9,7 +9,7 @@ import Testing
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func `makes a store and says what next`() throws {
+    @Test func `init creates a store and shows the next command`() throws {
         #expect(
             try scratch.moult("moult init --product org.example.test") == (
                 0,
@@ -30,7 +30,7 @@ import Testing
             "https://***@example.org/feed.json cannot be used: it has a password in it"
         ),
     ])
-    func `a feed that cannot be asked is not written down`(_ feed: String, message: String) throws {
+    func `an unreachable feed is not saved`(_ feed: String, message: String) throws {
         let run = try scratch.moult("moult init --product org.example.test --feed \(feed)")
         #expect(run.status == 3)
         #expect(run.err.hasPrefix("moult: error: \(message)\n"), "\(run.err)")
@@ -38,7 +38,7 @@ import Testing
         #expect(try scratch.moult("[ -e store ]").status == 1)
     }
 
-    @Test func `elsewhere the next command must name it`() throws {
+    @Test func `from another directory, the next command names the store`() throws {
         #expect(
             try scratch.moult("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
                 0,
@@ -55,7 +55,7 @@ import Testing
 
     /// Where the store is named by the option or the variable, it is made there.
     @Test(arguments: ["moult init --store s --product a.b", "MOULT_STORE=s moult init --product a.b"])
-    func `other ways to name it`(_ line: String) throws {
+    func `a store can be named in other ways`(_ line: String) throws {
         #expect(try scratch.moult(line).status == 0)
         #expect(try Settings.read(StoreLayout(root: scratch.path("s"))).product == "a.b")
     }
@@ -66,7 +66,7 @@ import Testing
                 == #"{"format":1,"store":"s","created":true,"product":"a.b","follow":"newer"}"# + "\n")
     }
 
-    @Test func `what is there stays`() throws {
+    @Test func `existing files stay`() throws {
         _ = try scratch.moult("mkdir store; echo precious > store/food.db")
         #expect(try scratch.moult("moult init --product a.b").status == 0)
         #expect(try scratch.text("store/food.db") == "precious\n")

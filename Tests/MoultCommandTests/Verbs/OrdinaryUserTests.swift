@@ -27,7 +27,7 @@ import Testing
         try Files.facts(world.layout.generation(world.generation(world.first)))?.mode
     }
 
-    @Test func `what is damaged is repaired`() throws {
+    @Test func `damage is repaired`() throws {
         #expect(try run("moult apply -q \(world.first)") == 0)
         #expect(try run("moult verify -q --deep") == 0)
         #expect(try mode() == 0o555)

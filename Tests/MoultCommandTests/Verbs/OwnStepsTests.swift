@@ -30,7 +30,7 @@ import Testing
         #expect(json["steps"]?.array?.last?["builtIn"]?.bool == false)
     }
 
-    @Test func `are used where a manifest names them`() throws {
+    @Test func `own steps are used if a manifest names them`() throws {
         let use: JSON = [["step": "acme.reindex", "after": "copy"]]
         let world = try World(top: [.init("steps", use)])
         try world.install()

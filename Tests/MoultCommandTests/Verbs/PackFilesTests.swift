@@ -28,7 +28,7 @@ import Testing
         try JSON(parsing: scratch.read("releases/\(name).json"), source: name)
     }
 
-    @Test func `releases count by themselves, and a store follows them`() throws {
+    @Test func `sequences increase automatically, and a store follows the releases`() throws {
         try scratch.must("moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared")
         try scratch.must("moult apply -q --create -s store releases/food-1.0.0.json")
         #expect(try scratch.must("sqlite3 store/my_app.sqlite 'SELECT x FROM t'") == "mine\n")
@@ -45,7 +45,7 @@ import Testing
         )
     }
 
-    @Test func `what the release before says stays so`() throws {
+    @Test func `settings of the previous release are kept`() throws {
         try scratch.write(
             "draft.json",
             """
@@ -92,7 +92,7 @@ import Testing
         try scratch.must("moult pack next.json -o again && cmp again/food-1.1.0.json releases/food-1.1.0.json")
     }
 
-    @Test func `nothing is left out, and nothing is guessed`() throws {
+    @Test func `ambiguous or invalid input is refused`() throws {
         try refused("moult pack food.db", 3, "--product org.example.app")
         try refused("moult pack food.db --product food", 1, "error: product \"food\" must be a reverse-DNS name")
         try refused("moult pack", 64, "DRAFT")

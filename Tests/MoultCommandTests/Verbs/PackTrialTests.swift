@@ -61,7 +61,7 @@ import Testing
         try isRefused(1, "moult_release")
     }
 
-    @Test func `a sound release says what was tried`() throws {
+    @Test func `a sound release lists its trials`() throws {
         try draft(1, more: #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": "2" }],"#)
         let first = try scratch.moult("moult pack 1.json -o rel")
         #expect(first.status == 0 && first.out.contains("trial: it installs into an empty store\n"), "\(first)")
@@ -82,7 +82,7 @@ import Testing
         #expect(try Files.list(scratch.path("rel")).filter { $0.hasPrefix(".") } == [])
     }
 
-    @Test func `a release is tried over the newest three before it, and those that are named`() throws {
+    @Test func `a release is tried over the three newest releases and the given ones`() throws {
         for number in 1...5 {
             try draft(number)
             let ended = try scratch.moult("moult pack \(number).json -o rel")
@@ -125,7 +125,7 @@ import Testing
         #expect(ended.status == 3 && ended.err.contains("over 1.0.0"), "\(ended.err)")
     }
 
-    @Test func `a budget that is broken, or is for a table that is not there, is refused`() throws {
+    @Test func `a budget that is exceeded, or is for a missing table, is refused`() throws {
         try draft(1)
         #expect(try scratch.moult("moult pack -q 1.json -o rel").status == 0)
         try draft(2, more: #""budget": { "food.foods": { "shrink": "20%" } },"#)
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: publishing
 
-    @Test func `a release that stores could not come to from the one before is not published`() throws {
+    @Test func `a release that stores cannot reach from the previous one is not published`() throws {
         try draft(1, databases: note(1, "CREATE TABLE note(text); PRAGMA user_version = 1;"))
         try draft(
             2,
@@ -154,7 +154,7 @@ import Testing
         #expect(try Tree(scratch.path("public"), times: false) == before)
     }
 
-    @Test func `what was packed without a trial is not published`() throws {
+    @Test func `a release packed without a trial is not published`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifest = try maker.make(
             "1.0.0", sequence: 1, [.reference("food", Self.food)],
@@ -166,7 +166,7 @@ import Testing
 
     // MARK: what changes for users
 
-    @Test func `the changes from the release before are shown`() throws {
+    @Test func `the changes from the previous release are shown`() throws {
         let shop =
             "CREATE TABLE shop(id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT);"
         try scratch.write("shop.sql", Array(shop.utf8))

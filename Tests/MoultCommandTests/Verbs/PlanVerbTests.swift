@@ -90,7 +90,7 @@ import Testing
                 """))
     }
 
-    @Test func `details are for who asks`() throws {
+    @Test func `details are shown on request`() throws {
         try world.install(world.first)
         let plain = try text("moult plan rel/test-2.0.0.json").split(separator: "\n")
         let verbose = try text("moult plan -v rel/test-2.0.0.json").split(separator: "\n")
@@ -109,7 +109,7 @@ import Testing
         #expect(try world.run("moult plan -q rel/test-2.0.0.json") == (2, "", ""))
     }
 
-    @Test func `as JSON it says the same`() throws {
+    @Test func `the JSON has the same content`() throws {
         try world.install(world.first)
         let text = try text("moult plan -v rel/test-2.0.0.json")
         let run = try world.run("moult plan --json rel/test-2.0.0.json")
@@ -141,7 +141,7 @@ import Testing
         #expect(try Tree(world.scratch.path("rel")) == releases)
     }
 
-    @Test func `is saved where told and nowhere else`() throws {
+    @Test func `a plan is saved only to the given file`() throws {
         try world.install()
         let text = try text("moult plan --output p rel/test-1.0.0.json --app 3.4.0")
         #expect(text.hasSuffix("\napply with: moult apply --plan p\n"))
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/stdout", "rel/test-1.0.0.json", "rel/test-1.0.0.tar.zst"])
-    func `is saved over nothing else`(_ file: String) throws {
+    func `a plan replaces only a plan`(_ file: String) throws {
         try world.install()
         let releases = try Tree(world.scratch.path("rel"))
         let run = try world.run("moult plan --output \(file) rel/test-1.0.0.json")

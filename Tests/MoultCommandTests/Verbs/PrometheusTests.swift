@@ -123,13 +123,13 @@ import Testing
         ("moult_release_expires_timestamp_seconds{store=\"/s\"} \(Timestamp.now.seconds - 60)", "MoultReleaseExpired"),
         ("node_textfile_mtime_seconds{file=\"/t/moult-app.prom\"} \(Timestamp.now.seconds - 7200)", "MoultMetricsOld"),
     ])
-    func `rare states raise their alerts`(_ line: String, _ alert: String) throws {
+    func `rare states also raise their alerts`(_ line: String, _ alert: String) throws {
         #expect(try firing(line + "\n") == [alert])
     }
 
     /// One store alone raises its own alert only; three in a hundred are the fault of the release.
     @Test(arguments: [(2, false), (3, true)])
-    func `failures of many stores are an alert of the fleet`(_ failed: Int, _ isFleets: Bool) throws {
+    func `failures in many stores raise one alert for the fleet`(_ failed: Int, _ isFleets: Bool) throws {
         let lines = (0..<100).map { "moult_failed{store=\"/s\($0)\"} \($0 < failed ? 1 : 0)\n" }.joined()
         #expect(try firing(lines).contains("MoultFleetFailing") == isFleets)
     }

@@ -82,7 +82,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func `what is wrong is seen`() throws {
+    @Test func `problems are shown`() throws {
         try world.install(world.first)
         try world.must(
             "rm store/user.db; chmod u+w store/.moult/current/ store/.moult/current/food.db; touch store/.moult/current/food.db-wal"
@@ -110,7 +110,7 @@ import Testing
         #expect(json["checks"]?.array?.count { $0["sound"]?.bool == false } == 2)
     }
 
-    @Test func `verify reads the files if told`() throws {
+    @Test func `verify reads the files on request`() throws {
         try world.install(world.first)
         #expect(
             try world.run("moult verify --deep") == (
@@ -131,7 +131,7 @@ import Testing
         #expect(try world.run("moult verify -q") == (0, "", ""))
     }
 
-    @Test func `nothing installed is a finding`() throws {
+    @Test func `an empty store is a finding`() throws {
         try world.install()
         let run = try world.run("moult verify")
         #expect(run == (1, "x store  current  nothing is installed\n\n1 check: 1 found a problem\n", ""))
@@ -164,13 +164,13 @@ import Testing
         #expect(try world.json("moult history --json").first?["torn"]?.integer == 1)
     }
 
-    @Test func `no history yet`() throws {
+    @Test func `an empty history is shown`() throws {
         try world.install()
         #expect(try world.must("moult history") == "this store has no history yet\n")
     }
 
     /// The lines are for the sqlite3 shell, and so it must read them: also where the path has signs that SQL knows.
-    @Test func `attach is read by the shell`() throws {
+    @Test func `the shell accepts the output of attach`() throws {
         try world.must(
             """
             mkdir "a'b c%20\\"d"

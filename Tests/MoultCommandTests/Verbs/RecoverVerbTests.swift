@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `looks tell of it`() throws {
+    @Test func `status and plan report it`() throws {
         try crashAfterTheFlip()
         let tree = try Tree(world.scratch.path("crashed"))
         let status = try world.must("moult status --store crashed")
@@ -78,7 +78,7 @@ import Testing
                 " update 1.0.0 -> 2.0.0 finished after an interruption: "))
     }
 
-    @Test func `recover goes back if told`() throws {
+    @Test func `recover undoes on request`() throws {
         try crashAfterTheFlip()
         let json = try #require(try world.json("moult recover --undo --json --store crashed").first)
         #expect(json["settled"]?.array?.compactMap { $0["ending"]?.string } == ["undone"])
@@ -86,7 +86,7 @@ import Testing
         #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
     }
 
-    @Test func `apply settles first and says so`() throws {
+    @Test func `apply recovers first and reports it`() throws {
         try crashAfterTheFlip()
         #expect(
             try world.must("moult apply rel/test-2.0.0.json --store crashed") == """

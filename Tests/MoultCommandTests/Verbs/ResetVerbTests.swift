@@ -28,7 +28,7 @@ import Testing
     private func names(_ prefix: String) throws -> [String] { try Files.list(store).filter { $0.hasPrefix(prefix) } }
 
     @Test(arguments: Broken.allCases)
-    func `works when nothing loads`(_ broken: Broken) throws {
+    func `a reset works if the database does not load`(_ broken: Broken) throws {
         for (name, words, table) in [("user", "user --set-user-data-aside", "note"), ("thumbs", "thumbs", "thumb")] {
             try broken.make("\(name).db", in: store)
             let before = try names("\(name).db")
@@ -50,7 +50,7 @@ import Testing
         #expect(try must("moult recover") == "nothing to do: no update is unfinished\n")
     }
 
-    @Test func `says what could be read`() throws {
+    @Test func `a reset reports the readable rows`() throws {
         try Broken.tornHeader.make("user.db", in: store)
         let text = try must("moult reset user --set-user-data-aside --reason 'it was torn'")
         #expect(text.contains("  2 rows salvaged to \(store)/.moult/quarantine/"))
@@ -145,7 +145,7 @@ import Testing
         "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
         "chmod u+w store/.moult/current/; rm -f store/.moult/current/food.db",
     ])
-    func `a sealed one is applied again`(damage: String) throws {
+    func `a sealed database is repaired by applying the release again`(damage: String) throws {
         try must(damage)
         #expect(try scratch.moult("moult verify").status == 1)
         #expect(try scratch.moult("moult reset food").status == 3)
@@ -166,7 +166,7 @@ import Testing
 
     /// The file belongs to another user, and may not even be read: its name is enough.
     @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
-    func `a file that may not be read`(name: String) throws {
+    func `a file without read permission is reported`(name: String) throws {
         try giveAway()
         try must("chown 0 store/\(name).db && chmod 000 store/\(name).db")
         let words = name == "user" ? " --set-user-data-aside" : ""
@@ -180,7 +180,7 @@ import Testing
 
     /// No user may write in the directory: then the error names it, and nothing has changed.
     @Test(.enabled(if: getuid() == 0))
-    func `a directory that may not be written`() throws {
+    func `a directory without write permission is reported`() throws {
         try giveAway()
         try Broken.noDatabase.make("user.db", in: store)
         try must("chown 0 store && chmod 755 store")

@@ -10,7 +10,7 @@ import Testing
         try world.install(world.first, world.second)
     }
 
-    @Test func `goes back and holds`() throws {
+    @Test func `a rollback puts the release on hold`() throws {
         let run = try world.run("moult rollback --reason 'names are missing'")
         #expect(run.status == 0)
         let (one, two) = (try world.generation(world.first), try world.generation(world.second))
@@ -58,7 +58,7 @@ import Testing
         #expect(json["hold"]?["release"]?.string == "2.0.0")
     }
 
-    @Test func `quiet and JSON`() throws {
+    @Test func `quiet and JSON output are supported`() throws {
         let events = try world.json("moult rollback --json")
         #expect(events.last?["hold"]?["release"]?.string == "2.0.0")
         #expect(events.last?["version"]?.string == "1.0.0")

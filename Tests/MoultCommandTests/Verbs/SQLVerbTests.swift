@@ -10,7 +10,7 @@ import Testing
         try world.install(world.first)
     }
 
-    @Test func `rows stand under each other`() throws {
+    @Test func `rows are aligned in columns`() throws {
         #expect(
             try world.must(
                 #"moult sql "SELECT rowid AS id, name, NULL AS no, x'00ff' AS bytes FROM food.food ORDER BY id""#)
@@ -30,7 +30,7 @@ import Testing
                 + #"{"format":1,"columns":["2"],"rows":[]}"# + "\n")
     }
 
-    @Test func `a script gets rows alone`() throws {
+    @Test func `a script gets only rows`() throws {
         #expect(try world.must("moult sql -q 'SELECT max(rowid) FROM food.food'") == "2\n")
         #expect(try world.must("moult sql --no-header 'SELECT rowid, name FROM food.food'") == "1  egg\n2  milk\n")
         #expect(try world.must("moult sql -q --write \"INSERT INTO note VALUES('x')\"") == "")
@@ -39,7 +39,7 @@ import Testing
                 + "\n")
     }
 
-    @Test func `CSV has what is stored, byte for byte`() throws {
+    @Test func `CSV has the stored values, byte for byte`() throws {
         let values =
             #"1 AS i, 2.5 AS r, NULL AS n, '' AS e, 'a,"b"' AS q, 'two' || char(10) || 'lines' AS l, x'00ff' AS b"#
         try Files.writeNew(
@@ -59,7 +59,7 @@ import Testing
         #expect(try world.run("moult sql --csv --json 'SELECT 1'").status == 64)
     }
 
-    @Test func `statements come from stdin too`() throws {
+    @Test func `statements can come from stdin`() throws {
         #expect(try world.must("echo 'SELECT count(*) AS n FROM food.food' | moult sql") == "n\n2\n")
         #expect(try world.run("moult sql < /dev/null").status == 64)
         #expect(try world.run("printf '\\377' | moult sql").status == 64)
@@ -72,13 +72,13 @@ import Testing
         "PRAGMA query_only = 0; PRAGMA journal_mode = WAL", "SELECT 1; UPDATE note SET text = 'x'",
         "PRAGMA query_only = 0; PRAGMA user_version = 7", "REINDEX", "ANALYZE",
     ])
-    func `nothing is written unless told to`(_ sql: String) throws {
+    func `nothing is written without --write`(_ sql: String) throws {
         let tree = try world.tree
         _ = try world.run("moult sql \"\(sql)\"")
         #expect(try world.tree == tree)
     }
 
-    @Test func `writing is refused in words`() throws {
+    @Test func `a refused write is explained`() throws {
         #expect(
             try world.run("moult sql \"INSERT INTO note VALUES ('x')\"") == (
                 3, "",
@@ -90,7 +90,7 @@ import Testing
             ))
     }
 
-    @Test func `the users database can be written`() throws {
+    @Test func `the user database can be written to`() throws {
         #expect(try world.must("moult sql --write \"INSERT INTO note VALUES ('a'), ('b')\"") == "2 rows changed\n")
         #expect(try world.must("moult sql 'SELECT count(*) AS n FROM note'") == "n\n2\n")
         #expect(
@@ -104,14 +104,14 @@ import Testing
             ))
     }
 
-    @Test func `mistakes are said about the statement`() throws {
+    @Test func `errors name the statement`() throws {
         #expect(
             try world.run("moult sql 'SELECT 1 AS one; SELECT * FROM fod;'") == (
                 1, "one\n  1\n", "moult: error: cannot run \"SELECT * FROM fod;\": no such table: fod\n"
             ))
     }
 
-    @Test func `what steers a terminal is shown as it is`() throws {
+    @Test func `control characters are shown as escapes`() throws {
         #expect(try world.must("moult sql \"SELECT char(27) || '[2J' || char(10) AS x\"") == "x\n\\u{1B}[2J\\n\n")
     }
 }

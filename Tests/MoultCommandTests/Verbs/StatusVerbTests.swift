@@ -23,7 +23,7 @@ import Testing
 
     private func status() throws -> JSON { try #require(try world.json("moult status --json").first) }
 
-    @Test func `what is newer is known from the last look at the feed`() throws {
+    @Test func `newer releases are known from the last feed`() throws {
         try follow()
         #expect(try world.must("moult status").contains("\n  known    serial 1 of "))
         #expect(try status()["known"]?["newest"] == nil)
@@ -47,7 +47,7 @@ import Testing
         #expect(try status()["known"]?["newest"] == nil)
     }
 
-    @Test func `what was withdrawn is critical`() throws {
+    @Test func `a withdrawn release is critical`() throws {
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
         #expect(
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// The way back is named if one exists.
-    @Test func `what was withdrawn is left by a rollback`() throws {
+    @Test func `a rollback leaves a withdrawn release`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
@@ -124,7 +124,7 @@ import Testing
         #expect(try world.run("moult status --nagios").status == 0)
     }
 
-    @Test func `who lags is named`() throws {
+    @Test func `lagging readers are named`() throws {
         try world.install(world.first)
         let lease = try Store(at: world.store).lease()
         try world.must("moult apply -q rel/test-2.0.0.json")
@@ -156,7 +156,7 @@ import Testing
 
     // MARK: monitors
 
-    @Test func `a check says one line with its exit status`() throws {
+    @Test func `a check prints one line with its exit status`() throws {
         #expect(
             try world.run("moult status --nagios --store nowhere") == (
                 3,
@@ -244,7 +244,7 @@ import Testing
     }
 
     @Test(arguments: ["--json --nagios", "--json --prometheus", "--prometheus --nagios"])
-    func `forms exclude each other`(_ forms: String) throws {
+    func `output formats exclude each other`(_ forms: String) throws {
         try world.install(world.first)
         let run = try world.run("moult status \(forms)")
         #expect(run.status == 64)

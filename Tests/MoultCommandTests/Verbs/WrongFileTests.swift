@@ -50,7 +50,7 @@ import Testing
                 """)
     }
 
-    @Test func `a missing feed that was named does not blame the settings`() throws {
+    @Test func `a missing feed on the command line does not blame the settings`() throws {
         #expect(
             try error("moult check --feed /none")
                 == "moult: error: no feed at /none: it does not exist\n  Check the address of the feed.\n")
@@ -63,11 +63,12 @@ import Testing
     }
 
     @Test(arguments: [("--fore 3", "--force-after"), ("--stor x", "--store"), ("--create-", "--create")])
-    func `the beginning of an option suggests the whole`(_ words: String, whole: String) throws {
+    func `a prefix of an option suggests the full option`(_ words: String, whole: String) throws {
         #expect(try error("moult apply \(words)").contains("did you mean \"\(whole)\"?\n"))
     }
 
-    @Test(arguments: ["--out", "--output", "-o"]) func `plan saves to the file of either name`(_ option: String) throws
+    @Test(arguments: ["--out", "--output", "-o"]) func `plan saves to a file with either option name`(_ option: String)
+        throws
     {
         try world.must(
             "moult plan -q \(option) saved.plan \(world.second) || [ $? = 2 ] && [ -s saved.plan ]")

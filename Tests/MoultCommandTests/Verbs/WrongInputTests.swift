@@ -324,7 +324,7 @@ import Testing
                   Run the command as user root, who owns {dir}/store.
                 """),
         ])
-    func `without permission`(_ wrong: Case) throws {
+    func `missing permission is explained`(_ wrong: Case) throws {
         let world = try World()
         try world.install(world.first)
         try world.must(
@@ -339,7 +339,7 @@ import Testing
         arguments: [
             "status", "history", "verify --deep", "plan rel/test-1.0.0.json", "sql 'SELECT * FROM food.food'", "attach",
         ])
-    func `looking needs no permission to write`(_ line: String) throws {
+    func `reading needs no write permission`(_ line: String) throws {
         let world = try World()
         try world.install(world.first)
         try world.must("chmod 755 .; mkdir bin; cp \(Scratch.built)/moult bin; chmod 755 bin bin/moult")

@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Whatever bytes are broken: the comparison ends, and says nothing wrong about the sound side.
-    @Test(arguments: 1...60) func `ends for damaged files`(_ seed: UInt64) throws {
+    @Test(arguments: 1...60) func `a comparison of damaged files ends`(_ seed: UInt64) throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// A root that is its own child; one that has the schema for a child; one that has a child twice.
-    @Test(arguments: [1, 2, 3]) func `ends for circles`(_ kind: Int) throws {
+    @Test(arguments: [1, 2, 3]) func `a comparison of cyclic pages ends`(_ kind: Int) throws {
         let old = try scratch.database("old.db", "PRAGMA page_size = 512; \(rows)")
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")
@@ -128,7 +128,7 @@ import Testing
         #expect(try Files.facts(stolen) == nil)
     }
 
-    @Test func `stops on request`() throws {
+    @Test func `a comparison stops on request`() throws {
         struct Stop: Error {}
         let (old, new) = try scratch.pair(rows, new: "INSERT INTO t VALUES (9999, '')")
         var options = DiffOptions()
@@ -136,7 +136,7 @@ import Testing
         #expect(throws: Stop.self) { try DatabaseComparison("x", old: old, new: new, options: options).diff() }
     }
 
-    @Test func `a hot journal is said`() throws {
+    @Test func `a hot journal is reported`() throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must([
             "python3", "-c",

@@ -63,7 +63,7 @@ import Testing
         #expect(error?.outcome == .usage)
     }
 
-    @Test func `what is not here is unknown and counts`() throws {
+    @Test func `a missing file counts as unknown`() throws {
         let old = try maker.make("1.0.0", sequence: 1, [database("a", rows: 5)])
         let new = try maker.make("2.0.0", sequence: 2, [database("a", rows: 6)])
         try Files.remove(scratch.path("releases/test-2.0.0.tar.zst"))
@@ -73,7 +73,7 @@ import Testing
         #expect(diff.notes.count == 1)
     }
 
-    @Test func `the JSON has what the text has`() throws {
+    @Test func `the JSON has the content of the text`() throws {
         let old = try scratch.database("old.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)")
         let new = try scratch.database(
             "new.db",

@@ -121,7 +121,7 @@ import Testing
             added: 1, removed: 1, changed: 0, method: .content),
     ]
 
-    @Test(arguments: cases, [false, true]) func `finds what changed`(_ sample: Case, isWAL: Bool) throws {
+    @Test(arguments: cases, [false, true]) func `changed rows are found`(_ sample: Case, isWAL: Bool) throws {
         // In WAL mode the records cannot be read from the file, and SQLite reads every row.
         let mode = isWAL ? "PRAGMA journal_mode = WAL;" : ""
         let scratch = try Scratch()
@@ -135,7 +135,7 @@ import Testing
         #expect(diff.tables.map(\.name) == ["t"])
     }
 
-    @Test func `one encoding became another`() throws {
+    @Test func `a change of encoding is compared`() throws {
         let scratch = try Scratch()
         let rows = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t VALUES (1, 'ä'), (2, 'b')"
         let old = try scratch.database("old.db", "PRAGMA encoding = 'UTF-16be'; \(rows)")

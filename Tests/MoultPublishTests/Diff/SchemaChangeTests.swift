@@ -58,7 +58,7 @@ import Testing
             words: []),
     ]
 
-    @Test(arguments: cases) func `are described in words`(_ sample: Case) throws {
+    @Test(arguments: cases) func `schema changes are described in words`(_ sample: Case) throws {
         let scratch = try Scratch()
         let old = try scratch.database("old.db", sample.old)
         let new = try scratch.database("new.db", sample.new)

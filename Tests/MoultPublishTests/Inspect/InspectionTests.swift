@@ -20,7 +20,7 @@ import Testing
         CREATE VIRTUAL TABLE words USING fts5(word); INSERT INTO words VALUES ('a');
         """
 
-    @Test func `tells what is in a database`() throws {
+    @Test func `inspect shows the content of a database`() throws {
         let path = try scratch.database("food.db", sql)
         let found = try #require(try Inspection(Subject.open(path)).databases.first?.found)
         #expect((found.identity.applicationID, found.identity.userVersion) == (7, -3))
@@ -36,7 +36,7 @@ import Testing
         #expect(!found.isWAL)
     }
 
-    @Test func `a WAL beside it is read and left alone`() throws {
+    @Test func `a WAL next to it is read and not changed`() throws {
         let path = scratch.path("food.db")
         try Shell.must([
             "python3", "-c",
@@ -55,7 +55,7 @@ import Testing
         #expect(try Tree(scratch.path) == before)
     }
 
-    @Test func `a file that is cut is refused`() throws {
+    @Test func `a truncated file is refused`() throws {
         let path = try scratch.database("food.db", sql)
         let file = try Descriptor(path, .write)
         try file.truncate(to: 5000)
@@ -63,7 +63,7 @@ import Testing
         #expect(throws: MoultError.self) { try Inspection(Subject.open(path)) }
     }
 
-    @Test func `a last page that is cut is a finding`() throws {
+    @Test func `a truncated last page is a finding`() throws {
         let path = try scratch.database("food.db", sql)
         #expect(try Inspection(Subject.open(path)).isSound)
         let file = try Descriptor(path, .write)
@@ -78,7 +78,7 @@ import Testing
                 == "it is cut short: \(size) bytes are not whole pages of 4096")
     }
 
-    @Test func `names that are not there are said`() throws {
+    @Test func `missing names are reported`() throws {
         let path = try scratch.database("food.db", sql)
         let error = #expect(throws: MoultError.self) { try Inspection(Subject.open(path), only: ["fod.db"]) }
         #expect(error?.description.contains("Did you mean \"food.db\"") == true, "\(error?.description ?? "")")

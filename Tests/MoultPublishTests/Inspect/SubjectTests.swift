@@ -36,7 +36,7 @@ import Testing
         #expect(try Tree(scratch.path("releases")) == before)
     }
 
-    @Test func `a bundle is read by the manifest beside it`() throws {
+    @Test func `a bundle is read with the manifest next to it`() throws {
         try maker.make("1.0.0", sequence: 1, [food])
         let subject = try Subject.open(scratch.path("releases/test-1.0.0.tar.zst"))
         #expect(subject.kind == .bundle)
@@ -44,7 +44,7 @@ import Testing
         #expect(try Inspection(subject).databases.map(\.name) == ["food"])
     }
 
-    @Test func `a bundle of others without manifest is refused`() throws {
+    @Test func `a foreign bundle without a manifest is refused`() throws {
         try maker.make("1.0.0", sequence: 1, [food])
         try Files.remove(scratch.path("releases/test-1.0.0.json"))
         let error = #expect(throws: MoultError.self) {
@@ -53,7 +53,7 @@ import Testing
         #expect(error?.why?.hasPrefix("its manifest is not in the same directory") == true)
     }
 
-    @Test func `a database in place is looked for beside the manifest`() throws {
+    @Test func `a database in place is found next to the manifest`() throws {
         var inPlace = food
         inPlace.inPlace = true
         let manifest = try maker.make("1.0.0", sequence: 1, [inPlace])
@@ -83,13 +83,13 @@ import Testing
         ("empty.db", "", "it is empty"), ("note.txt", "hello", "it is not a SQLite database"),
         ("x.json", "{ \"manifest\": 1 }", nil),
         ("x.tar.zst", "no archive", "its manifest is not in the same directory"),
-    ]) func `what is none of them is refused`(_ name: String, _ content: String, why: String?) throws {
+    ]) func `any other file is refused`(_ name: String, _ content: String, why: String?) throws {
         let error = #expect(throws: MoultError.self) { try Subject.open(scratch.file(name, content)) }
         if let why { #expect(error?.why?.hasPrefix(why) == true, "\(error?.why ?? "")") }
         #expect(error?.what.contains(name) == true)
     }
 
-    @Test func `a draft is named so`() throws {
+    @Test func `a draft is reported as a draft`() throws {
         let draft = try scratch.file(
             "x.json",
             #"{ "manifest": 1, "product": "org.x", "version": "1.0.0", "databases": { "a": { "kind": "cache" } } }"#)
@@ -98,7 +98,7 @@ import Testing
         #expect(error?.now == "moult pack \(draft) -o releases/")
     }
 
-    @Test func `what was unpacked is gone with the subject`() throws {
+    @Test func `unpacked files are removed with the subject`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         var subject: Subject? = try Subject.open(manifest)
         let path = try #require(subject?.parts.first?.path)

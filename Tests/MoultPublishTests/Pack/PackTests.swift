@@ -49,7 +49,7 @@ import Testing
     }
 
     /// A release that names a commit must be what was committed.
-    @Test func `a dirty tree is refused unless told`() throws {
+    @Test func `a dirty tree is refused unless allowed`() throws {
         let directory = scratch.path("in")
         _ = try make(directory)
         let draft = try draft(
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// A higher level packs the same content smaller.
-    @Test func `the level is that of the option`() throws {
+    @Test func `the level is set by the option`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
             ["sh", "-c", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
@@ -143,7 +143,7 @@ import Testing
         #expect(error?.why == "a published version must not change")
     }
 
-    @Test func `a release with a name replaces the one before`() throws {
+    @Test func `a release with a name replaces the previous one`() throws {
         let directory = try scratch.directory("in")
         for name in ["food", "user"] {
             try Shell.must(["sqlite3", "\(directory)/\(name).db", "CREATE TABLE t(id)"])
@@ -182,7 +182,7 @@ import Testing
         #expect(manifest.sqlite == (try Shell.must(["python3", "-c", library]).trimmed))
     }
 
-    @Test func `a database in use is taken in as it is committed`() throws {
+    @Test func `the committed content of a database in use is packed`() throws {
         let directory = try scratch.directory("in")
         try Shell.must([
             "python3", "-c",
@@ -208,7 +208,7 @@ import Testing
         #expect(try Tree(directory).lines.dropFirst() == before.lines.dropFirst())
     }
 
-    @Test func `what is not sound is refused with the finding`() throws {
+    @Test func `an unsound database is refused with the finding`() throws {
         let directory = try scratch.directory("in")
         try Shell.must([
             "sqlite3", "\(directory)/food.db",

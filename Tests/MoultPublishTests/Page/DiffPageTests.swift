@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `it needs no other file`() throws {
+    @Test func `the page needs no other file`() throws {
         let page = try page("CREATE TABLE t (a)", "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2)")
         for outside in ["http://", "https://", "src=", "href=", "url(", "@import", "<script"] {
             #expect(!page.contains(outside), "\(outside)")
@@ -58,7 +58,7 @@ import Testing
         #expect(page.contains("default-src 'none'"))
     }
 
-    @Test func `the numbers are those of the comparison`() throws {
+    @Test func `the page has the counts of the comparison`() throws {
         func rows(_ count: Int, from first: Int, _ note: String) -> String {
             """
             CREATE TABLE food (id INTEGER PRIMARY KEY, note TEXT);
@@ -90,7 +90,7 @@ import Testing
         #expect(page.contains("2 of \(pages) pages changed"), "\(page)")
     }
 
-    @Test func `what is the same says so`() throws {
+    @Test func `an identical database is reported as such`() throws {
         let texts = try parsed(page("CREATE TABLE t (a)", "CREATE TABLE t (a)")).texts
         #expect(texts.contains("the same file, byte for byte"))
     }

@@ -51,7 +51,7 @@ import Testing
         #expect(try content("UPDATE plain SET x = 2.0 WHERE x = 2").rows == ["plain": 1])
     }
 
-    @Test func `what the app made is listed`() throws {
+    @Test func `objects created by the app are listed`() throws {
         let content = try content(
             """
             CREATE TABLE mine(a); INSERT INTO mine VALUES(1),(2); CREATE INDEX i ON item(name); CREATE VIEW v AS SELECT 1;

@@ -336,7 +336,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT id, z, n FROM t") == ["1,2,5", "2,3,5", "3,3,5"])
     }
 
-    @Test func `rows without a place are counted`() throws {
+    @Test func `rows without a table are counted`() throws {
         let test = try TransferCase(old: "CREATE TABLE t(a); INSERT INTO t VALUES(1)", new: "CREATE TABLE u(a)")
         #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 1, unplaced: 1)])
     }

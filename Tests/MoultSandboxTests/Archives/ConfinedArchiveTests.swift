@@ -134,7 +134,7 @@ import Testing
         #expect(try Shell.run(["pgrep", "-P", "\(getpid())", "-f", "sleep 100[01]"]).status == 1)
     }
 
-    @Test func `it is stopped while it waits`() throws {
+    @Test func `it can be stopped while it waits`() throws {
         struct Stop: Error {}
         let fixture = try ArchiveFixture()
         let program = try fixture.impostor("exec sleep 1000")

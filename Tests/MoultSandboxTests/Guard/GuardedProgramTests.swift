@@ -61,12 +61,12 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func `it ends in time`() throws {
+    func `it ends at the time limit`() throws {
         #expect(try run("sleep 1000", within: .milliseconds(200)).ending == .timedOut)
     }
 
     @Test
-    func `what cannot begin says why`() throws {
+    func `a program that cannot start reports the reason`() throws {
         func error(_ words: [String], in directory: String? = nil, writing: [String] = []) throws -> String? {
             try #require(throws: MoultError.self) { try Guard(.program(), writing: writing).run(words, in: directory) }
                 .description
@@ -80,7 +80,7 @@ struct GuardedProgramTests {
 
     /// The tests have threads, and a confined thread beside free ones would confine nothing.
     @Test
-    func `only who has one thread confines itself`() throws {
+    func `only a single-threaded process can confine itself`() throws {
         let error = try #require(throws: MoultError.self) { try Guard(.program()).confineThisProcess() }
         #expect(error.description == "cannot confine this process: it has other threads already")
     }

@@ -35,7 +35,7 @@ import Testing
         #expect(manifest.database("maps")?.place == .inPlace)
     }
 
-    @Test func `a draft needs little`() throws {
+    @Test func `a draft needs few fields`() throws {
         let text = """
             { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": { "food": { "kind": "shared" } } }
             """
@@ -48,7 +48,7 @@ import Testing
         #expect(food.identity == Database.Identity())
     }
 
-    @Test func `a draft says where databases come from`() throws {
+    @Test func `a draft names the sources of databases`() throws {
         let manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         #expect(manifest.database("maps")?.source == .file("resources/maps.db"))
         #expect(
@@ -57,7 +57,7 @@ import Testing
         #expect(manifest.database("user")?.migrations.map(\.size) == [0, 80])
     }
 
-    @Test func `warns of what a sealed manifest has more`() throws {
+    @Test func `additional fields in a sealed manifest give a warning`() throws {
         let document = try Sample.sealed().edited([
             .set("/overlays", []), .set("/databases/food/tint", 1), .set("/checks/0/every", "day"),
             .set("/requires/glibc", "2"), .set("/databases/user/migrations/1/note", .null),
@@ -90,7 +90,7 @@ import Testing
         #expect(refusal(Array(text.utf8), as: .draft) == nil)
     }
 
-    @Test func `everything in place needs no bundle`() throws {
+    @Test func `without packed databases, no bundle is needed`() throws {
         let edits = ["food", "pantry", "user", "thumbs"].map { Edit.remove("/databases/\($0)") }
         let document = try Sample.sealed().edited(
             edits + [.remove("/bundle"), .remove("/patches"), .remove("/checks"), .remove("/budget")])

@@ -15,13 +15,13 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 }
 
 @Suite struct ManifestRefusalTests {
-    @Test func `the samples are right`() throws {
+    @Test func `the samples are valid`() throws {
         #expect(try refusal(Sample.draft(), as: .draft) == nil)
         #expect(try refusal(Sample.sealed(), as: .sealed) == nil)
     }
 
     @Test(arguments: wrongDrafts + wrongSealed)
-    func `says where and what and the fix`(_ wrong: WrongManifest) throws {
+    func `an error has the place, the problem and the fix`(_ wrong: WrongManifest) throws {
         // Without a more specific next step, the error names the general one.
         let step =
             wrong.form == .draft
@@ -66,7 +66,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
             ),
             ("{} {}", "line 1, column 4: unexpected text after the end of the JSON value"),
         ], [Manifest.Form.draft, .sealed])
-    func `says where it is not JSON`(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
+    func `an error shows where the text is not JSON`(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
         #expect(refusal(Array(wrong.text.utf8), as: form) == "m.json is not valid JSON: \(wrong.why)")
     }
 
@@ -83,7 +83,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         #expect(refusal(comma, as: .draft) == "m.json: product is missing. \(next)")
     }
 
-    @Test func `bytes that are not UTF-8`() {
+    @Test func `bytes that are not UTF-8 are refused`() {
         let latin1 = Array("{\"product\": \"caf".utf8) + [0xE9] + Array("\"}".utf8)
         #expect(
             refusal(latin1, as: .sealed)
@@ -104,7 +104,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
     }
 
     /// Sums over sizes are made without looking for overflow: no manifest can bring one about.
-    @Test func `the largest sizes add up`() throws {
+    @Test func `the sum of the largest sizes does not overflow`() throws {
         let largest = 1 << 48
         #expect(try refusal(Sample.draft().edited([.set("/databases/food/size", .size(largest))]), as: .draft) == nil)
         let shortest = "{\"member\":\"1\",\"size\":\(largest)},"

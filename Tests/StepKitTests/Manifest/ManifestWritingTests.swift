@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ManifestWritingTests {
     /// The sample has every field (`theSamplesLeaveNoFieldOut`) in the order of writing, so nothing is lost or moved.
-    @Test func `writes every field in its order`() throws {
+    @Test func `every field is written in order`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(try manifest.sealedJSON().pretty == Sample.sealed().pretty)
     }
@@ -15,7 +15,7 @@ import Testing
         #expect(try Manifest(parsing: bytes, as: .sealed, source: "m.json") == manifest)
     }
 
-    @Test func `leaves out what is so anyway`() throws {
+    @Test func `default values are left out`() throws {
         let text = """
             {
               "manifest": 1,
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// Explicit default values in the manifest make no difference.
-    @Test func `takes defaults for what they are`() throws {
+    @Test func `explicit default values equal missing ones`() throws {
         let edits: [Edit] = [
             .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
             .set("/critical", []), .set("/databases/food/path", "food-2.db"),
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// As `pack` does it: a draft gets its sizes and digests, and what only drafts have is gone.
-    @Test func `seals a draft`() throws {
+    @Test func `a draft is sealed`() throws {
         var manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         for index in manifest.databases.indices {
             manifest.databases[index].size = 4096
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// Names with a meaning for SQL or JSON come back as they went in.
-    @Test func `keeps strange texts`() throws {
+    @Test func `unusual texts are kept`() throws {
         let strange = "a \"b\" \\ \n \u{1} é 😀 ' ; --"
         let document = try Sample.sealed().edited([
             .set("/budget", [:]), .set("/checks/0/sql", .string(strange)), .set("/checks/0/expect", .string(strange)),

@@ -5,7 +5,7 @@ import Testing
 
 /// The drafts that people will copy from are what the parser takes and the schema describes.
 @Suite struct ExampleDraftsTests {
-    @Test func `both take them`() throws {
+    @Test func `the parser and the schema accept them`() throws {
         let validator = SchemaValidator(try DocumentForm.draft.schema())
         var count = 0
         for story in try Files.list(Schema.examples) {

@@ -7,13 +7,13 @@ import Testing
 /// One after the other, because they compute for seconds and others wait for the same threads.
 @Suite(.serialized) struct SchemaAgreementTests {
     @Test(arguments: DocumentForm.allCases)
-    func `both take the sample`(_ form: DocumentForm) throws {
+    func `both accept the sample`(_ form: DocumentForm) throws {
         #expect(try form.refusal(form.sample()) == nil)
         #expect(try SchemaValidator(form.schema()).accepts(form.sample()))
     }
 
     @Test(arguments: [DocumentForm.draft, .sealed])
-    func `both refuse what is wrong`(_ form: DocumentForm) throws {
+    func `both refuse invalid documents`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
             // What the schema takes anyway must be what no schema can express.
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: DocumentForm.allCases)
-    func `both say the same of every mutant`(_ form: DocumentForm) throws {
+    func `both agree on every mutant`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for mutant in try form.mutants() {
             let refusal = form.refusal(mutant.document)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SchemaFieldsTests {
     /// The parser's own list, from its error about an unknown field.
     @Test(arguments: [DocumentForm.draft, .settings])
-    func `the parser asks for the fields of the schema`(_ form: DocumentForm) throws {
+    func `the parser reads the fields of the schema`(_ form: DocumentForm) throws {
         let schema = try form.schema()
         let sample = try form.sample()
         var places = 0
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `both forms of a manifest say the same of a field`() throws {
+    @Test func `both forms of a manifest describe a field in the same way`() throws {
         let draft = try Dictionary(grouping: DocumentForm.draft.schema().fields(), by: \.place)
         for field in try DocumentForm.sealed.schema().fields() {
             // In a draft a migration may also be just a path.

@@ -64,7 +64,7 @@ import Testing
     ]
 
     @Test(arguments: changes)
-    func `comes back equal`(_ change: Change, _ line: String) throws {
+    func `an effect is read back equal`(_ change: Change, _ line: String) throws {
         let effect = Effect(step: "acme.reindex", phase: .copy, database: "food", change)
         #expect(effect.json["change"]?.line == line)
         let text = effect.json.line
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: Phase.allCases)
-    func `every phase comes back`(_ phase: Phase) throws {
+    func `every phase is read back`(_ phase: Phase) throws {
         let effect = Effect(step: "s", phase: phase, .keep(why: "w"))
         #expect(try Effect(json: effect.json, source: "journal") == effect)
         #expect(effect.json["database"] == nil)

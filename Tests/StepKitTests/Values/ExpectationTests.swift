@@ -61,7 +61,7 @@ import Testing
         ("100", 5, 100), ("0", 5, 0), ("007", 5, 7),
         ("999999999.9999%", 100, 999_999_999), ("999999999999999", 5, 999_999_999_999_999),
     ])
-    func `allows exactly`(_ text: String, of total: Int, _ most: Int) throws {
+    func `limits are exact`(_ text: String, of total: Int, _ most: Int) throws {
         let allowance = try #require(Allowance(text))
         #expect(allowance.allows(most, of: total))
         #expect(!allowance.allows(most + 1, of: total))
@@ -71,7 +71,9 @@ import Testing
         ("20%", "20%"), ("0.50%", "0.5%"), ("0.0001%", "0.0001%"), ("10.05%", "10.05%"), ("1", "1 row"),
         ("100", "100 rows"), ("0", "0 rows"),
     ])
-    func `describes itself`(_ text: String, _ shown: String) { #expect(Allowance(text)?.description == shown) }
+    func `a limit describes itself`(_ text: String, _ shown: String) {
+        #expect(Allowance(text)?.description == shown)
+    }
 
     @Test(arguments: [
         "", "%", ".5%", "5.%", "-1%", "-1", "+5", "1e2%", "inf%", "nan%", "0x10", "20 %", " 20%", "20%%", "5.5",

@@ -28,7 +28,7 @@ import Testing
     @Test(arguments: [
         "0002.sql", "migrations/user/0002-notes.sql", "a/b/c/d/e/f/g/h", "a/" + String(repeating: "n", count: 255),
     ])
-    func `plain paths`(_ path: String) { #expect(PlainName.fault(path: path) == nil) }
+    func `plain paths are accepted`(_ path: String) { #expect(PlainName.fault(path: path) == nil) }
 
     @Test(arguments: [
         ("", "is empty"), ("../x", "has a part that begins with '.'"), ("a/../../x", "has a part that begins with '.'"),
@@ -37,7 +37,7 @@ import Testing
         ("a/" + String(repeating: "n", count: 256), "has a part that is longer than 255 characters"),
         ("a/b c", "has a part that \(strange)"), ("b c", strange),
     ])
-    func `faults of paths`(_ path: String, _ fault: String) { #expect(PlainName.fault(path: path) == fault) }
+    func `invalid paths are refused`(_ path: String, _ fault: String) { #expect(PlainName.fault(path: path) == fault) }
 
     @Test(arguments: ["food", "F", "food_2-a", String(repeating: "a", count: 64)])
     func databases(_ name: String) { #expect(PlainName.databaseFault(name) == nil) }
@@ -49,5 +49,7 @@ import Testing
         ("fo od", "may only have letters, digits, '_' and '-'"),
         (String(repeating: "a", count: 65), "is longer than 64 characters"),
     ])
-    func `faults of databases`(_ name: String, _ fault: String) { #expect(PlainName.databaseFault(name) == fault) }
+    func `invalid database names are refused`(_ name: String, _ fault: String) {
+        #expect(PlainName.databaseFault(name) == fault)
+    }
 }

@@ -32,7 +32,7 @@ import Testing
     ])
     func refuses(_ text: String) { #expect(Version(text) == nil) }
 
-    @Test func `takes a part`() throws {
+    @Test func `all parts of a version are parsed`() throws {
         let version = try #require(Version("2.1.0-rc.1+exp.sha-5"))
         #expect(version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["exp", "sha-5"]))
     }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `build does not count`() throws {
+    @Test func `build metadata is ignored`() throws {
         let plain = try #require(Version("1.0.0-rc.1"))
         let built = try #require(Version("1.0.0-rc.1+5"))
         #expect(plain.ranksWith(built) && !plain.precedes(built) && !built.precedes(plain))

@@ -143,7 +143,7 @@ struct RegistryAccessTests {
             "\(ended.errors)")
     }
 
-    @Test func `a broken file of credentials is named`() throws {
+    @Test func `an invalid credentials file is named`() throws {
         let registry = try Registry(.password)
         try save("{\"auths\": ", at: "home/.docker/config.json")
         let ended = try publish(registry.address("team/food"))
@@ -159,7 +159,7 @@ struct RegistryAccessTests {
         return ["PATH": "\(bench.scratch.path("bin")):\(moult):/usr/bin:/bin:/usr/sbin"]
     }
 
-    @Test(arguments: ["credHelpers", "credsStore"]) func `a credential helper is asked`(field: String) throws {
+    @Test(arguments: ["credHelpers", "credsStore"]) func `a credential helper is used`(field: String) throws {
         let registry = try Registry(.password)
         let value = field == "credHelpers" ? "{\"\(registry.host)\": \"nest\"}" : "\"nest\""
         try save("{\"\(field)\": \(value)}", at: "home/.docker/config.json")

@@ -55,7 +55,7 @@ struct RegistryBehindNginxTests {
     }
 
     /// The rate limit of nginx itself, which public registries have, too.
-    @Test func `a limit of requests is obeyed`() throws {
+    @Test func `a request limit is respected`() throws {
         try front.start(
             "error_page 429 = @wait; location @wait { add_header Retry-After 1 always; return 429; }",
             common: "limit_req zone=all; limit_req_status 429;",
@@ -67,7 +67,7 @@ struct RegistryBehindNginxTests {
         #expect(!zip(requests, requests.dropFirst()).contains { $0.hasSuffix(" 429") && $1.hasSuffix(" 429") })
     }
 
-    @Test(arguments: [500, 502, 503]) func `an error of the server passes`(status: Int) throws {
+    @Test(arguments: [500, 502, 503]) func `a temporary server error is retried`(status: Int) throws {
         try front.start("location ~ /blobs/ { return \(status); }")
         let ended = try bench.run("moult apply")
         #expect(ended.status == 75, "\(ended.errors)")

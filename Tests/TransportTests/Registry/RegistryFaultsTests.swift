@@ -108,7 +108,7 @@ struct FailingRegistryTests {
                 """)
     }
 
-    @Test func `a registry below the minimum rate is given up`() throws {
+    @Test func `moult gives up on a registry below the minimum rate`() throws {
         try proxy.inject(.drip(20), at: try bundle())
         try bench.set("patience", 1)
         #expect(try bench.run("moult apply").status == 75)
@@ -139,7 +139,7 @@ struct FailingRegistryTests {
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `a large upload that the registry has lost is begun again`() throws {
+    @Test func `a large upload that the registry has lost starts again`() throws {
         let manifest = try bench.release("2.0.0", 2, bytes: 40 << 20)
         try proxy.inject(.loseAnswer, at: "^PATCH", times: 1)
         try bench.must("moult publish \(place) \(manifest) -k a.key -q && moult apply -q")

@@ -90,7 +90,7 @@ class _Child:
         try:
             threading.Thread(target=self._run, name="moult", daemon=True).start()
             deadline = math.inf if timeout is None else time.monotonic() + timeout
-            # A signal that comes just before the wait does not end it: Python sees it at the end of a slice.
+            # A signal that arrives just before the wait does not end it: Python handles it at the end of a slice.
             while not self._ended.wait(max(0, min(_SLICE, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     self._stop()
@@ -136,7 +136,7 @@ def _answer(output: bytes, errors: bytes, status: int, said: str, timeout: Optio
         answers = []
     last = answers[-1] if answers else {}
     error = last.get("error")
-    # A command that had passed the point of no return finishes in spite of the request to stop: its result counts.
+    # A command that had passed the point of no return completes despite the request to stop: its result counts.
     if timeout is not None and (error or status < 0 or not answers):
         why = error["what"] if error else "it was killed"
         now = error.get("now") if error else "Finish or undo the update: moult recover"

@@ -44,7 +44,7 @@ class Connection(sqlite3.Connection):
         return False
 
     def _define(self) -> None:
-        # SQLite refuses to define a function again while a statement is running. The module has no other way to ask.
+        # SQLite refuses to redefine a function while a statement is running. The module has no other way to find out.
         self.create_function("moult_in_use", 0, int)
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ def close_if_unused(reference: weakref.ref[Connection]) -> bool:
 
 def _count(reference: weakref.ref[Connection]) -> int:
     """How many references there are to a connection, its own included; 0 if they are not counted."""
-    # The connection must not be in a variable here, because that would count.
+    # The connection must not be in a variable here, because that would count as a reference.
     return sys.getrefcount(reference()) if hasattr(sys, "getrefcount") else 0
 
 
@@ -119,15 +119,15 @@ def open_release(
         connection._define()
         if main is None and databases:
             opening = databases[0]
-            # All databases of a connection have one text encoding.
+            # All databases of a connection must have the same text encoding.
             connection.execute(f"PRAGMA encoding = '{_encoding(opening.uri(read_only))}'")
-        # SQLite reads a file when it is used for the first time.
+        # SQLite reads a file only when it is first used.
         connection.execute("PRAGMA schema_version").fetchone()
         for opening in databases:
             if opening is not main:
                 schema = opening.schema.replace('"', '""')
                 connection.execute(f'ATTACH ? AS "{schema}"', [opening.uri(read_only)])
-        # One reference is the variable here.
+        # One reference is the local variable.
         connection._own_references = _count(weakref.ref(connection)) - 1
     except BaseException as error:
         if connection is not None:
@@ -141,7 +141,7 @@ def open_release(
 
 
 def _encoding(uri: str) -> str:
-    # Read by SQLite: closing a file that this process has open elsewhere would drop SQLite's locks on it.
+    # Read through SQLite: closing a file that this process also has open elsewhere would drop SQLite's locks on it.
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
         encoding: str = database.execute("PRAGMA encoding").fetchone()[0]
     return encoding
@@ -156,7 +156,7 @@ def _explain(error: sqlite3.Error, database: Database, lease: Lease) -> Optional
     if not os.access(database.path, os.R_OK):
         now = f"Run the program as a user who may, or change the mode: ls -l {shlex.quote(database.path)}"
         return MoultError(what, "this user may not read the file", now, code="E401")
-    # sqlite3 raises this very class for a damaged file, and subclasses for everything else.
+    # sqlite3 raises exactly this class for a damaged file, and subclasses for everything else.
     if type(error) is sqlite3.DatabaseError:
         return MoultError(what, str(error), verify, code="E403")
     return None

@@ -47,7 +47,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
     def __init__(self, follower: Follower, name: str) -> None:
         self._follower, self._database, self._threads = follower, name, _Connections()
-        # As a mutable one: datasette caches sizes and counts of the others forever.
+        # Opened as a mutable database, because datasette caches the sizes and counts of immutable ones forever.
         super().__init__(follower.datasette, is_mutable=True)
 
     @property
@@ -59,7 +59,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
         """The base class sets it."""
 
     def _release(self) -> Release:
-        # Without a request, for instance when datasette starts, the newest one.
+        # Without a request, for instance when datasette starts, use the newest release.
         return _requested.get() or self._follower.newest
 
     def _found(self, release: Optional[Release] = None) -> InstalledDatabase:

@@ -43,7 +43,7 @@ class Lease:
 
     def __init__(self, directory: str) -> None:
         descriptor, self.generation = _take(directory)
-        # Also runs if the lease is dropped without close(), and never twice.
+        # Also runs if the lease is dropped without close(), but only once.
         self._release = weakref.finalize(self, os.close, descriptor)
         self.directory = directory
         self._path = f"{directory}/.moult/generations/{self.generation}"
@@ -129,7 +129,7 @@ def _take(directory: str) -> Tuple[int, str]:
                 f"Find out what is wrong: moult verify --store {shlex.quote(directory)}",
                 code="E803",
             ) from None
-        # A lease counts only if its generation is still the installed one after the lock.
+        # A lease counts only if its generation is still the installed one after locking.
         if installed(directory) == name:
             return descriptor, name
         os.close(descriptor)
@@ -141,7 +141,7 @@ def _lock(directory: str, name: str) -> int:
         descriptor = os.open(f"{hidden}/leases/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         has_lease_file = True
     except FileNotFoundError:
-        # An older moult made the store, and no update has run since.
+        # An older moult created the store, and no update has run since.
         descriptor = os.open(f"{hidden}/generations/{name}", os.O_RDONLY | os.O_DIRECTORY)
         has_lease_file = False
     try:
@@ -166,7 +166,7 @@ def _lock(directory: str, name: str) -> int:
     return descriptor
 
 
-# Strings stay as they are; comments and trailing commas, which moult.json may have, are removed.
+# Strings stay as they are; comments and trailing commas, which moult.json may contain, are removed.
 _NOT_JSON = re.compile(
     r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
 )

@@ -35,7 +35,7 @@ class Plan:
     @staticmethod
     def read(answer: Object) -> Plan:
         if "to" not in answer:
-            # The feed has nothing newer, and the command printed what it knows of the feed.
+            # The feed has no newer release, and the command printed the state of the feed.
             return Plan(False, None, answer.get("installed"), (), (), answer)
         effects = [
             Effect(effect["mark"], effect["text"], effect["step"], effect.get("database"), effect)

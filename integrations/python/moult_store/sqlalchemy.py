@@ -17,7 +17,7 @@ def create_engine(store: Store, **options: Any) -> sqlalchemy.Engine:
     A connection that is checked out keeps its release until it is returned, and so does its transaction.
     """
     options.setdefault("poolclass", pool.QueuePool)
-    # The pool hands a connection from thread to thread, but to one at a time.
+    # The pool passes a connection from thread to thread, but only one uses it at a time.
     engine = sqlalchemy.create_engine("sqlite://", creator=lambda: store.connect(check_same_thread=False), **options)
 
     @event.listens_for(engine, "connect")
@@ -26,7 +26,7 @@ def create_engine(store: Store, **options: Any) -> sqlalchemy.Engine:
 
     @event.listens_for(engine, "checkout")
     def follow(connection: Connection, record: pool.ConnectionPoolEntry, proxy: pool.PoolProxiedConnection) -> None:
-        # The pool makes only two attempts, so a connection that this checkout opened counts as the newest.
+        # The pool makes only two attempts, so a connection opened by this checkout counts as the newest.
         if not record.info.pop("moult_new", False) and connection.generation != store.generation:
             raise exc.DisconnectionError("another release is installed")
 

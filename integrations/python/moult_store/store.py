@@ -159,7 +159,7 @@ class Store:
         if mine.process != os.getpid():
             self._leave_to_parent()
         if mine.earlier:
-            # A cursor from before a move may have begun a transaction, and commit() must reach it.
+            # A cursor from before a switch may have begun a transaction, and commit() must reach it.
             for connection in (reference() for reference in mine.earlier):
                 if connection is not None and not connection.closed and connection.in_transaction:
                     return connection
@@ -263,7 +263,7 @@ class Store:
 
 
 def _absolute(path: Optional[Path]) -> Optional[str]:
-    # Such a path never looks like an option.
+    # Such a path cannot be mistaken for an option.
     return None if path is None else os.path.abspath(path)
 
 

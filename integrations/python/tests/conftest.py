@@ -14,7 +14,7 @@ from moult_store import Store
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 
-# Characters that mean something in a URI, to a shell or to moult.
+# Characters with a special meaning in a URI, in a shell or for moult.
 NAMES = ["plain", "with spaces", "100%25", "why? because", "c#", "a&b=c;d", "-q", "dänisch", "it's \"here\""]
 
 #: From this release on the user's database has another schema.

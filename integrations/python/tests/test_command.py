@@ -132,7 +132,7 @@ def test_an_interruption_stops_the_command(store, releases, busy, attempt):
     process.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in process.communicate(timeout=60)[1]
     assert process.returncode == -signal.SIGINT
-    # Its caller has waited for it, so it is gone, and not even a zombie.
+    # Its parent has waited for it, so it is gone and not even a zombie.
     assert not os.path.exists(f"/proc/{started[0]}")
 
 
@@ -157,7 +157,7 @@ def executable(path, text):
 
 
 def test_where_the_command_is_found(store, place, moult, monkeypatch):
-    # Explicit, then MOULT, then bundled, then PATH.
+    # In this order: explicit, MOULT, bundled, PATH.
     answer = '#!/bin/sh\necho \'{"error": {"code": "E1", "exit": 1, "what": "%s"}}\'\n'
     explicit, named = executable(place / "explicit", answer % "explicit"), executable(place / "named", answer % "named")
     (place / "bin").mkdir()

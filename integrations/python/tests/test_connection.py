@@ -84,7 +84,7 @@ def test_a_cursor_with_rows_left_keeps_the_connection(store, releases):
             install(store, releases[1])
         with store.connection as connection:
             connection.execute("INSERT INTO note (writer, number) VALUES ('b', ?)", (row,))
-        # With the last row the cursor has none left.
+        # After the last row, the cursor has no rows left.
         assert release(connection) == 2 or index == 99
     assert notes(store) == 200
     assert release(store.connection) == 1

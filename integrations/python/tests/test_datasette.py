@@ -37,7 +37,7 @@ def server(store, place):
     log = place / "log"
     with open(log, "w") as output:
         command = [sys.executable, "-m", "datasette", "serve", "-m", str(metadata), "--port", "0"]
-        # The usual second is too short on a busy machine.
+        # The default of one second is too short on a busy machine.
         command += ["--setting", "sql_time_limit_ms", "30000", "--setting", "facet_time_limit_ms", "30000"]
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
@@ -72,7 +72,7 @@ def test_each_request_is_answered_from_one_release(server, store, releases):
     for turn in range(10):
         number = 2 - turn % 2
         store.apply(releases[number], follow="match", retry=20)
-        # After the update no request shows the release before.
+        # After the update, no request shows the previous release.
         assert seen(server) == ({number}, {number: FOODS})
     ended.set()
     for thread in threads:
@@ -94,7 +94,7 @@ def test_it_serves_what_other_processes_write_during_replacements_and_migrations
         try:
             while not ended.is_set():
                 foods, prices, own = fetch(f"{server}/prices.json?sql={sql}")["rows"][0]
-                # The shipped prices are of one release, and no price of the app disappears.
+                # The shipped prices are from one release, and no price of the app disappears.
                 assert (foods, prices) == (FOODS, 1) and own >= last
                 last = own
                 notes, numbers = fetch(f"{server}/notes.json?sql=select+count(*),count(distinct+writer||number)+from+note")["rows"][0]

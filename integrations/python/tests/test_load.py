@@ -7,7 +7,7 @@ from conftest import FOODS, MIGRATED
 from moult_store import MoultError
 
 
-# The updates that ended with 75 because a database was in use.
+# The updates that exited with 75 because a database was in use.
 busy = []
 
 
@@ -37,7 +37,7 @@ def check_rows(store, writers):
 def test_no_row_is_lost_and_no_release_is_mixed(store, releases, program, capsys):
     readers = [program("reader", store.path, FOODS).ready() for _ in range(2)]
     if os.geteuid() == 0:
-        # A user who may only read.
+        # A user with read permission only.
         readers.append(program("reader", store.path, FOODS, user=65534).ready())
     writers = [program("writer", store.path, name, name.split()[0]).ready() for name in ["connection", "connect"]]
     flips, rollbacks = 0, 0

@@ -39,7 +39,7 @@ def test_an_open_transaction_keeps_its_release(engine, store, releases):
     with engine.begin() as connection:
         connection.execute(INSERT)
         assert release(connection) == 1
-        # Another process installs a release that leaves the user's database alone. It waits for `prices` only.
+        # Another process installs a release that does not change the user's database. It only waits for `prices`.
         store.apply(releases[2])
         assert release(connection) == 1
         connection.execute(INSERT)
@@ -118,7 +118,7 @@ def test_writers_lose_no_row_during_replacements_exchanges_and_migrations(store,
         done = [event["effect"]["change"] for event in update(lambda: store._command.run(words)) if "effect" in event]
         way = next(change["way"] for change in done if change["do"] == "replace")
         ways[way] = ways.get(way, 0) + 1
-        # Each writer goes on with the new release.
+        # Each writer continues with the new release.
         while not errors and any(now == then for now, then in zip(written, before)):
             time.sleep(0.01)
     ended.set()

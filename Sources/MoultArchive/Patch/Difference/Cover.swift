@@ -1,22 +1,22 @@
-/// A part of a piece of the new file that stands in the old one, too, all of it or nearly.
+/// A part of a piece of the new file that is identical or nearly identical to a part of the old file.
 struct Cover: Hashable {
-    /// So many bytes before it are new.
+    /// The number of new bytes before it.
     let literals: Int
-    /// Where it begins in the piece.
+    /// Its position in the piece.
     let place: Int
     let count: Int
     /// The amount to add to a position in the piece to get the position in the old file.
     let shift: Int
 }
 
-/// Predicts the next shifts: maker and user of a patch make the same guesses.
+/// Predicts the next shifts: writer and reader of a patch make the same predictions.
 ///
-/// A database that changed in place returns to an earlier shift, or continues where it was in the old file.
+/// In a database that changed in place, a shift often equals an earlier one, or continues where the old file was left.
 struct ShiftGuesses {
     static let count = 5
 
     private var recent: (Int, Int, Int)
-    /// Where in the old file the last two covers ended.
+    /// The positions in the old file where the last two covers ended.
     private var ends: (Int, Int)
 
     init(start: Int) {

@@ -1,6 +1,6 @@
 /// Finds the parts that a piece of the new file has in common with the old file.
 ///
-/// It follows the old file while both agree, even across bytes that differ, and searches elsewhere where they do not.
+/// It follows the old file while both agree, even across differing bytes, and searches elsewhere where they do not.
 struct CoverSearch {
     private let old: OldContent
     private let new: UnsafeRawPointer
@@ -16,19 +16,19 @@ struct CoverSearch {
 
     /// A shorter match costs more to encode than it saves.
     private static let least = 16
-    /// So many bytes further a better match is looked for.
+    /// The number of further bytes in which a better match is searched for.
     private static let patience = 8
-    /// A match that is so long is taken at once.
+    /// A match of this length is accepted at once.
     private static let plenty = 512
 
-    /// Nil if one of both is empty.
+    /// Nil if either is empty.
     init?(_ piece: UnsafeRawBufferPointer, in old: OldContent) {
         guard let new = piece.baseAddress, let source = old.bytes.baseAddress else { return nil }
         (self.old, self.new, self.source) = (old, new, source)
         (count, sourceCount) = (piece.count, old.bytes.count)
     }
 
-    /// The covers in order; what is behind the last one is new. `start` is the shift that is most likely at the beginning.
+    /// The covers in order; the bytes after the last one are new. `start` is the most likely shift at the beginning.
     func covers(start: Int) -> [Cover] {
         var covers: [Cover] = []
         var shift = agrees(at: 0, start) ? start : nil
@@ -57,7 +57,7 @@ struct CoverSearch {
         }
     }
 
-    /// The next part that agrees with the old file, there or elsewhere.
+    /// The next part that matches the old file, with the same shift or elsewhere.
     private func match(from end: Int, _ shift: Int?) -> Match? {
         var best: Match?
         var stop = count
@@ -78,7 +78,7 @@ struct CoverSearch {
         return best
     }
 
-    /// Keeps the place of the old file if it agrees with more bytes than the best one.
+    /// Keeps a position in the old file if it matches more bytes than the best one so far.
     @inline(__always)
     private func look(at there: Int, _ place: Int, _ end: Int, _ shift: Int?, _ best: inout Match?) {
         guard word(source, there) == word(new, place) else { return }
@@ -105,21 +105,21 @@ struct CoverSearch {
 
     private func isClearlyBetter(_ part: Range<Int>, than shift: Int) -> Bool { agreeing(part, shift) + 8 < part.count }
 
-    /// Whether the bytes between two parts with the same shift are better told as differences than as new.
+    /// Whether the bytes between two parts with the same shift are cheaper to encode as differences than as new bytes.
     private func isOneCover(_ gap: Range<Int>, _ shift: Int) -> Bool {
         if gap.count <= 8 { return true }
         let same = agreeing(gap, shift)
         return same * 4 >= gap.count || gap.count <= 200 && same * 8 >= gap.count
     }
 
-    /// How many bytes of the part agree.
+    /// The number of matching bytes in the part.
     private func agreeing(_ part: Range<Int>, _ shift: Int) -> Int {
         var sum = 0
         for place in part where isInside(place, shift) && byte(new, place) == byte(source, place + shift) { sum += 1 }
         return sum
     }
 
-    /// How far a cover reaches into the gap behind it: to where most agrees.
+    /// How far a cover extends into the gap after it: to the position with the most matches.
     private func extended(_ gap: Range<Int>, _ shift: Int) -> Int {
         var (score, best, end) = (0, 0, gap.lowerBound)
         for place in gap {
@@ -140,7 +140,7 @@ struct CoverSearch {
         return begin
     }
 
-    /// Where one cover ends and the next begins, if both could have the part.
+    /// The border between two covers that could both contain the part.
     private func border(_ part: Range<Int>, _ one: Int, _ other: Int) -> Int {
         var (score, best, border) = (0, 0, part.lowerBound)
         for place in part {
@@ -162,7 +162,7 @@ struct CoverSearch {
         return word(new, place) == word(source, place + shift)
     }
 
-    /// How many bytes agree from there on.
+    /// The number of matching bytes from this position.
     @inline(__always)
     private func equal(_ place: Int, _ shift: Int) -> Int {
         let most = min(count - place, sourceCount - place - shift)

@@ -1,12 +1,12 @@
 internal import CLzma
 
-/// The packed form of a piece that is encoded by its differences: a mark, size and CRC of the columns, and the columns, by
-/// LZMA.
+/// The compressed form of a piece that is encoded by its differences: a mark, the size and CRC of the columns, and the
+/// LZMA-compressed columns.
 enum DifferenceFrame {
-    /// No zstd frame begins so.
+    /// A zstd frame never starts with this byte.
     private static let mark: UInt8 = 1
     private static let headerSize = 9
-    /// A piece that needs more is hardly alike, and is encoded in another way.
+    /// A piece that needs more has little in common with the old file, and is encoded differently.
     static let mostColumns = 4 << 20
 
     static func encode(_ columns: [UInt8]) throws -> [UInt8] {

@@ -1,15 +1,15 @@
 internal import MoultLibc
 
-/// Makes a piece of the new file of its columns and the old file; believes neither.
+/// Reconstructs a piece of the new file from its columns and the old file, without trusting either.
 struct DifferenceReader {
     private var columns: [ColumnReader] = []
     private let old: UnsafeRawBufferPointer
     private var guesses: ShiftGuesses
-    /// The remaining bytes that agree, and the remaining bytes that do not.
+    /// The remaining bytes of the current runs of equal and of differing bytes.
     private var (equal, unequal) = (0, 0)
     private var isEqualNext = true
 
-    /// The columns must stay for as long as this does.
+    /// The columns must outlive this reader.
     init(_ bytes: UnsafeRawBufferPointer, old: UnsafeRawBufferPointer, start: Int) throws {
         self.old = old
         guesses = ShiftGuesses(start: start)
@@ -33,7 +33,7 @@ struct DifferenceReader {
             try read(UnsafeRawBufferPointer(rebasing: old[from..<from + count]), into: piece, place)
             place += count
         }
-        // The last number of equal bytes is followed by nothing.
+        // Nothing follows the last number of equal bytes.
         if isEqualNext { equal = try number(.equal, most: 0) }
         guard equal == 0, unequal == 0, columns.allSatisfy(\.isEmpty) else { throw ArchiveRefusal.difference }
     }
@@ -53,7 +53,7 @@ struct DifferenceReader {
         return shift
     }
 
-    /// A cover: the old bytes, with additions where they differ.
+    /// Reads a cover: the old bytes, with additions where they differ.
     private mutating func read(
         _ source: UnsafeRawBufferPointer, into piece: UnsafeMutableRawBufferPointer, _ begin: Int
     ) throws {
@@ -75,7 +75,7 @@ struct DifferenceReader {
                 continue
             } else {
                 unequal = try number(.unequal, most: .max)
-                // Else it would go round forever.
+                // Otherwise the loop would not end.
                 guard unequal > 0 else { throw ArchiveRefusal.difference }
                 isEqualNext = true
                 continue
@@ -100,7 +100,7 @@ struct DifferenceReader {
     }
 }
 
-/// The rest of one column.
+/// The unread part of a column.
 private struct ColumnReader {
     private var rest: UnsafeRawBufferPointer
 
@@ -128,6 +128,6 @@ private struct ColumnReader {
 }
 
 extension ArchiveRefusal {
-    /// An impossible value in a piece of a patch.
+    /// An invalid value in a piece of a patch.
     static let difference = ArchiveRefusal(.archiveDamaged, "one of its pieces is damaged", now: .patchAgain)
 }

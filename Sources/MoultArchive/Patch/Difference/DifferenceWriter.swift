@@ -1,14 +1,14 @@
-/// Tells a piece of the new file by its covers: columns of numbers and bytes, each of one kind, which compress best so.
+/// Encodes a piece of the new file by its covers: columns of numbers and bytes of the same kind, which compress best.
 struct DifferenceWriter {
     enum Column: Int, CaseIterable {
-        /// How many new bytes come before a cover.
+        /// The number of new bytes before a cover.
         case literals
         case counts
-        /// The nearest guess of the shift, and whether it is right.
+        /// The closest prediction of the shift, and whether it is correct.
         case guesses
-        /// How far off the guess is.
+        /// The difference between shift and prediction.
         case offsets
-        /// How many bytes of covers agree, up to the next that do not, and how many those are.
+        /// The lengths of alternating runs of equal and differing bytes in the covers.
         case equal, unequal
         /// The difference to the old bytes.
         case additions
@@ -16,7 +16,7 @@ struct DifferenceWriter {
         case bytes
     }
 
-    /// Set in a guess that is not right.
+    /// Set if the prediction is not correct.
     static let isOff: UInt8 = 8
 
     private var columns = [[UInt8]](repeating: [], count: Column.allCases.count)
@@ -40,7 +40,7 @@ struct DifferenceWriter {
         }
     }
 
-    /// The number of bytes that are encoded as they are.
+    /// The number of bytes that are encoded literally.
     var literals: Int { self[.bytes].count }
 
     /// The sizes of all columns, then the columns.
@@ -63,7 +63,7 @@ struct DifferenceWriter {
             if abs(other) < abs(off) { (best, off) = (number, other) }
         }
         self[.guesses].append(UInt8(best) | (off == 0 ? 0 : Self.isOff))
-        // Small numbers of either sign become small numbers.
+        // Small positive and negative numbers become small unsigned numbers.
         if off != 0 { put(off << 1 ^ off >> (Int.bitWidth - 1), .offsets) }
         guesses.note(cover.shift, end: cover.place + cover.shift + cover.count)
     }
@@ -103,7 +103,7 @@ struct DifferenceWriter {
 
     private mutating func put(_ number: Int, _ column: Column) { Self.put(number, to: &self[column]) }
 
-    /// Seven bits a byte, the lowest first.
+    /// Seven bits per byte, lowest first.
     private static func put(_ number: Int, to bytes: inout [UInt8]) {
         var rest = UInt(bitPattern: number)
         while rest >= 0x80 {

@@ -1,10 +1,10 @@
 internal import CLzma
 
-/// Raw LZMA for the columns of a patch: no header, and the size of the content determines every property.
+/// Raw LZMA for the columns of a patch: without a header, because all properties follow from the size of the content.
 struct LzmaCoder {
     private var options = lzma_options_lzma()
 
-    /// Takes the size of the content, which the caller has limited: the dictionary is as large.
+    /// Takes the content size, which the caller has limited: the dictionary has the same size.
     init(contentSize: Int) throws {
         guard lzma_lzma_preset(&options, moult_lzma_extreme) == 0 else {
             throw ArchiveRefusal(.archiveLibrary, "xz has no such preset", now: nil)
@@ -14,10 +14,10 @@ struct LzmaCoder {
         (options.lc, options.lp, options.pb) = (2, 0, 0)
     }
 
-    /// Compresses content as small as LZMA can.
+    /// Compresses content as far as LZMA can.
     func encode(_ content: [UInt8]) throws -> [UInt8] {
         var count = 0
-        // It grows by less than that.
+        // The maximum growth of incompressible content.
         let packed = [UInt8](unsafeUninitializedCapacity: content.count + content.count / 8 + 1024) { buffer, filled in
             let result = withFilters {
                 lzma_raw_buffer_encode($0, nil, content, content.count, buffer.baseAddress, &count, buffer.count)
@@ -41,7 +41,7 @@ struct LzmaCoder {
                 stream.avail_in = packed.count
                 stream.next_out = plain.baseAddress
                 stream.avail_out = size
-                // The code does not matter: only a full output counts, and the caller checks its CRC.
+                // The return code does not matter: only complete output counts, and the caller checks its CRC.
                 while stream.avail_out > 0, lzma_code(&stream, LZMA_RUN) == LZMA_OK {}
                 filled = size - stream.avail_out
             }

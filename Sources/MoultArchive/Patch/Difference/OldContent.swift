@@ -1,18 +1,19 @@
-/// Finds where bytes of the old file stand, by the hashes of short pieces of it.
+/// Finds positions of bytes in the old file, using hashes of short pieces of it.
 final class OldContent: @unchecked Sendable {
-    // Unchecked: only `init` writes the table, and no code writes the old file's bytes.
+    // Unchecked: only `init` writes the table, and nothing writes to the bytes of the old file.
     let bytes: UnsafeRawBufferPointer
     private let table: UnsafeMutablePointer<UInt32>
     private let step: Int
     private let shift: UInt64
 
-    /// A place is found if at least this many bytes agree, and `step - 1` more.
+    /// A position is found if this many bytes match, and `step - 1` more.
     static let width = 12
-    /// Newer places come first; older ones than these are forgotten.
+    /// Newer positions come first; the oldest ones are dropped.
     private static let ways = 4
     private static let mostPlaces = 1 << 25
 
-    /// The bytes must stay for as long as this does. The table has at most so much memory: with less, fewer places are known.
+    /// The bytes must outlive this object. The table uses at most this much memory; a smaller table has fewer
+    /// positions.
     init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.mostIndex) {
         self.bytes = bytes
         let mostSlots = max(64, memory / (Self.ways * MemoryLayout<UInt32>.size))
@@ -36,7 +37,7 @@ final class OldContent: @unchecked Sendable {
 
     deinit { table.deallocate() }
 
-    /// Calls `body` with places of the old file where the same bytes may stand as at `pointer`, which has `width` of them.
+    /// Calls `body` with positions in the old file that may have the same bytes as `pointer`, which has `width` bytes.
     @inline(__always)
     func forEachPlace(like pointer: UnsafeRawPointer, _ body: (Int) -> Void) {
         let slot = slot(of: pointer)
@@ -54,7 +55,7 @@ final class OldContent: @unchecked Sendable {
         return table + Int((mixed &* 0x1656_67b1_9e37_79f9) >> shift) * Self.ways
     }
 
-    /// Zeros and the like are everywhere, and say nothing.
+    /// Runs of zeros and the like occur everywhere, so a match means nothing.
     private static func isOneByteOnly(_ pointer: UnsafeRawPointer) -> Bool {
         let first = pointer.loadUnaligned(as: UInt64.self)
         return first == pointer.loadUnaligned(fromByteOffset: width - 8, as: UInt64.self)

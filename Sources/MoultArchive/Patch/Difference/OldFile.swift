@@ -1,15 +1,16 @@
 internal import MoultLibc
 internal import Synchronization
 
-/// The old file of a patch. The index of its content is made when the first piece needs it: files that are nearly the same
-/// need none.
+/// The old file of a patch. The index of its content is created when the first piece needs it: nearly identical files
+/// do not need one.
 final class OldFile: @unchecked Sendable {
-    // Unchecked: no code writes the old file's bytes, and the index is behind the lock until it is complete.
+    // Unchecked: nothing writes to the bytes of the old file, and the index is protected by the lock until it is
+    // complete.
     let bytes: UnsafeRawBufferPointer
     private let memory: Int
     private let made = Mutex<OldContent?>(nil)
 
-    /// The bytes must stay for as long as this does. The index has at most so much memory.
+    /// The bytes must outlive this object. The index uses at most this much memory.
     init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.mostIndex) {
         (self.bytes, self.memory) = (bytes, memory)
     }
@@ -23,7 +24,7 @@ final class OldFile: @unchecked Sendable {
         }
     }
 
-    /// Whether it has this very content at a place.
+    /// Whether it has exactly this content at a position.
     func has(_ content: UnsafeRawBufferPointer, at offset: Int) -> Bool {
         guard offset + content.count <= bytes.count, let one = content.baseAddress, let other = bytes.baseAddress else {
             return false
@@ -31,8 +32,8 @@ final class OldFile: @unchecked Sendable {
         return memcmp(one, other + offset, content.count) == 0
     }
 
-    /// Whether samples of the content have next to nothing in common with it, so that a search of all of it would find nothing
-    /// that pays. `start` is where the content is in the new file.
+    /// Whether samples of the content have almost nothing in common with the old file, so that a full search would not
+    /// pay. `start` is the position of the content in the new file.
     func isUnlike(_ content: UnsafeRawBufferPointer, start: Int) -> Bool {
         guard content.count >= 4 * Self.samples * Self.sampleSize else { return false }
         var common = 0

@@ -21,7 +21,7 @@ def read():
     shipped, least, most = connection.execute("SELECT count(*), min(cents), max(cents) FROM price WHERE own = 0").fetchone()
     assert shipped == foods and least == most, (shipped, least, most)
     result["queries"] += 1
-    # A cursor that was read in part goes on in its release, whatever is installed meanwhile.
+    # A partly read cursor continues in its release, whatever is installed in the meantime.
     if half_read is None or half_read.connection.generation != connection.generation:
         if half_read is not None:
             rest = {row[0] for row in half_read}
