@@ -4,9 +4,9 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The tables that a consumer is asked to read again.
+/// The tables that a consumer has to read again.
 @Suite struct ChangedTablesTests {
-    /// Two contents of a database, and the tables that differ; nil where that is not known.
+    /// Two contents of a database, and the tables that differ; nil if that is unknown.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let before: String
@@ -60,14 +60,14 @@ import Testing
 
     @Test(arguments: cases)
     func `the changed tables of a sealed database are named`(_ example: Case) throws {
-        // Without the first one there would be nothing to compare with.
+        // Without the first release, there would be nothing to compare with.
         try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
         let input = try listen()
         try shop.store.updateBlocking(to: maker.make("2.0.0", sequence: 2, [.reference("food", example.after)]))
         #expect(try told(input) == example.tables)
     }
 
-    /// Compared with what the app has made of it, and not with what was shipped; moult's own marker does not count.
+    /// Compared with the app's current content, not with the shipped content; moult's own marker does not count.
     @Test(arguments: [("", []), ("INSERT INTO a VALUES('mine')", ["a"])])
     func `the changed tables of a writable database are named`(_ sql: String, _ tables: [String]) throws {
         func release(_ number: Int, _ more: String) throws -> String {

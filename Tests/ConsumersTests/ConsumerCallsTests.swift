@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Consumers of the settings: who is called, in which order, and with what.
+/// Consumers in the settings: which are called, in which order, and with which message.
 @Suite struct ConsumerCallsTests {
     let shop: Shop
 
@@ -43,7 +43,7 @@ import Testing
                 "pantry release pantry 1.0.0 ", "food reload food 2.0.0 installed",
                 "pantry reload pantry 2.0.0 installed",
             ])
-        // The same release again is a no-op, and disturbs no app.
+        // The same release again is a no-op and does not disturb any app.
         #expect(try shop.apply(shop.release(2)).status == 0)
         #expect(try shop.said.count == 3)
     }
@@ -60,7 +60,7 @@ import Testing
         #expect(try shop.said == [])
     }
 
-    /// A read-only file that a release ships again with the same content is not a change.
+    /// A read-only file that a release ships again with identical content is not a change.
     @Test func `identical content is not a change`() throws {
         try shop.set(consumers: shop.consumer("food", ["databases": ["food"]]))
         let maker = try ReleaseMaker(in: shop.scratch.path("more"))
@@ -107,7 +107,7 @@ import Testing
         #expect(ended.errors == "")
     }
 
-    /// The number of a process that was started after the file was written belongs to another process by now.
+    /// If a process started after the pid file was written, the process ID has been reused.
     @Test func `a reused process ID gets no signal`() throws {
         let file = shop.scratch.path("pid")
         let innocent = try Program.python("print('ready'); input()")
@@ -121,7 +121,7 @@ import Testing
         #expect(innocent.wait() == 0)
     }
 
-    /// systemd itself is not part of a test machine; the calls to it are.
+    /// A test machine may not run systemd, so only the calls to it are tested.
     @Test(arguments: [
         (true, true, ["is-active --quiet web.service", "stop web.service", "start web.service"]),
         (true, false, ["is-active --quiet web.service", "try-reload-or-restart web.service"]),

@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Consumers that let go, and such that do not.
+/// Consumers that release their databases, and consumers that do not.
 @Suite struct ConsumerReleaseTests {
     let shop: Shop
 
@@ -33,10 +33,10 @@ import Testing
         print("ready"); sys.stdin.read()
         """
 
-    /// Everything but the history, which records the attempt, and the lock that the attempt took.
+    /// Everything except the history, which records the attempt, and the lock that the attempt took.
     private func tree() throws -> [String] {
         try Tree(shop.root, skipping: [".moult/history.jsonl", ".moult/transactions", ".moult/lock"]).lines.filter {
-            // Draining does not change content; the time of change is that of the kernel's look at the lease.
+            // Draining does not change content; only the kernel's check of the lease changes the ctime.
             !$0.hasPrefix(".moult directory")
         }
     }
@@ -75,7 +75,7 @@ import Testing
         #expect(try Transactions.none(shop.layout))
     }
 
-    /// Its command says that all is well, but the file is open still: only the kernel's word counts.
+    /// Its command reports success, but the file is still open: only the kernel's answer counts.
     @Test func `who says that he let go and has not is named`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
@@ -104,7 +104,7 @@ import Testing
         #expect(ended.errors.contains("the consumer bad does not release pantry"))
         #expect(ended.errors.contains(why), "\(ended.errors)")
         #expect(try tree() == before)
-        // Consumers that released are asked to return, and others are not.
+        // Only consumers that released are asked to reload.
         #expect(
             try shop.said == [
                 "last release pantry 1.0.0 ", "bad release pantry 1.0.0 ",
@@ -118,11 +118,11 @@ import Testing
         #expect(try shop.apply(shop.release(2)).status == 75)
         let text = String(decoding: try Files.read(file, limit: 64) ?? [], as: UTF8.self).filter(\.isNumber)
         let child = try #require(Int32(text))
-        // A process that has ended and was not waited for yet keeps the kernel's short name.
+        // For a process that has ended but was not waited for, the kernel still has the short name.
         #expect(ProcessFacts(pid: child).command != "sleep 60")
     }
 
-    /// A service that a command starts and leaves running is not waited for, and is not ended.
+    /// A service that a command starts and leaves running is neither waited for nor killed.
     @Test func `background processes of a command keep running`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", reload: "sleep 60 & echo $! > \(file)"))
@@ -147,7 +147,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    /// A database that is locked for longer than the wait is not a fault of the release.
+    /// If a database stays locked for longer than the wait, the release is not at fault.
     @Test func `an update waits for a process with a lock, and then exits with 75`() throws {
         let writer = try Program.python(
             """
@@ -183,7 +183,7 @@ import Testing
         #expect(reader.wait() == 0)
     }
 
-    /// Killed while a consumer was about to release: the next command tells it that it may return.
+    /// Killed while a consumer was releasing: the next command asks it to reload.
     @Test func `after a crash released consumers are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
@@ -200,7 +200,7 @@ import Testing
     }
 }
 
-/// Killed while consumers have let go, before the decision and after it: the next command tells them what came of it.
+/// Killed while consumers have released, before and after the decision: the next command tells them the outcome.
 @Suite struct KilledWhileReleasedTests {
     @Test func `the next command tells them`() throws {
         var outcomes: Set<String> = []
@@ -222,7 +222,7 @@ import Testing
             #expect(try shop.value("\(shop.root)/food.db", "SELECT release FROM food") == (isNew ? "2" : "1"), note)
             let now = try shop.said.dropFirst(before.count)
             let reload = isNew ? "api reload food pantry 2.0.0 installed" : "api reload food pantry 1.0.0 undone"
-            // If the kernel's lock on the file ended with the process, they are asked to release once more.
+            // If the kernel's lock on the file ended with the process, they are asked to release again.
             if before.isEmpty {
                 #expect(now.isEmpty, note)
             } else {

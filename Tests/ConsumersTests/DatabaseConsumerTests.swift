@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Consumers inside of the app that makes the update.
+/// Consumers inside the app that makes the update.
 @Suite struct DatabaseConsumerTests {
     let shop: Shop
 
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// An app's screen: it has the connection, and must let go of it.
+    /// An app's screen, which has the connection and must release it.
     private actor Screen: DatabaseConsumer {
         let store: Store
         private var connection: StoreConnection?
@@ -73,7 +73,7 @@ import Testing
         let store = shop.store
         let screen = try Screen(store)
         #expect(try await screen.value() == "1")
-        // Without a consumer the file stays in use, and the update says by whom.
+        // Without a consumer, the file stays in use, and the update names the process.
         let manifest = try shop.release(2)
         await #expect(throws: MoultError.self) { try await store.update(to: manifest) }
         store.register(screen)

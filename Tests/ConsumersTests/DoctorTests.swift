@@ -8,7 +8,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// What `moult doctor` finds in stores that were really harmed, and that it changes nothing.
+/// `moult doctor` finds problems in really damaged stores, and changes nothing.
 @Suite struct DoctorTests {
     let shop: Shop
 
@@ -17,7 +17,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// The findings other than advice; the store must be the same afterwards, down to every inode and time.
+    /// The findings other than advice; the store must be unchanged afterwards, down to every inode and time.
     private func examine() throws -> [Doctor.Finding] {
         let before = try Tree(shop.root)
         let findings = try Doctor(StoreSnapshot(shop.layout)).examine()
@@ -31,7 +31,7 @@ import Testing
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
-    /// The records of a file that two generations share are moult's own.
+    /// The records of a file that two generations share belong to moult.
     @Test func `a database that did not change`() throws {
         let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
         let store = Store(at: shop.scratch.path("other"))
@@ -145,14 +145,14 @@ import Testing
     @Test func `unused generations are found`() throws {
         try shop.set("minimumAge", "0")
         for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
-        // As if fewer were to be kept from now on.
+        // As if fewer generations were to be kept from now on.
         try shop.set("keep", "1")
         let found = try examine()
         #expect(Set(found.map(\.kind)) == ["unused"])
     }
 
     @Test func `a sealed file in WAL mode`() throws {
-        // Only by force can it get there: what is unpacked is brought into the rollback mode.
+        // This is only possible by force: unpacked files are switched to rollback mode.
         let file = try shop.store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])
         try Shell.must(["sqlite3", file, "PRAGMA journal_mode=WAL"])
@@ -169,7 +169,7 @@ import Testing
         #expect(isAllAdvice)
     }
 
-    /// The limits that sqlite.org names.
+    /// The limits documented on sqlite.org.
     @Test(arguments: [
         (3_006_023, false), (3_007_000, true), (3_044_005, true), (3_044_006, false), (3_045_000, true),
         (3_050_006, true), (3_050_007, false), (3_051_002, true), (3_051_003, false), (3_053_000, false),

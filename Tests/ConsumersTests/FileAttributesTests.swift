@@ -6,7 +6,7 @@ import Testing
 
 @testable import MoultFiles
 
-/// The permissions of a file, which a copy of it must therefore have, too.
+/// The permissions and attributes of a file, which a copy of it must also have.
 struct FileAttributesTests {
     private let scratch: Scratch
     private var old: String { scratch.path("old.db") }
@@ -31,7 +31,7 @@ struct FileAttributesTests {
         return attributes
     }
 
-    /// As `setfacl -m u:USER:rw` writes it: version 2, then tag, permissions and number of each entry.
+    /// In the format that `setfacl -m u:USER:rw` writes: version 2, then tag, permissions and ID of each entry.
     private func list(user: UInt32) -> [UInt8] {
         var bytes: [UInt8] = [2, 0, 0, 0]
         let entries: [(UInt16, UInt16, UInt32)] = [
@@ -94,7 +94,7 @@ struct FileAttributesTests {
                 do {
                     try Faults.$current.withValue(faults) { try Files.copyAttributes(from: old, to: new) }
                     if faults.struck == nil { break }
-                    // What close says of a file that nothing was written to is the one exception.
+                    // The only exception is an error of close for a file that was not written to.
                     Issue.record("\(faults.struck ?? "") failed without an error")
                 } catch { reported += 1 }
                 try Files.remove(new)
@@ -139,7 +139,7 @@ struct FileAttributesTests {
 
     #if DEBUG
         @Test func `without statx, the mount table is used`() throws {
-            // The second call; the first looks whether the path exists.
+            // The second call; the first checks whether the path exists.
             let faults = Faults(failAt: 2, code: ENOSYS)
             #expect(try Faults.$current.withValue(faults) { try Files.isMountPoint("/proc") })
             #expect(faults.struck == "statx")

@@ -52,7 +52,7 @@ import Testing
         for await _ in begun {}
         task.cancel()
         #expect(try await task.value == nil)
-        // The watch is closed when its thread has seen the end.
+        // The watch is closed when its thread has noticed the end.
         while try watches() > before { await Task.yield() }
     }
 
@@ -119,10 +119,10 @@ import Testing
             environment: [
                 "STORE": shop.root, "PATH": "\(Files.directory(of: BuiltCommand.path)):/usr/bin:/bin",
             ])
-        // It reads which release is current before it waits; until then a new one would be taken for the old.
+        // It reads the current release before it waits; until then, a new release would count as the old one.
         #expect(loop.line() == "begun")
         while try !Files.list("/proc").contains(where: { pid in
-            // A process that ends meanwhile is none of ours.
+            // A process that has ended in the meantime is not ours.
             let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
             return line.starts(with: "moult\0watch\0--store\0\(shop.root)\0".utf8)
         }) {}

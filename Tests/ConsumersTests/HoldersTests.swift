@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The users of a store, as real processes hold it.
+/// The users of a store, with real processes.
 @Suite struct HoldersTests {
     let shop: Shop
 
@@ -57,11 +57,11 @@ import Testing
         #expect(uses.first?.generation == first)
     }
 
-    /// A server that opened a path once serves old data, unnoticed.
+    /// A server that opened a path once serves old data without notice.
     @Test func `apply names the processes that keep an older release open`() throws {
         let server = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(server.line() == "ready")
-        // One that follows the store has a lease, and one that has the installed file open has nothing old.
+        // A process that follows the store has a lease, and a process with the installed file open has no old data.
         let lease = try shop.store.lease()
         let living = try Program.python(Self.opener, "\(shop.root)/user.db", "SELECT * FROM note")
         #expect(living.line() == "ready")
@@ -155,7 +155,7 @@ import Testing
         #expect(holder?["pid"]?.integer == Int64(program.pid))
         #expect(holder?["command"]?.string?.contains("python3 -u -c") == true)
         let started = try #require(holder?["started"]?.string.flatMap { Timestamp($0) })
-        // The kernel counts from the boot, whose time it knows to the second.
+        // The kernel counts from the boot time, which it knows to the second.
         #expect(abs(started.seconds - Timestamp.now.seconds) < 120)
         #expect(holder?["uses"]?.array?.first?["how"]?.string == "writing")
         let text = try BuiltCommand.run("who", "--store", shop.root).output
@@ -172,7 +172,7 @@ import Testing
             ["setpriv", "--reuid=65534", "--clear-groups", BuiltCommand.path, "who", "--store", shop.root])
         #expect(said.status == 0, "\(said.errors)")
         #expect(said.output.contains("ask as root to see them"))
-        // The lock is in the kernel's table for every user.
+        // Every user can see the lock in the kernel's table.
         #expect(said.output.contains("\(program.pid)"))
     }
 }

@@ -6,9 +6,8 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Releases of a shared database one after the other, while eight processes read it and two write to it.
-///
-/// One after the other, because each needs the machine. `make load` runs as many as are promised.
+/// Many releases of a shared database, while eight processes read it and two write to it. The tests run one after the
+/// other, because each needs the whole machine. `make load` runs the promised number of releases.
 @Suite(.serialized) struct LoadTests {
     /// Every program keeps the database open, and none is notified.
     @Test(arguments: ["wal", "delete"])
@@ -25,7 +24,8 @@ import Testing
         #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode"]) == "\(mode)\n")
     }
 
-    /// Every program opens the database for a query or a row, and a consumer keeps them out while a release is installed.
+    /// Every program opens the database for a single query or row, and a consumer keeps them out while a release is
+    /// installed.
     @Test(arguments: ["wal", "delete"])
     func exchange(_ mode: String) throws {
         let load = try Load(way: "exchange")
@@ -57,15 +57,15 @@ import Testing
         var (reads, writes) = (0, 0)
         for reader in readers {
             let (numbers, text) = Load.end(reader)
-            // Reads, the last release that was seen, faults.
+            // Reads, the last release seen, faults.
             try #require(numbers.count == 3, "\(text)")
             #expect(numbers[2] == 0, "\(text)")
             reads += numbers[0]
-            // It looked while the releases came in, not only before and after.
+            // It also read during the releases, not only before and after.
             #expect(numbers[0] > Load.count / 2)
             #expect(numbers[1] > Load.count / 2)
         }
-        // All of them end before anybody reads here without a busy timeout.
+        // All of them exit before the test reads without a busy timeout.
         for (index, ended) in writers.map({ Load.end($0) }).enumerated() {
             let (numbers, text) = ended
             try #require(numbers.count == 2, "\(text)")
@@ -73,7 +73,7 @@ import Testing
             writes += numbers[0]
             #expect(numbers[0] > Load.count / 2)
             let first = (index + 1) * 1_000_000
-            // All that was acknowledged is there: each row, and the last state of the one that changes.
+            // Everything that was acknowledged is there: each row, and the last state of the row that changes.
             let mine = "SELECT count(*) FROM food WHERE id > \(first) AND id < \(first + 1_000_000)"
             #expect(try Shell.must(["sqlite3", load.pantry, mine]) == "\(numbers[0])\n")
             #expect(

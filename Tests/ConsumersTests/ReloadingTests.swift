@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The outcome of an update whose consumers do not reload, and how readers with a lease acknowledge.
+/// The result of an update whose consumers do not reload, and how readers acknowledge with a lease.
 @Suite struct ReloadingTests {
     let shop: Shop
 
@@ -42,7 +42,7 @@ import Testing
                 "api reload food pantry 2.0.0 installed", "web reload food pantry 2.0.0 installed",
                 "api reload food pantry 1.0.0 installed", "web reload food pantry 1.0.0 installed",
             ])
-        // A timer must not bring it back by itself.
+        // A timer must not install it again.
         let again = try shop.apply(shop.release(2))
         #expect(again.status == 3)
         #expect(again.errors.contains("release 2.0.0 is on hold"))
@@ -82,7 +82,7 @@ import Testing
     @Test func `the update waits for leases to move`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
-        // The consumer that reloads makes the reader move, after the update has begun to wait.
+        // The consumer that reloads makes the reader switch, after the update has begun to wait.
         let update = try Program([
             BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2), "--wait-for-readers", "60",
         ])
@@ -95,7 +95,7 @@ import Testing
         #expect(lines.last?.contains("\"laggards\":[]") == true)
     }
 
-    /// Without waiting, no reader is late.
+    /// Without waiting, no reader counts as late.
     @Test func `readers are not listed without waiting`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
@@ -104,7 +104,7 @@ import Testing
         #expect(ended.errors == "")
     }
 
-    /// A lease of an older version is a lock on the directory, which only the kernel's table shows.
+    /// A lease of an older version is a lock on the directory, which is only visible in the kernel's table.
     @Test(arguments: [true, false])
     func `only a process with old files open and without a lease is outdated`(_ leases: Bool) throws {
         let reader = try Program.python(

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A consumer that is a unit, with systemd itself: a private manager of units.
+/// A consumer that is a unit, with systemd itself, in a private manager.
 @Suite struct SystemdTests {
     let shop: Shop
 
@@ -14,12 +14,12 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// Below `chroot` no mount can be made private, and so a private manager is impossible.
+    /// Below `chroot`, mounts cannot be made private, so a private manager is impossible.
     private static let canRun =
         geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
         && (try? Shell.run(["unshare", "--mount", "true"]).status) == 0
 
-    /// Says what systemd does with it, and has the living database open while it runs.
+    /// Logs systemd's actions, and has the writable database open while it runs.
     private var unit: String {
         let said = shop.scratch.path("said")
         return """
@@ -32,13 +32,13 @@ import Testing
             """
     }
 
-    /// In namespaces of its own: what this starts ends with it.
+    /// In separate namespaces, so that everything started here ends with it.
     private func underSystemd(_ script: String) throws -> Shell.Ended {
         let bin = try shop.scratch.directory("bin")
         let home = try shop.scratch.directory("home")
         try Shell.must(["mkdir", "-p", "\(home)/.config/systemd/user"])
         try Files.writeNew(Array(unit.utf8), to: "\(home)/.config/systemd/user/web.service")
-        // The words are moult's; only which manager gets them is said here.
+        // The arguments are moult's; this only selects the manager.
         try Files.writeNew(
             Array("#!/bin/sh\nexec /usr/bin/systemctl --user \"$@\"\n".utf8), to: "\(bin)/systemctl", mode: 0o755)
         let text = """
@@ -57,19 +57,19 @@ import Testing
         "\(BuiltCommand.path) apply --store \(shop.root) \(try shop.release(number, living: living)) || exit 92"
     }
 
-    /// Stopped before the living database is exchanged, and started after.
+    /// Stopped before the writable database is exchanged, and started afterwards.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit stops and starts`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service"])
         let ended = try underSystemd(
             "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"
         )
         #expect(ended.status == 0, "\(ended)")
-        // The second release found it stopped, and left it so.
+        // The second release found it stopped, and left it stopped.
         #expect(try shop.said == ["start", "stop", "start", "stop"])
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "3")
     }
 
-    /// For sealed databases it is only told to read again.
+    /// After a change of a sealed database, it is only reloaded.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `is reloaded`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
         let ended = try underSystemd("systemctl start web && \(apply(2, living: false)) && systemctl is-active web")

@@ -177,7 +177,7 @@ import Testing
         try shop.install("1.0.0")
         let before = try shop.tree()
         let ended = try shop.moult("rollback", "--to", "0+adopted")
-        // The file cannot take the place of a database to which an app may write at this moment.
+        // The file cannot replace a database to which an app may be writing.
         #expect(ended.status == (kind == "shared" ? 3 : 0), "\(ended.errors)")
         if kind == "shared" {
             #expect(try shop.tree() == before)
@@ -233,7 +233,8 @@ import Testing
 
     private static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);"
 
-    /// `app.db` has `MINE`, and the next release a cache there that the file's schema fits. Then another one does not fit.
+    /// `app.db` has `MINE`, and the next release has a cache there whose schema matches the file. The one after that
+    /// does not match.
     private func expectNotRemovableAsCache(_ fitting: String, _ unfit: String) throws {
         try release(fitting, "cache", Self.item)
         try shop.install(fitting)
@@ -296,7 +297,7 @@ import Testing
         #expect(try shop.adopted("app.db", "SELECT name FROM item", in: "0+adopted.2") == "LATER\n")
     }
 
-    // MARK: Kinds that change
+    // MARK: changes of the kind
 
     static let takeovers: [(old: String, new: String)] = [
         ("user", "shared"), ("user", "reference"), ("user", "cache"), ("shared", "reference"), ("shared", "cache"),

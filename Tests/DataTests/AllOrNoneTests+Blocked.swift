@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Databases that an app keeps from being replaced.
+/// Databases that an app prevents from being replaced.
 extension AllOrNoneTests {
     /// How an app may hold a database so that its content cannot be replaced, by journal mode.
     static let holds: [(mode: String, statements: [String])] = [
@@ -11,7 +11,7 @@ extension AllOrNoneTests {
         ("delete", ["BEGIN", "SELECT * FROM item"]),
     ]
 
-    /// One of each journal mode, where the others would take long and show nothing more.
+    /// One for each journal mode, for tests in which the others would take long and show nothing more.
     static let twoHolds = [holds[1], holds[5]]
 
     private func hold(_ name: String, _ hold: (mode: String, statements: [String])) throws -> App {
@@ -52,13 +52,13 @@ extension AllOrNoneTests {
     func `of three databases none is replaced if one is blocked`(
         _ hold: (mode: String, statements: [String]), blocked: String
     ) throws {
-        // None else is open: they would be exchanged.
+        // No other database is open: it would be exchanged.
         try begin(["a", "b", "c"], mode: hold.mode)
         let app = try self.hold(blocked, hold)
         try expectTryLater(shop.apply("2.0.0"), app, ["a", "b", "c"], mode: hold.mode)
     }
 
-    /// The stores of these tests have 1 second. A database that cannot even be read is waited for 5 seconds at least.
+    /// The stores of these tests have 1 second. A database that cannot even be read is waited for at least 5 seconds.
     @Test(arguments: ["IMMEDIATE", "EXCLUSIVE"])
     func `an update waits for a locked database as long as the settings say`(lock: String) throws {
         try begin(["app"], mode: "delete", way: "live")
@@ -69,14 +69,14 @@ extension AllOrNoneTests {
         try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", shop.path("moult.json")])
         let again = ContinuousClock.now
         let waiting = try Background([Shop.command(), "apply", "-q", shop.manifest("2.0.0"), "--store", shop.store])
-        // Longer than before, and longer than any look at a database waits.
+        // Longer than before, and longer than any check of a database waits.
         try waiting.wait { ContinuousClock.now - again > .seconds(7) }
         app.quit()
         _ = try waiting.end()
         #expect(try shop.version() == "2.0.0")
     }
 
-    /// Whatever changes the store: each of these looks at the database before it begins.
+    /// Every kind of change checks the database before it starts.
     @Test(arguments: ["a feed", "a saved plan", "a rollback"])
     func `every change waits for a database that is locked against readers`(way: String) throws {
         try begin(["app"], mode: "delete", way: "live")
@@ -99,7 +99,7 @@ extension AllOrNoneTests {
         let app = try hold("app", ("delete", ["BEGIN EXCLUSIVE"]))
         let begun = ContinuousClock.now
         let waiting = try Background([Shop.command()] + command + ["--store", shop.store])
-        // Longer than any look at a database waits.
+        // Longer than any check of a database waits.
         try waiting.wait { ContinuousClock.now - begun > .seconds(7) }
         app.quit()
         _ = try waiting.end()

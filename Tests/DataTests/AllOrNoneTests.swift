@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    // MARK: A refused step has changed nothing
+    // MARK: a refused step has changed nothing
 
     @Test(arguments: ["shared", "reference", "cache"], ["delete", "wal"])
     func `a refused adoption changes no byte of any file`(kind: String, mode: String) throws {
@@ -79,8 +79,8 @@ import Testing
         try expect("ONE", ["a", "b", "c"], mode: mode)
     }
 
-    /// Kills the command at one call after the other, each time in a new world, and returns how often that was. Without
-    /// `MOULT_LONG_TESTS` it takes every call of those that change names, and every fourth of the others.
+    /// Kills the command at one call after the other, each time in a new world, and returns the number of kills.
+    /// Without `MOULT_LONG_TESTS`, it uses every call that changes names, and every fourth of the others.
     func sweep(
         _ words: (AllOrNoneTests) throws -> [String], inspect: (AllOrNoneTests, Comment) throws -> Void
     ) throws -> Int {
@@ -131,7 +131,7 @@ import Testing
         #expect(struck > 10)
     }
 
-    // MARK: Caches that are open
+    // MARK: open caches
 
     @Test(arguments: ["delete", "wal"]) func `an open cache is not reset`(mode: String) throws {
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
@@ -160,7 +160,7 @@ import Testing
             opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
         let inode = try Files.facts(shop.path("cache.db"))?.inode
         for _ in 1...2 {
-            // The second time nothing else is to be done.
+            // The second time, nothing else remains to be done.
             let ended = try shop.apply("2.0.0")
             #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
             #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
@@ -232,7 +232,7 @@ import Testing
         #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
     }
 
-    // MARK: Undo after a kill
+    // MARK: undo after a kill
 
     @Test(arguments: ["delete", "wal"]) func `an exchange that was killed can be undone`(mode: String) throws {
         let struck = try sweep { world in

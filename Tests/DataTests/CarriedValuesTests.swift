@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Rows are carried one to one and byte for byte, and carrying them has no effect on other rows.
+/// Rows are carried over one to one and byte for byte, without an effect on other rows.
 @Suite struct CarriedValuesTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -198,7 +198,7 @@ import Testing
         #expect(try shop.rejected("app.db").contains("SHIPPED3"))
     }
 
-    // MARK: Triggers and what is derived
+    // MARK: Triggers and derived content
 
     @Test func `triggers do not fire`() throws {
         let schema = """

@@ -3,8 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Unicode has two ways to write é. Swift takes them for one text and SQLite for two, so a database may have a table for
-/// each: the rows of both belong to the app.
+/// Unicode has two ways to write é. Swift treats them as equal and SQLite as different, so a database may have a table
+/// for each: the rows of both belong to the app.
 @Suite struct EquivalentNamesTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -13,7 +13,7 @@ import Testing
     private static let other = "cafe\u{301}"
     private static let both = [one, other]
 
-    /// A table for each name, with a column for each, too.
+    /// A table for each name, also with a column for each.
     private static let schema = both.map { "CREATE TABLE \"\($0)\"(\"\(one)\" TEXT, \"\(other)\" TEXT);" }.joined()
 
     private func fill(_ file: String) throws {
@@ -55,7 +55,7 @@ import Testing
         let kept = try shop.onlyKept("app")
         #expect(left.map { kept.rows($0) } == [1])
         #expect(kept.rows(preserved) == nil)
-        // The table is found by its own name, and not by the other one.
+        // The table is found by its own name, not by the other one.
         let ended = try shop.moult("quarantine", "restore", Files.name(of: kept.directory), "--table", left[0])
         #expect(ended.status == 0, "\(ended)")
         #expect(try content("app.db") == Self.filled)

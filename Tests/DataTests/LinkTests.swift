@@ -158,7 +158,7 @@ import Testing
         #expect(try shop.tree() == tree)
     }
 
-    /// moult removes its own link to a database that a release no longer has, and no link of the operator's.
+    /// moult removes its own link to a database that a release no longer has, but not a link of the operator.
     @Test(arguments: [true, false]) func `only a link that moult created is removed with its database`(isOwn: Bool)
         throws
     {

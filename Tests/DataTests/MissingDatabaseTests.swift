@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A database with history that is missing is recreated by a reset only.
+/// Only a reset recreates a missing database that has a history.
 @Suite struct MissingDatabaseTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -30,7 +30,7 @@ import Testing
         #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
         #expect(ended.errors.contains("reset \(name) --set-user-data-aside"), "\(ended.errors)")
         #expect(try shop.tree() == before)
-        // It returns, and everything continues.
+        // The file returns, and everything continues.
         try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("\(name).db"))
         try shop.install("2.0.0")
     }

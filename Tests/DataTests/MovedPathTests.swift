@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A release that gives a writable database another path takes its data along.
+/// If a release gives a writable database a new path, the data moves with it.
 @Suite struct MovedPathTests {
     let shop: Shop
     init() throws { shop = try Shop() }

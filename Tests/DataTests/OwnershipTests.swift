@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Owner, group, mode, ACL and extended attributes of a writable database survive whatever replaces its content.
+/// Owner, group, mode, ACL and extended attributes of a writable database survive a replacement of its content.
 @Suite struct OwnershipTests {
     let shop: Shop
 

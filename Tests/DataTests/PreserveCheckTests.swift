@@ -11,7 +11,7 @@ import Testing
     static let schema = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT, mine INT DEFAULT 0);"
     static let good: JSON = ["table": "item", "where": "mine = 1"]
 
-    /// Wrong entries, each with the word that the message must have.
+    /// Invalid entries, each with the word that the message must contain.
     static let wrong: [(entry: JSON, word: String)] = [
         (["table": "itm"], "itm"),
         (["table": "item", "where": "mien = 1"], "mien"),

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The rows of a shared database that an update and a rollback carry, and the fate of the others.
+/// The rows of a shared database that an update and a rollback carry over, and the fate of the others.
 @Suite struct PreserveTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -13,7 +13,7 @@ import Testing
 
     private func shipped(_ name: String) -> String { Self.item + "INSERT INTO item VALUES('\(name)', 0);" }
 
-    /// The first release, and `MINE` written by the app.
+    /// Installs the first release; the app writes `MINE`.
     private func begin(_ preserve: [JSON] = [own]) throws {
         try shop.pack("1.0.0", [.shared(shipped("ONE"), preserve)])
         try shop.install("1.0.0")
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `the installed release selects, the new one places`() throws {
-        // The condition of the new release would select nothing in the old database.
+        // The condition of the new release would select no rows in the old database.
         try begin()
         try shop.pack(
             "2.0.0",
@@ -124,7 +124,7 @@ import Testing
 
     // MARK: Other content of the app
 
-    /// Each changes what the app has beyond the rows that are preserved, with the count by table, if it has rows.
+    /// Each changes content other than the preserved rows, with the count by table, if it has rows.
     static let content: [(name: String, sql: String, table: String?, search: String)] = [
         ("a row that is not selected", "INSERT INTO item VALUES('APPROW', 0)", "item", "APPROW"),
         ("a shipped row that the app changed", "UPDATE item SET name = 'APPROW' WHERE name = 'ONE'", "item", "APPROW"),
@@ -214,7 +214,7 @@ import Testing
 
     // MARK: Rollback
 
-    /// Release 2 adds a column and a table and preserves both; the app wrote to both.
+    /// Release 2 adds a column and a table and preserves both; the app has written to both.
     private func beginSecond() throws {
         try shop.pack("1.0.0", [.shared(shipped("ONE"), [Self.own])])
         try shop.install("1.0.0")

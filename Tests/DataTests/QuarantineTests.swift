@@ -11,7 +11,7 @@ import Testing
     static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
     static let own: JSON = ["table": "item", "where": "mine = 1"]
 
-    /// An update that keeps a shared database for one row of the app, and a reset that keeps a user's database.
+    /// An update that keeps a shared database because of one row of the app, and a reset that keeps a user database.
     func begin() throws {
         try shop.pack(
             "1.0.0",
@@ -129,7 +129,7 @@ import Testing
         let file = shop.scratch.path("exported.db")
         #expect(try shop.moult("quarantine", "--export", file, "app").status == 0)
         #expect(try Shop.read(file, "SELECT name FROM item ORDER BY name") == "APP\nMINE\nONE\n")
-        // It does not overwrite, and what is kept stays.
+        // It does not overwrite files, and the set stays.
         #expect(try shop.moult("quarantine", "--export", file, "diary").status != 0)
         #expect(try Shop.read(file, "SELECT count(*) FROM item") == "3\n")
         #expect(try shop.kept().count == 3)
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: A database that is set aside
 
-    /// Resets the user's database; gives the new set.
+    /// Resets the user database; returns the new set.
     func setAside() throws -> Shop.Kept {
         let before = try shop.kept("diary").map(\.directory)
         #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
@@ -371,7 +371,7 @@ import Testing
             try shop.pack("2.0.0", [.cache("CREATE TABLE c(x);")])
             try shop.install("2.0.0")
         }
-        // Another name, the same path, and a schema that fits.
+        // A different name, the same path, and a matching schema.
         let cache = Shipped(name: "thumbs", kind: "cache", sql: sql, more: [.init("path", "diary.db")])
         try shop.pack("3.0.0", [cache])
         let refused = try shop.apply("3.0.0")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult_rejected` has the rows that an update could not place, whole, and every later release keeps them.
+/// `moult_rejected` has the complete rows that an update could not place, and every later release keeps them.
 @Suite struct RejectedRowsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -14,7 +14,7 @@ import Testing
         ["table": "item", "where": "mine = 1", "onReject": "table", "onConflict": .string(conflict)]
     }
 
-    /// A release that rejects what the app wrote.
+    /// A release that rejects the rows of the app.
     private func reject(_ rows: String, way: String = "exchange") throws {
         let more: [JSON.Member] = [.init("replace", .string(way))]
         try shop.pack("1.0.0", [.shared(Self.open, [Self.own()], more: more)])
@@ -80,12 +80,12 @@ import Testing
 
     @Test(arguments: ["9e999", "-9e999", "CAST(x'C4E4FF' AS TEXT)", "x'00FF'", "9007199254740993", "0.1"])
     func `a rejected value can be distinguished from any other`(value: String) throws {
-        // Three values that are easily taken for one another have three records.
+        // Three values that are easily confused have three records.
         try reject("(10, 'bad', \(value)), (11, 'bad', NULL), (12, 'bad', CAST(x'EFBFBDEFBFBDEFBFBD' AS TEXT))")
         let records = try shop.sql("app.db", "SELECT hex(row) FROM moult_rejected ORDER BY rowid").split(
             separator: "\n")
         try #require(records.count == 3)
-        // Without the number of the row the records must differ.
+        // Even without the number of the row, the records must differ.
         func record(_ id: Int) throws -> String {
             try shop.sql("app.db", "SELECT hex(replace(row, '\(id)', '')) FROM moult_rejected WHERE row LIKE '%\(id)%'")
         }
@@ -109,7 +109,7 @@ import Testing
             #expect(try shop.read("app.db", "SELECT t FROM item WHERE id = 7") == "MINE\n")
             #expect(try shop.read("app.db", "SELECT count(*) FROM moult_rejected WHERE row LIKE '%SHIPPED%'") == "1\n")
         }
-        // Another shipped row with that key is another loser.
+        // Another shipped row with that key also loses.
         try shop.pack("5.0.0", [.shared(Self.open + "INSERT INTO item VALUES(7, 'OTHER', NULL, 0);", [Self.own()])])
         try shop.install("5.0.0")
         #expect(try shop.read("app.db", "SELECT count(*) FROM moult_rejected") == "2\n")

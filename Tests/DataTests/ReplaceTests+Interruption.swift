@@ -3,10 +3,10 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A replacement that is killed, ended by a signal, or has no room.
+/// A replacement that is killed, stopped by a signal, or runs out of space.
 extension ReplaceTests {
-    /// A kill at any of its changes of the file system leaves the old content or the new one, and the same command works
-    /// again.
+    /// After a kill at any change of the file system, the file has the old or the new content, and the same command
+    /// works again.
     @Test func `killed anywhere, it has replaced the file or it has not`() throws {
         try scratch.must(
             "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && mkdir pristine && mv app.db pristine")
@@ -31,7 +31,7 @@ extension ReplaceTests {
         #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
     }
 
-    /// The same command again finishes what was interrupted: the old content is one undo away, and not two.
+    /// The same command completes an interrupted replacement: the old content is one undo away, not two.
     @Test func `killed anywhere and given again, it has replaced the file once`() throws {
         try scratch.must("mkdir pristine && mv app.db pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
@@ -49,14 +49,14 @@ extension ReplaceTests {
             number += 1
         }
         #expect(number > 30, "\(number)")
-        // Not interrupted, it brings the new file in again: what the program wrote since then is gone but for the copy.
+        // Without an interruption, it installs the new file again: the program's later rows are only in the copy.
         try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"; moult replace app.db new1.db")
         #expect(try content() == "new1\n")
         try scratch.must("moult replace --undo app.db")
         #expect(try content() == "new1\nmine\n")
     }
 
-    /// Each page that is written takes 5 ms here: the copy of the new file would take half a minute.
+    /// Each page that is written takes 5 ms here, so copying the new file would take half a minute.
     @Test func `a signal ends the copying of a large file at once`() throws {
         try scratch.must("sqlite3 large.db 'CREATE TABLE t AS SELECT zeroblob(24000000)'")
         let line = """
@@ -71,7 +71,7 @@ extension ReplaceTests {
         #expect(try !scratch.must("ls -A").contains(".app.db.moult"))
     }
 
-    /// The program has the file open all the time, so that the content is written into it. Its commits after the kill are in
+    /// The program has the file open all the time, so the content is written into it. Its commits after the kill are in
     /// the file afterwards, or in the copy that an undo restores.
     @Test(arguments: ["delete", "wal"])
     func `killed beside a program, it loses nothing that is written then`(mode: String) throws {
@@ -102,7 +102,7 @@ extension ReplaceTests {
         #expect(late > 0 && number > 20, "\(late) of \(number)")
     }
 
-    /// Between the kill and the recovery the file may have two names, its own and that of the copy.
+    /// Between the kill and the recovery, the file may have two names, its own and that of the copy.
     @Test(arguments: ["delete", "wal"])
     func `killed, it brings back what a program has written before the recovery`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
@@ -127,7 +127,7 @@ extension ReplaceTests {
         #expect(late > 2 && number > 30, "\(late) of \(number)")
     }
 
-    /// The end of an undo that could not be recorded needs the record of the content that it replaced.
+    /// An undo whose end could not be recorded needs the record of the content that it replaced.
     @Test func `with a disk that is full for one write, the same undo given again finishes it`() throws {
         try scratch.must("moult replace app.db new1.db && mkdir pristine && cp -a app.db .app.db.moult pristine")
         var number = 1
@@ -179,7 +179,7 @@ extension ReplaceTests {
             """, scratch.path("app.db"))
         #expect(holder.line() == "ready")
         let replacement = try Program([BuiltMoult.path(), "replace", scratch.path("app.db"), scratch.path("new1.db")])
-        // From its journal on, it only waits.
+        // After it has created its journal, it only waits.
         let transactions = scratch.path(".app.db.moult/.moult/transactions")
         func waits() throws -> Bool {
             try Files.list(transactions).contains { try Files.facts("\(transactions)/\($0)/journal.jsonl") != nil }
@@ -188,7 +188,7 @@ extension ReplaceTests {
         let start = ContinuousClock.now
         replacement.signal(SIGTERM)
         #expect(replacement.wait() == 1)
-        // A turn is a second, and the time that programs get is ten.
+        // One attempt takes a second, and programs get ten seconds.
         #expect(ContinuousClock.now - start < .seconds(6))
         holder.closeInput()
         #expect(holder.wait() == 0)
@@ -197,7 +197,8 @@ extension ReplaceTests {
         #expect(try content() == "new1\n")
     }
 
-    /// Struck where it has decided and the file is still the new one: the next one finishes it, and goes back no further.
+    /// Killed after the decision while the file is still the new one: the next command completes it, and goes back no
+    /// further.
     @Test func `an undo that was interrupted is finished, and not done twice`() throws {
         for number in 1...2 { try scratch.must("moult replace app.db new\(number).db") }
         let ended: Shell.Ended = try scratch.run(

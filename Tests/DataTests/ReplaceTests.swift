@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `moult replace` with nothing but the command and two database files.
+/// `moult replace` with only the command and two database files.
 @Suite struct ReplaceTests {
     let scratch: Scratch
     init() throws {
@@ -62,14 +62,14 @@ import Testing
         #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
         try scratch.must("moult quarantine -s .app.db.moult --restore database")
         #expect(try content().hasPrefix("new1\nmine1"))
-        // Also if the record of the last one is lost.
+        // Even if the record of the last one is lost.
         try scratch.must("rm .app.db.moult/.moult/feed/seen.json")
         // And the next undo continues from there.
         try scratch.must("moult replace app.db new3.db")
         #expect(try content() == "new3\n")
         try scratch.must("moult replace --undo app.db")
         #expect(try content().hasPrefix("new1\nmine1"))
-        // Also if the file was removed.
+        // Even if the file was removed.
         try scratch.must("moult replace app.db new2.db && rm app.db")
         for line in ["moult replace app.db new3.db", "moult replace --undo app.db"] {
             let advice = try #require(refusal(line).split(separator: ": ").last)
@@ -128,7 +128,7 @@ import Testing
             _ = try refusal(line, status: 64)
         }
         _ = try refusal("moult replace app.db new1.db --dry-run", status: 2)
-        // The other name of the file keeps what it had.
+        // The other name of the file keeps its content.
         try scratch.must("moult replace app.db new1.db")
         #expect(try content() == "new1\n" && content("other.db") == "old\n")
     }
@@ -154,7 +154,7 @@ import Testing
         #expect(try scratch.must("stat -c %a .app.db.moult .b.db.moult") == "700\n700\n")
     }
 
-    /// Each of them with an open connection that reads and writes afterwards.
+    /// Each with an open connection that reads and writes afterwards.
     @Test(arguments: ["delete", "wal"], ["", "PRAGMA page_size = 8192; VACUUM;", "PRAGMA encoding = 'UTF-16le';"])
     func `programs that have the file open go on with the new content`(mode: String, difference: String) throws {
         try scratch.must("rm new1.db")
@@ -205,7 +205,7 @@ import Testing
         #expect(try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")["undo"] == nil)
     }
 
-    /// Each opens the file for a moment, so that it is never free for long, and never has a name to give.
+    /// Each opens the file for a moment, so that the file is never unused for long, and no process can be named.
     @Test func `programs that come and go do not keep it from being replaced, or brought back`() throws {
         let line =
             "i=0; while test -e go; do i=$((i+1)); sqlite3 -cmd '.timeout 20000' app.db 'INSERT INTO note(v) VALUES(1)' || echo failed; done; echo $i"
@@ -285,7 +285,7 @@ import Testing
             #expect(text.contains("Give it another name."), "\(text)")
             #expect(!text.contains("SQLITE"), "\(text)")
         }
-        // A database that was replaced here may be the new one elsewhere.
+        // A database that was replaced here may be the new file elsewhere.
         try scratch.must("moult replace app.db new1.db && cp app.db copy.db && moult replace new2.db copy.db")
         #expect(try content("new2.db") == "new1\n")
     }

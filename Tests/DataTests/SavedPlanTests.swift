@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A saved plan is untrusted: whatever its names say, only the transaction of the run is made and removed.
+/// A saved plan is untrusted: whatever its names are, only the transaction of the run is created and removed.
 @Suite struct SavedPlanTests {
     let shop: Shop
     private var precious: String { shop.scratch.path("precious") }
@@ -29,7 +29,7 @@ import Testing
         return try shop.moult("apply", "--plan", plan)
     }
 
-    /// The whole scratch directory but the records of attempts and the plan itself.
+    /// The whole scratch directory except the records of attempts and the plan itself.
     private func everything() throws -> [String] {
         try Tree(shop.scratch.path, times: false).lines.filter {
             !$0.hasPrefix("store/.moult/history.jsonl ") && !$0.hasPrefix("store/.moult/lock ")

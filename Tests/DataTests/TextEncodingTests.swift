@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Databases in UTF-16 are installed where SQLite can open the set, and refused with the reason where it cannot.
+/// Databases in UTF-16 are installed if SQLite can open them together, and otherwise refused with the reason.
 @Suite struct TextEncodingTests {
     let shop: Shop
     init() throws { shop = try Shop() }

@@ -3,13 +3,14 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app whose database is made by its own build. One after the other, because both use the same resources.
+/// An app whose database is built together with it. The tests run one after the other, because they use the same
+/// resources.
 @Suite(.serialized) struct BuildDatabaseTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
-    /// Scenario 4: the app's own build has made its database, and it is attached where it lies.
+    /// Scenario 4: the app's build has built its database, which is attached where it is.
     @Test func `an app builds its database`() async throws {
         let resources = "\(try await ExampleApps.path("examples_Trees.resources"))/Database"
         #expect(try Files.list(resources) == ["release.json", "trees.db"])
@@ -27,12 +28,12 @@ import Testing
         #expect(try Files.facts(database) == before)
     }
 
-    /// Only a changed input makes the database again, and the same input makes the same bytes.
+    /// The database is rebuilt only if an input changed, and the same input gives the same bytes.
     @Test func `the database is built when a table has changed`() async throws {
         let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
         var first = try #require(try Files.facts(database))
         let bytes = try Files.read(database, limit: 1 << 20)
-        // The tool that makes it may be linked once more after it was compiled, and is an input, too.
+        // The tool that builds it is also an input, and may be linked again after it was compiled.
         for _ in 0..<3 {
             try ExampleApps.build()
             let now = try #require(try Files.facts(database))
@@ -46,7 +47,7 @@ import Testing
         #expect(try #require(try Files.facts(database)).modified != first.modified)
         #expect(try Files.read(database, limit: 1 << 20) == bytes)
 
-        // The command plugin, which builds the same databases into a release.
+        // The command plugin, which packs the same databases into a release.
         let draft = "Sources/Trees/Database/draft.json"
         let output = scratch.path("releases")
         try Project.must(

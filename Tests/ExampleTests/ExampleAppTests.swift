@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Apps as their authors write them, with the library.
+/// Apps with the library, as their authors would write them.
 @Suite struct ExampleAppTests {
     let scratch: Scratch
 
@@ -14,7 +14,7 @@ import Testing
         try await Project.run([ExampleApps.path("Phrasebook")] + arguments, in: scratch.path)
     }
 
-    /// Scenario 1: each version of an app brings its own data at its start, and the user's rows stay.
+    /// Scenario 1: each version of an app installs its own data when it starts, and the user's rows stay.
     @Test func `an app ships its data`() async throws {
         let (one, two) = ("releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json")
         let first = try await phrasebook(one, "store", "it's mine")
@@ -74,7 +74,7 @@ import Testing
         #expect(lines.count < 60)
     }
 
-    /// The library's lines in the README are those of an app that is built and run here.
+    /// The library code in the README is that of an app that is built and run here.
     @Test func `the readme shows an app that runs`() async throws {
         let source = try Project.text("Examples/Sources/TenLines/main.swift")
         #expect(try Project.text("README.md").contains("```swift\n\(source)```\n"))

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A command with a step in Swift, from a package of its own.
+/// A command with a step in Swift, from a separate package.
 @Suite struct OwnStepTests {
     static let people =
         "CREATE TABLE person(name TEXT, email TEXT); INSERT INTO person VALUES('Ada', 'ada@example.org');"
@@ -36,7 +36,7 @@ import Testing
         #expect(plan.output.contains("~ copy     food        person.email is masked\n"), "\(plan.output)\(plan.errors)")
         try Shell.must([masked, "apply", world.second, "--store", world.store])
         #expect(try email(world) == "a***\n")
-        // Not even a deleted page has it.
+        // Not even a deleted page contains it.
         #expect(try Shell.run(["grep", "-c", "ada@example", "\(world.store)/food.db"]).output == "0\n")
         try Shell.must([masked, "verify", "--deep", "--store", world.store])
     }

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// The project's own tree, and what was built from it.
+/// The project's tree, and its build products.
 enum Project {
     static let root = {
         var parts = #filePath.split(separator: "/")
@@ -18,12 +18,12 @@ enum Project {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// All pages for humans to read, by their paths.
+    /// The paths of all pages for people.
     static func pages() throws -> [String] {
         try must(["git", "ls-files", "*.md"], in: root).split(separator: "\n").map(String.init)
     }
 
-    /// The directory of the products, where this test lies, too.
+    /// The directory of the build products, which also contains this test.
     static let built = {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &path, path.count)
@@ -31,17 +31,17 @@ enum Project {
         return text.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
     }()
 
-    /// The PATH of a person who has installed what was built.
+    /// The PATH of a user who has installed the build products.
     static let path = "\(built):\(getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin")"
 
-    /// Runs a program as that person would.
+    /// Runs a program like that user.
     static func run(_ arguments: [String], in directory: String, _ environment: [String: String] = [:]) throws
         -> Shell.Ended
     {
         try Shell.run(arguments, in: directory, environment: environment.merging(["PATH": path]) { mine, _ in mine })
     }
 
-    /// A home that stays: SwiftPM links again when the environment is another.
+    /// A fixed home directory: SwiftPM links again if the environment differs.
     static let home = ["HOME": getenv("HOME").map { String(cString: $0) } ?? "/tmp"]
 
     @discardableResult

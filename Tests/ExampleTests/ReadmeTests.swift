@@ -2,9 +2,9 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The documents are true: their commands run, and their links lead somewhere.
+/// The documents are correct: their commands run, and their links have targets.
 @Suite struct ReadmeTests {
-    /// Every terminal that a page shows is run, and must print what stands there.
+    /// Every terminal session on a page is run, and must print the shown output.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
     func `its commands print the shown output`(_ document: String) throws {
         let ended = try Project.run(["scripts/replay", document], in: Project.root)
@@ -12,7 +12,7 @@ import Testing
         #expect(!ended.output.contains(": 0 commands"))
     }
 
-    /// The two tests around this cover all pages.
+    /// The two tests around this one cover all pages.
     @Test func `the pages are found`() throws {
         let pages = try Project.pages()
         for page in ["README.md", "docs/first-release.md", "integrations/ansible/README.md"] {

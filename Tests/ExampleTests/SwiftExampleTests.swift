@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Every piece of Swift that the documentation of the library shows is compiled, with its public names only.
+/// All Swift code in the documentation of the library compiles, using only its public names.
 @Suite struct SwiftExampleTests {
     private let scratch: Scratch
 
@@ -62,13 +62,13 @@ import Testing
         try Files.list("\(Project.root)/\(directory)").filter { $0.hasSuffix(ending) }.map { "\(directory)/\($0)" }
     }
 
-    // MARK: what is shown
+    // MARK: examples
 
     private struct Example {
         let place: String
         let text: String
 
-        /// The example as a file: declarations as they are, statements in a function with what they take for granted.
+        /// The example as a file: declarations as they are, statements in a function with the values that they assume.
         func program(_ number: Int) -> String {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             let imports = lines.filter { $0.hasPrefix("import ") }
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    /// The blocks of a page, without those that are a part of `Package.swift`.
+    /// The blocks of a page, except those that are a part of `Package.swift`.
     private static func blocks(_ page: String, of name: String) -> [Example] {
         page.split(separator: "```swift\n").dropFirst().compactMap { rest in
             let text = String(rest[..<(rest.firstRange(of: "```")?.lowerBound ?? rest.endIndex)])
@@ -128,7 +128,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
-    /// Where the modules are that were built with this test.
+    /// The directory of the modules that were built with this test.
     private func modules() throws -> [String] {
         let maps = try Files.list("\(Project.root)/Sources").filter { $0.hasPrefix("C") }.compactMap { name in
             try ["\(Project.root)/Sources/\(name)", "\(Project.built)/\(name).build"].map { "\($0)/module.modulemap" }
@@ -137,7 +137,7 @@ import Testing
         return ["-I", "\(Project.built)/Modules"] + maps.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
     }
 
-    /// As much of GRDB's interface as the examples use, because the package itself cannot be had everywhere.
+    /// The part of GRDB's interface that the examples use, because the package itself is not available everywhere.
     private static let grdb = """
         public struct Configuration {
             public enum BusyMode { case timeout(Double) }

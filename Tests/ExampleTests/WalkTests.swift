@@ -2,12 +2,12 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The demo and the walks through the stories, as people run them.
+/// The demo and the walkthroughs, run like a user would.
 @Suite struct WalkTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// A walk stops by itself at the first command that does not end or answer as it should.
+    /// A walkthrough stops at the first command with an unexpected status or output.
     @Test(arguments: [
         "scripts/demo", "manifests/one-file/run", "manifests/replace-on-new-version/run",
         "manifests/build-and-attach/run", "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
@@ -30,7 +30,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
-    /// Colours must not hide the words that the walk looks for.
+    /// Colours must not hide the words that the demo looks for.
     @Test func `the demo ignores colours`() throws {
         let ended = try Project.run(["\(Project.root)/scripts/demo"], in: "/", ["CLICOLOR_FORCE": "1"])
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")

@@ -8,12 +8,12 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A database that a step changes in staging: verified again as it is then, and never made of, or taken for, another's file.
+/// A database that a step changes in staging is verified again, and never created from, or confused with, another file.
 @Suite struct ChangedDatabaseTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// A step that does something in Python to the staged database `food`, whose path is `path`.
+    /// A step that runs Python code on the staged database `food`, whose path is `path`.
     private func program(_ work: String) throws -> String {
         try Programs.write(
             """
@@ -44,11 +44,11 @@ import Testing
         )
         let checks = try Verifier(StoreSnapshot(StoreLayout(root: world.store))).verify(deep: true)
         #expect(checks.compactMap(\.finding) == [])
-        // It is as it must be: nothing is to be repaired.
+        // The database is as it must be, so nothing needs a repair.
         #expect(try world.update().plan == nil)
     }
 
-    /// The database that it makes, and the report on it.
+    /// The step's change to the database, and the error.
     static let spoilt: [(work: String, why: String)] = [
         ("open(path, 'r+b').truncate(3000)", "food.db"),
         ("open(path, 'wb').write(b'nothing at all')", "food.db is no"),
@@ -72,11 +72,11 @@ import Testing
         #expect(try world.world.versions() == ["1.0.0"])
     }
 
-    /// Large enough for a hard link: small files are copied.
+    /// Large enough for a hard link, because small files are copied.
     private static let same =
         World.table("food", "same") + "CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(\(4 << 20)));"
 
-    /// Three releases whose database is the same, byte for byte; a step changes it in the second.
+    /// Three releases with an identical database, which a step changes in the second.
     @Test func `no other generation gets what it changed`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifests = try ["1.1.0", "1.2.0", "1.3.0"].enumerated().map { index, version in
@@ -92,7 +92,7 @@ import Testing
         #expect(try apply(manifests[0]) == "same\n")
         let first = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
 
-        // The file would have been given a second name, and been changed under the first one.
+        // The file would have got a second name and been changed under the first one.
         try world.settings { $0.setting("after", to: "copy") }
         #expect(try apply(manifests[1]) == "changed\n")
         let second = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
@@ -104,12 +104,12 @@ import Testing
                 "SELECT DISTINCT release FROM food",
             ]) == "same\n")
 
-        // The manifest says that the file of the second is the same, and it is not.
+        // According to the manifest, the file of the second is the same, but it is not.
         try world.settings { $0.setting("after", to: nil) }
         #expect(try apply(manifests[2]) == "same\n")
     }
 
-    /// Without such a step the same file is taken, so that the test above means something.
+    /// Without such a step the same file is used, which shows that the test above is meaningful.
     @Test func `without a step, the unchanged file is used`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let world = try StepWorld(program("pass"))

@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The kit finds what is wrong with a step.
+/// The kit finds problems in steps.
 @Suite struct ConformanceKitTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }

@@ -7,12 +7,12 @@ import StepKit
 import TestSupport
 import Testing
 
-/// When steps are asked, and when they are not.
+/// When steps get messages, and when they do not.
 @Suite struct EndingTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// Killed while the step prepares: the next command informs it of the end.
+    /// Killed while the step prepares: the next command tells it how the update ended.
     @Test func `a crash before the decision is reported as well`() throws {
         let program = try Programs.shell(
             scratch, prepare: "exec sleep 60",
@@ -41,7 +41,7 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    /// A step that is not trusted any more, or gone, does not keep the store from being settled.
+    /// A step that is missing or no longer trusted does not prevent recovery.
     @Test func `a failing report is only a warning`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)
@@ -83,7 +83,7 @@ import Testing
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try world.update()
-        // From here on whatever it is asked fails.
+        // From here on, the step fails on every message.
         let silent = try Programs.write("#!/bin/sh\nexit 9\n", program)
         try world.adapt(silent)
         try Shell.must(["sh", "-c", "echo broken > \(world.store)/user.db"])

@@ -9,7 +9,7 @@ import Testing
 
 /// The calls that the kernel denies a step while it plans.
 @Suite struct EnforcementTests {
-    /// A step that tries each call in its plan, and plans what came of it.
+    /// A step that tries each call while it plans, and returns the results as its plan.
     static let prober = """
         #!/usr/bin/env python3
         import ctypes, errno, fcntl, json, os, signal, socket, sys
@@ -100,8 +100,8 @@ import Testing
         #expect(try Tree(directory) == before)
     }
 
-    /// A process and its start for each message, as the command asks them: twenty steps more are to cost twenty messages
-    /// more. Others use the machine, too, hence the best of several.
+    /// The command starts a process for each message: twenty steps more must cost only twenty messages more. The best
+    /// of several runs counts, because the machine is shared.
     @Test func `a message takes little time`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
@@ -121,7 +121,7 @@ import Testing
         let parts = (0...20).map { JSON.Member($0 == 0 ? world.name : "test.step\($0)", step) }
         try Files.replace(path, with: Array(json.setting("steps", to: .object(parts)).pretty.utf8))
         let message = try (best(steps) - one) / 20
-        // As the machine is at this moment.
+        // Measured at the current load of the machine.
         let process = try best(["true"])
         print("a message to a step: \(message), a process: \(process)")
         #expect(message < process * 5)
@@ -137,7 +137,7 @@ import Testing
                 echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$names: $open"'"}}]}'
                 """)
         let text = try #require(try StepWorld(program).plan().effects.first { $0.step == "test.step" }?.text)
-        // PWD and OLDPWD are the shell's own; one descriptor is that of the listing itself.
+        // PWD and OLDPWD come from the shell; one descriptor is that of the listing itself.
         #expect(text == "HOME LANG MOULT_PROTOCOL MOULT_STEP PATH PWD TMPDIR : 0 1 2 3 4 ", "\(text)")
     }
 }

@@ -35,7 +35,7 @@ import Testing
             try Verifier(StoreSnapshot(StoreLayout(root: world.store))).verify(deep: true).compactMap(\.finding) == [])
     }
 
-    /// The command is killed at system calls that change the disk, its own and those of the step.
+    /// The command is killed at system calls that change the disk, both its own and the step's.
     @Test(arguments: ExampleSteps.allCases) func `survives crashes`(_ example: ExampleSteps) throws {
         let moult = try BuiltMoult.path()
         let points: [(call: String, number: Int)] = [

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Steps that are programs, in updates.
+/// External steps in updates.
 @Suite struct ExternalStepTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -120,7 +120,7 @@ import Testing
         #expect(try world.failure()?.why == "no such file")
     }
 
-    /// Perl reads `/dev/fd/3` by that descriptor itself, as far as the process before it has left it.
+    /// Perl reads `/dev/fd/3` through the same descriptor, starting where the previous process stopped.
     @Test func `interpreters may read the descriptor itself`() throws {
         let program = try Programs.write(
             #"""
@@ -147,7 +147,7 @@ import Testing
         #expect((effect.phase, effect.text) == (.attach, "named by the manifest"))
     }
 
-    /// A failure after the update is over is reported, and changes nothing.
+    /// A failure after the update is over is reported and changes nothing.
     @Test(arguments: [Ending.done, .undone]) func `it receives the outcome of the update`(_ ending: Ending) throws {
         let program = try Programs.shell(
             scratch, apply: ending == .done ? nil : "exit 1",
@@ -182,7 +182,7 @@ import Testing
 }
 
 extension StepWorld {
-    /// Writes the places of this world into a program, and trusts that.
+    /// Writes the paths of this world into a program, and trusts it.
     func adapt(_ program: String) throws {
         let text = String(decoding: try Files.read(program, limit: 1 << 20) ?? [], as: UTF8.self)
         let placed = text.split(separator: "GRANTED", omittingEmptySubsequences: false).joined(separator: granted)

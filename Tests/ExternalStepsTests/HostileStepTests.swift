@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Steps that must get nowhere: each ends in an error with the observation, and the store as it was.
+/// Attacks by steps that must fail: each ends in an error with the reason, and leaves the store unchanged.
 @Suite struct HostileStepTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
@@ -15,9 +15,9 @@ import Testing
         var plan: String?
         var prepare: String?
         var apply: String?
-        /// Seconds; short only where it is what ends the step.
+        /// Seconds; short only if the timeout ends the step.
         var timeout = 60
-        /// The text of the error; after an update that was undone it is at the end of a longer sentence.
+        /// The text of the error; if the update was undone, it is at the end of a longer sentence.
         let says: String
         var testDescription: String { what }
     }
@@ -91,7 +91,7 @@ import Testing
             plan:
                 #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"x","with":{"writes":["GRANTED/../release/x"]}}}]}'"#,
             says: "it exceeded its plan: GRANTED/../release/x has no directory to be in"),
-        // Its behaviour
+        // Behaviour of the step
         Case(
             what: "writes in plan", plan: "echo x > STORE/new 2> /dev/null || exit 4; \(effects)",
             says: "it ended with status 4 and without a result"),
@@ -149,7 +149,7 @@ import Testing
         #expect(try !world.world.orchestrator().isUnfinished())
     }
 
-    /// Processes that it leaves in the background end with it, and so does one that ignores requests.
+    /// Background processes end with the step, even if they ignore signals.
     @Test(arguments: [
         "(trap '' TERM HUP; exec sleep 4321.5) & \(effects)",
         "(setsid sleep 4321.5 || exec sleep 4321.5) 2> /dev/null & \(effects)",
@@ -157,7 +157,7 @@ import Testing
     ])
     func `nothing of it stays`(_ plan: String) throws {
         let scratch = try Scratch()
-        // The time is this test's own mark.
+        // The sleep time identifies this test's process.
         let mark = "4321.\(getpid())\(Int.random(in: 1000...9999))"
         let marked = plan.split(separator: "4321.5", omittingEmptySubsequences: false).joined(separator: mark)
         let world = try StepWorld(try Programs.shell(scratch, plan: marked), timeout: 1)
@@ -165,7 +165,7 @@ import Testing
         try proveGone(mark)
     }
 
-    /// The kernel ends what was killed a moment later.
+    /// The kernel removes killed processes a moment later.
     private func proveGone(_ mark: String) throws {
         func running() throws -> String { try Shell.run(["pgrep", "-f", "sleep \(mark)"]).output }
         for _ in 0..<500 where try running() != "" { usleep(10_000) }
@@ -185,7 +185,7 @@ import Testing
         #expect(try Files.facts(scratch.path("evil")) == nil)
     }
 
-    /// It rewrites its own file while it runs: what runs is the sealed copy, and the next process is refused.
+    /// It rewrites its own file while it runs: the sealed copy runs, and the next process is refused.
     @Test func `a program that replaces itself has no effect`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
@@ -207,7 +207,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    /// Where the kernel lets it be killed after all, the step ends with the core, and the next command settles.
+    /// If the kernel lets the step kill the core after all, the step ends with it, and the next command recovers.
     @Test func `the cores death ends the step and settles`() throws {
         let scratch = try Scratch()
         let mark = "4322.\(getpid())\(Int.random(in: 1000...9999))"
@@ -225,7 +225,7 @@ import Testing
                 && Shell.run(["pgrep", "-cf", "sleep \(mark)"]).output == "2\n"
         }
         moult.stop()
-        // The kernel ends the group when the core's end of the lifeline is gone.
+        // The kernel kills the group when the core's end of the lifeline is closed.
         try proveGone(mark)
         #expect(try world.world.orchestrator().recover().map(\.ending) == [.finished])
         #expect(try world.world.versions() == ["2.0.0"])

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A kernel without Landlock: the command as it was built, under a filter that answers as such a kernel does.
+/// A kernel without Landlock: the built command, with a filter that answers like such a kernel.
 @Suite struct OlderKernelTests {
     let scratch: Scratch
     let kernel: String
@@ -51,7 +51,7 @@ import Testing
         #expect(looked.status == 0, "\(looked.errors)")
     }
 
-    /// Debian 12's own kernel has Landlock 2: it sees neither files being cut, nor ports, nor signals.
+    /// Debian 12's kernel has Landlock 2, which does not restrict truncation, ports or signals.
     @Test(arguments: CommandWorld.users) func `with Landlock 2 a step that plans cuts no file and signals no process`(
         user: UInt32
     ) throws {

@@ -5,10 +5,9 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Attacks by a step that plans: on the machine, on the app's database and on other processes.
-///
-/// What would do harm where it succeeds is tried in a form that does none: a file system is thawed that is not frozen, and
-/// a process gets the schedule that it has. `ProfileTests` evaluates the filter for the rest.
+/// Attacks by a step that plans: on the machine, on the app's database and on other processes. Actions that would do
+/// harm are tried in a harmless form: a file system is thawed that is not frozen, and a process gets the scheduling
+/// that it already has. `ProfileTests` evaluates the filter for the rest.
 @Suite struct StepAttackTests {
     static let attacker = Programs.attempting(
         """
@@ -57,7 +56,7 @@ import Testing
         try #require(segment >= 0)
         defer { shmctl(segment, IPC_RMID, nil) }
         if geteuid() == 0 {
-            // The segment is the user's own: only then its removal depends on the guard.
+            // The segment belongs to the user, so only the guard can prevent its removal.
             var facts = shmid_ds()
             #expect(shmctl(segment, IPC_STAT, &facts) == 0)
             (facts.shm_perm.uid, facts.shm_perm.gid) = (user, user)
@@ -76,7 +75,7 @@ import Testing
         #expect(shmctl(segment, IPC_STAT, &facts) == 0)
     }
 
-    /// It closes what ties it to the command, asks for no signal at its parent's death, and waits in its own process.
+    /// It closes all ties to the command, disables the signal for its parent's death, and waits in a separate process.
     static let survivor = """
         #!/usr/bin/env python3
         import ctypes, json, os, signal, subprocess, sys

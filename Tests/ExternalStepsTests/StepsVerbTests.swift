@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// `moult steps`: the installed steps, which are trusted, and whether a program is fit.
+/// `moult steps`: lists the installed steps, trusts programs, and tests them.
 @Suite struct StepsVerbTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }

@@ -6,14 +6,14 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The places where a step may write to named files: those, and for new ones the directories in which they are made.
+/// The paths that a step may write to: the named files, and for new files, their directories.
 @Suite struct WritesTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
     private static let result = #"echo '{"reply":"result"}'"#
 
-    /// A step that writes to `GRANTED/file`, in a world where that is beside another.
+    /// A step that writes to `GRANTED/file`, which is next to another file.
     private func world(apply: String, undo: String = result, isThere: Bool = true) throws -> StepWorld {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]), apply: apply, undo: undo)
@@ -36,7 +36,7 @@ import Testing
         #expect(try Files.facts("\(world.granted)/file")?.inode == before)
     }
 
-    /// By force, and not only seen afterwards.
+    /// Enforced by the kernel, and not only detected afterwards.
     @Test(arguments: [
         "echo x > GRANTED/new", "echo x > GRANTED/other", "rm GRANTED/other", "rm GRANTED/file", "mkdir GRANTED/d",
         "mv GRANTED/file GRANTED/moved", "ln GRANTED/file GRANTED/link",
@@ -58,7 +58,7 @@ import Testing
         #expect(try Files.list(world.granted) == ["other"])
     }
 
-    /// Killed when the file was made: a new process of moult still knows that it was not there before.
+    /// Killed after the file was created: a new process of moult still knows that it did not exist before.
     @Test func `after a crash a new file is still a new one`() throws {
         let world = try world(
             apply: """
@@ -88,7 +88,7 @@ import Testing
         #expect(try world.failure()?.why?.hasSuffix("its intent has a member \"moult\"") == true)
     }
 
-    /// It gets its own intents only.
+    /// The step gets only its own intents.
     @Test func `steps do not see the mark`() throws {
         let world = try world(
             apply: """

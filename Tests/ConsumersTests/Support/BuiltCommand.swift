@@ -1,10 +1,10 @@
 import MoultFiles
 import TestSupport
 
-/// The command as it was built, next to the tests.
+/// The built command, next to the tests.
 enum BuiltCommand {
     static let path: String = {
-        // Without `/proc` no test of this kind can run anyway, and then the error says that moult is not found.
+        // Without `/proc`, no test of this kind can run, and then the error says that moult was not found.
         let own = (try? Files.target(ofLink: "/proc/self/exe")) ?? ""
         return Files.directory(of: own) + "/moult"
     }()

@@ -3,17 +3,16 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A store under load: programs that read and write a shared database while releases are installed, one after the other.
-///
-/// Every shipped row has the number of its release, in two tables and the marker: a reader that sees two numbers at once
-/// has a mix, and one that sees a smaller number than before has an older release after a newer one.
+/// A store under load: programs read and write a shared database while releases are installed one after the other.
+/// Every shipped row has the number of its release, in two tables and the marker: a reader that sees two numbers at
+/// once has a mix, and a reader that sees a lower number than before has an older release after a newer one.
 struct Load {
     let scratch: Scratch
     let root: String
     let maker: ReleaseMaker
     let way: String
 
-    /// How many releases: MOULT_RELEASES=200 is what is promised, and takes minutes (`make load`).
+    /// The number of releases: MOULT_RELEASES=200 is the promised number, and takes minutes (`make load`).
     static let count = getenv("MOULT_RELEASES").flatMap { Int(String(cString: $0)) } ?? 5
 
     var pantry: String { "\(root)/pantry.db" }
@@ -45,8 +44,8 @@ struct Load {
             ])
     }
 
-    /// The shared state of the programs. In turn a gate may keep them out, as a consumer that was asked to release keeps its
-    /// own threads out; and they end when the test says so.
+    /// The shared state of the programs. A gate may keep them out, like a consumer that keeps its own threads out while
+    /// it is asked to release; and they end when the test says so.
     private static let common = """
         import contextlib, fcntl, os, select, sqlite3, subprocess, sys, time
         path, gate = sys.argv[1], sys.argv[2]
@@ -127,7 +126,7 @@ struct Load {
         ])
     }
 
-    /// Brings in the releases from 2 on, each by a separate process.
+    /// Installs the releases from 2 on, each in a separate process.
     func releases(_ count: Int) throws {
         for number in 2...count + 1 {
             let manifest = try release(number)
@@ -138,11 +137,11 @@ struct Load {
         }
     }
 
-    /// The summary of a program: its numbers, and its remarks.
+    /// The output of a program: its numbers, and its remarks.
     static func end(_ program: Program) -> (numbers: [Int], text: String) {
         program.closeInput()
         let text = program.line() ?? ""
-        // The last one to close the database has it for itself for a moment.
+        // The last one to close the database has it exclusively for a moment.
         program.wait()
         return (text.split(separator: " ").prefix { Int($0) != nil }.compactMap { Int($0) }, text)
     }

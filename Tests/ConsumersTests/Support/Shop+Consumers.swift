@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 
 extension Shop {
-    /// The log of a test's consumers, a line for each call.
+    /// The log of a test's consumers, with one line for each call.
     var said: [String] {
         get throws {
             let bytes = try Files.read(scratch.path("said"), limit: 1 << 20) ?? []
@@ -11,13 +11,13 @@ extension Shop {
         }
     }
 
-    /// A program that says that it was called and then does something else.
+    /// A program that logs its call and then runs a script.
     func words(_ name: String, then script: String = "") -> [String] {
         let say = "echo \"\(name) $MOULT_CALL $MOULT_CHANGED $MOULT_VERSION $MOULT_OUTCOME\" >> \(scratch.path("said"))"
         return ["sh", "-c", "\(say)\n\(script)"]
     }
 
-    /// A consumer as it stands in the settings.
+    /// A consumer in the form of the settings.
     func consumer(
         _ name: String, release: String = "", reload: String = "", _ more: KeyValuePairs<String, JSON?> = [:]
     ) -> JSON {
@@ -31,7 +31,7 @@ extension Shop {
 
     func set(consumers: JSON...) throws { try set("consumers", JSON.array(consumers).line) }
 
-    /// Applies a release by the command, as a script would.
+    /// Applies a release with the command, as a script would.
     func apply(_ manifest: String, _ options: String...) throws -> Shell.Ended {
         try Shell.run([BuiltCommand.path, "apply", "--store", root, manifest] + options)
     }

@@ -6,7 +6,7 @@ import MoultStore
 import StepKit
 import TestSupport
 
-/// A store with a sealed database `food`, a living one `pantry` that releases bring new content to, and `user`.
+/// A store with a sealed database `food`, a writable one `pantry` whose content releases replace, and `user`.
 struct Shop {
     let scratch: Scratch
     let root: String
@@ -38,7 +38,7 @@ struct Shop {
         return try maker.make("\(number).0.0", sequence: number, sources)
     }
 
-    /// Sets a member of the store's settings, as an operator would write it.
+    /// Sets a member of the store's settings, like an operator.
     func set(_ name: String, _ text: String) throws {
         try Settings.rewrite(layout, name, JSON(parsing: Array(text.utf8), as: .draft, source: "test"))
     }

@@ -15,7 +15,7 @@ struct App {
         try #require(program.line() == "ready", "the app could not open \(path)")
     }
 
-    /// Ends without closing the database, as a crash would.
+    /// Ends without closing the database, like a crash.
     func crash() {
         program.signal(9)
         program.wait()
@@ -27,7 +27,7 @@ struct App {
         program.wait()
     }
 
-    /// Runs statements with a collation `appcoll` and a function `appfunc` that only the app has; with `crash` it ends
+    /// Runs statements with a collation `appcoll` and a function `appfunc` that only the app has; with `crash` it exits
     /// without closing the database.
     static func run(_ path: String, crash: Bool = false, _ statements: String...) throws {
         try run(path, crash: crash, all: statements)

@@ -5,7 +5,7 @@ import Testing
 
 /// The files that the store keeps in addition to the databases in use.
 extension Shop {
-    /// A database in quarantine, as its record says.
+    /// A database in quarantine, according to its record.
     struct Kept {
         let directory: String
         let record: JSON
@@ -14,7 +14,7 @@ extension Shop {
         var release: String? { record["release"]?.string }
         func rows(_ table: String) -> Int64? { record["rows"]?[table]?.integer }
 
-        /// Runs SQL on a copy of the set, so that what is kept stays as it is.
+        /// Runs SQL on a copy of the set, so that the set does not change.
         func sql(_ file: String, _ sql: String) throws -> String {
             let scratch = try Scratch()
             for suffix in ["", "-wal", "-journal"] where try Files.facts("\(directory)/\(file)\(suffix)")?.kind == .file
@@ -51,8 +51,8 @@ extension Shop {
         return try Shell.must(["sqlite3", "file:\(path)?immutable=1", sql])
     }
 
-    /// The databases under the store in which a text is part of a value: the way to show that a row is not lost.
-    /// Pages that SQLite has freed do not count.
+    /// The databases in the store that contain a text as part of a value, to show that a row is not lost. Pages that
+    /// SQLite has freed do not count.
     func databases(with text: String) throws -> [String] {
         try Shell.must(["python3", "-c", Self.search, store, text]).split(separator: "\n").map(String.init)
     }

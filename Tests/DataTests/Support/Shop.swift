@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A store of the product `local.shop` with the releases for it, and the command that works on both from outside.
+/// A store of the product `local.shop`, its releases, and the command, which works on both from outside.
 struct Shop {
     let scratch: Scratch
     let store: String
@@ -40,12 +40,12 @@ struct Shop {
 
     func manifest(_ version: String) -> String { scratch.path("releases/shop-\(version).json") }
 
-    /// What `moult pack` says of a draft.
+    /// The output of `moult pack` for a draft.
     func tryToPack(_ version: String, _ databases: [Shipped]) throws -> Shell.Ended {
         try pack(draft(version, databases), into: scratch.path("releases"))
     }
 
-    /// Apart from other releases: many tests are about releases that stores refuse over an older one, and packing would.
+    /// In a separate directory: many tests need releases that stores refuse, and packing would refuse them.
     private func pack(_ draft: [(name: String, text: String)], into directory: String) throws -> Shell.Ended {
         let work = scratch.path("draft")
         defer { try? Files.removeTree(work) }
@@ -83,7 +83,7 @@ struct Shop {
         return files + [("draft.json", draft.pretty)]
     }
 
-    /// Makes a release without `moult pack` and its checks, as another program would.
+    /// Makes a release without `moult pack` and its checks, like another program.
     func makeUnchecked(_ version: String, _ databases: [Shipped]) throws -> String {
         var maker = try ReleaseMaker(in: scratch.path("unchecked"))
         maker.product = "local.shop"
@@ -111,13 +111,13 @@ struct Shop {
         try Shell.run([Self.command()] + arguments + ["--store", store])
     }
 
-    /// Applies a release, by version or by the path of its manifest.
+    /// Applies a release, given by version or by the path of its manifest.
     @discardableResult
     func apply(_ release: String, _ more: String...) throws -> Shell.Ended {
         try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
     }
 
-    /// Applies what must succeed.
+    /// Applies a release that must succeed.
     func install(_ release: String, _ more: String...) throws {
         let ended = try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
         try #require(ended.status == 0, "apply \(release): exit \(ended.status): \(ended.errors)")
@@ -137,14 +137,14 @@ struct Shop {
 
     func path(_ name: String) -> String { "\(store)/\(name)" }
 
-    /// Runs SQL on a database of the store by the sqlite3 program.
+    /// Runs SQL on a database of the store with the sqlite3 program.
     @discardableResult
     func sql(_ name: String, _ sql: String) throws -> String { try Self.sql(path(name), sql) }
 
     @discardableResult
     static func sql(_ path: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    /// The same for what a test compares: if SQLite cannot answer, its message is the answer.
+    /// The same for comparisons: if SQLite cannot answer, the result is its message.
     func read(_ name: String, _ sql: String) throws -> String { try Self.read(path(name), sql) }
 
     static func read(_ path: String, _ sql: String) throws -> String {
@@ -153,7 +153,7 @@ struct Shop {
         return ended.status == 0 ? ended.output : ended.output + ended.errors
     }
 
-    /// Everything in the store but what tells of attempts: the history, the lock and what is cached of feeds.
+    /// The whole store except the records of attempts: the history, the lock and cached feeds.
     func tree() throws -> Tree {
         try Tree(
             store, times: false,

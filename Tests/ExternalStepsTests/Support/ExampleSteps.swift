@@ -2,11 +2,11 @@ import MoultBasics
 import StepKit
 import TestSupport
 
-/// The steps that are shipped as examples, each in a store that it fits.
+/// The shipped example steps, each with a suitable store.
 enum ExampleSteps: String, CaseIterable, Sendable {
     case notify, reindex
 
-    /// A private copy, because the tree of a build may be anybody's.
+    /// A private copy, because other users may be able to write to the build directory.
     func program(in scratch: Scratch) throws -> String {
         let parts = #filePath.split(separator: "/").dropLast(4)
         let root = parts.reduce("") { "\($0)/\($1)" }
@@ -33,7 +33,7 @@ enum ExampleSteps: String, CaseIterable, Sendable {
         }
     }
 
-    /// The fault in the step's result; nil if it fits the installed release.
+    /// The problem with the step's result; nil if it matches the installed release.
     func fault(in world: StepWorld, installed: String) throws -> String? {
         switch self {
         case .notify:

@@ -2,9 +2,9 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// Programs that are steps, good and bad.
+/// Programs that are steps, correct and faulty.
 enum Programs {
-    /// A step in sh: what it does at each message is a piece of sh, or what a good step does.
+    /// A step in sh: for each message it runs a given script, or behaves like a correct step.
     static func shell(
         _ scratch: Scratch, name: String = "step", describe: String? = nil, plan: String? = nil, prepare: String? = nil,
         apply: String? = nil, undo: String? = nil, clean: String? = nil
@@ -30,7 +30,7 @@ enum Programs {
     static let description =
         #"echo '{"reply":"result","protocol":1,"name":"test.step","version":"1","summary":"does nothing","planIsPure":true}'"#
 
-    /// A plan of one effect of its own.
+    /// A plan with one custom effect.
     static func planned(_ text: String, database: String? = nil, writes: [String] = []) -> String {
         let effect: JSON = .compact([
             "database": .optional(database),
@@ -57,7 +57,7 @@ enum Programs {
         return scratch.path(name)
     }
 
-    /// The smallest step there can be.
+    /// The smallest possible step.
     static let nothing = """
         #include <string.h>
         #include <unistd.h>
@@ -77,8 +77,8 @@ enum Programs {
         }
         """
 
-    /// A step that tries what the Python function `attempts` yields, each with its name, when it plans. It plans one line for
-    /// each: the name, and `allowed` or the name of the error.
+    /// A step that, while it plans, tries each named attempt that the Python function `attempts` yields. Its plan has
+    /// one line for each: the name, and `allowed` or the name of the error.
     static func attempting(_ attempts: String) -> String {
         """
         #!/usr/bin/env python3

@@ -12,7 +12,7 @@ struct StepWorld {
     let granted: String
     let name: String
 
-    /// The store's settings run the step after a phase; it is now trusted.
+    /// The store's settings run the step after a phase; its program is trusted.
     init(
         _ program: String, name: String = "test.step", after phase: Phase = .copy, with: JSON = .object([]),
         timeout: Int = 20, releases: Releases? = nil, trusted: Bool = true
@@ -33,7 +33,7 @@ struct StepWorld {
 
     var store: String { world.store }
 
-    /// Changes what moult.json says of the step.
+    /// Changes the step's settings in moult.json.
     func settings(_ edit: (JSON) throws -> JSON) throws {
         let path = "\(store)/moult.json"
         let json = try JSON(parsing: Files.read(path, limit: 1 << 20) ?? [], as: .draft, source: path)
