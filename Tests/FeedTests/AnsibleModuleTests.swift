@@ -3,7 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The module of the Ansible collection, as Ansible calls it, but without Ansible: `make ansible-test` has all of it.
+/// The module of the Ansible collection, called like by Ansible, but without Ansible; `make ansible-test` tests the
+/// whole collection.
 @Suite struct AnsibleModuleTests {
     private let bench: Bench
     private let key: String

@@ -3,14 +3,14 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Attacks by the owner of a network or a mirror, each refused with nothing changed.
+/// Attacks by an attacker who controls the network or a mirror, each refused without a change.
 @Suite struct AttackTests {
     private let bench: Bench
     init() throws { bench = try Bench() }
 
     private var feed: String { bench.path("public/feed.json") }
 
-    /// `apply`, `plan` and `check` say the same, and the store stays.
+    /// `apply`, `plan` and `check` report the same, and the store does not change.
     private func refused(_ message: String, status: Int32 = 3) throws {
         let before = try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"])
         for verb in ["apply", "plan", "check"] {
@@ -69,7 +69,7 @@ import Testing
     @Test func `rollback after the history was deleted`() throws { try olderFeed("rm store/.moult/history.jsonl") }
     @Test func `rollback after what was seen was deleted`() throws { try olderFeed("rm -r store/.moult/feed") }
 
-    /// After a rollback an old release must not come as if it were new.
+    /// After a rollback, an old release must not be accepted as a new one.
     @Test func `replay of an old release`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must(
@@ -103,7 +103,7 @@ import Testing
             """)
     }
 
-    /// A manifest of the same publisher, well signed, in the place of another.
+    /// A correctly signed manifest of the same publisher, in place of another.
     @Test func `mix and match`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must(

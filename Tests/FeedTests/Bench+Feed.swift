@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 
 extension Bench {
-    /// Makes releases 1.0.0, 2.0.0 … , publishes them with key `a` to `public`, and a store that follows it.
+    /// Creates releases 1.0.0, 2.0.0 …, publishes them with key `a` to `public`, and creates a store that follows it.
     func follow(_ versions: [String], options: String = "") throws {
         if try Files.facts(path("a.key")) == nil { try key("a") }
         for (index, version) in versions.enumerated() { try release(version, sequence: index + 1) }
@@ -15,7 +15,7 @@ extension Bench {
         try JSON(parsing: try Files.read(path("public/feed.json"), limit: 1 << 26) ?? [], source: "feed")
     }
 
-    /// Puts another feed in the place of the published one, signed by a key.
+    /// Replaces the published feed with another one, signed by a key.
     func replaceFeed(by key: String = "a", _ change: (JSON) -> JSON) throws {
         let text = change(try feed()).pretty
         try must("rm -f public/feed.json*.minisig")

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// A directory in which the built command works, with releases of a product in `rel`.
+/// A directory in which the built command runs, with releases of a product in `rel`.
 final class Bench: Sendable {
     let scratch: Scratch
 
@@ -10,7 +10,7 @@ final class Bench: Sendable {
 
     func path(_ name: String) -> String { scratch.path(name) }
 
-    /// Runs a shell command in the directory, with `moult` as it was built.
+    /// Runs a shell command in the directory, with `moult` as the built command.
     @discardableResult
     func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
         try scratch.run(line, environment: environment)
@@ -28,7 +28,7 @@ final class Bench: Sendable {
         return ended.errors
     }
 
-    /// Makes a release, and says where its manifest is, as a path from the directory.
+    /// Creates a release, and returns the path of its manifest, relative to the directory.
     @discardableResult
     func release(_ version: String, sequence: Int, rows: Int = 2, top: [JSON.Member] = []) throws -> String {
         let maker = try ReleaseMaker(in: path("rel"))
@@ -41,7 +41,7 @@ final class Bench: Sendable {
         return "rel/test-\(version).json"
     }
 
-    /// A key pair without password, `NAME.key` and `NAME.pub`; gives the public line.
+    /// Creates a key pair without a password, `NAME.key` and `NAME.pub`; returns the public key line.
     @discardableResult
     func key(_ name: String) throws -> String {
         try must("moult keygen \(name) --no-password -q && tail -n 1 \(name).pub").split(separator: "\n")[0].description

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// What `pack` proved of a file is not verified again where trusted keys signed the manifest that says so.
+/// The checks that `pack` recorded are not repeated if trusted keys signed the manifest.
 @Suite struct CarriedProofTests {
     private let bench: Bench
     private static let proof = "food: identity, 1 golden query, digest; checked by the publisher with SQLite "
@@ -83,7 +83,7 @@ import Testing
         #expect(try bench.run("moult verify").status == 0)
         let deep = try bench.run("moult verify --deep")
         #expect(deep.status == 1 && deep.output.contains("integrity_check"), "\(deep)")
-        // The check that the operator demands then keeps it out.
+        // The check that the operator requires then refuses it.
         try bench.must("sed -i '2i \"verify\": \"quick\",' store/moult.json; moult rollback 2>/dev/null; rm -rf other")
         try bench.must("moult init other --product org.example.test --key a.pub -q")
         try bench.must("sed -i '2i \"verify\": \"quick\",' other/moult.json")
@@ -106,13 +106,13 @@ import Testing
 
     @Test func `a proof counts only under the required signatures of the manifest itself`() throws {
         try damage()
-        // No keys in the store: nothing says who speaks.
+        // The store has no keys, so nothing shows who signed.
         try bench.must("moult init open --product org.example.test -q")
         #expect(try isRefused("moult apply rel/test-1.0.0.json --store open"))
-        // Signed, but nothing is verified.
+        // Signed, but without recorded checks.
         try damage("del food['proved']")
         #expect(try isRefused())
-        // The feed is signed, and names the manifest by its digest; its own signature is missing.
+        // The feed is signed and has the digest of the manifest, but the manifest's own signature is missing.
         try bench.must(
             "rm -rf rel/*; moult pack rel1/draft.json -o rel -q; moult publish public rel/test-1.0.0.json -k a.key -q")
         try bench.must("moult init fed --product org.example.test --key a.pub --feed public/feed.json -q")
@@ -121,7 +121,7 @@ import Testing
         try bench.must("mv public/test-1.0.0.json.minisig aside")
         let plan = try bench.run("moult plan --store fed").output
         #expect(plan.contains("food: digest, identity, quick_check, 1 golden query\n"), "\(plan)")
-        // A plan that was approved under the proof is not carried out without it.
+        // A plan that was approved with the proof is not applied without it.
         try bench.must("mv aside public/test-1.0.0.json.minisig; moult plan --store fed -o p; true")
         try bench.must("mv public/test-1.0.0.json.minisig aside")
         #expect(try bench.run("moult apply --store fed --plan p").status == 4)

@@ -50,7 +50,7 @@ import Testing
             "its SHA-256 is ")
     }
 
-    /// The first frame has a header, the last one the end of the archive; those between them have content.
+    /// The first frame contains a header, the last one the end of the archive; those in between contain content.
     @Test(arguments: [0, 1, 3, -1])
     func `the digest of each frame must be that of its content`(index: Int) throws {
         let count = try #require(try manifest()["bundle"]?["frames"]?["packed"]?.array?.count)
@@ -67,7 +67,7 @@ import Testing
             }, "does not match its manifest")
     }
 
-    /// The digest that the proof names covers every byte of the file.
+    /// The digest in the proof covers every byte of the file.
     @Test func `digests under a proof`() throws {
         try bench.key("a")
         try bench.must("rm -rf store; moult init -q --product org.example.test --key a.pub")

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish --check` finds what stores would refuse, and `--tidy` removes what is moult's own.
+/// `moult publish --check` finds everything that stores would refuse, and `--tidy` removes moult's own leftovers.
 @Suite struct FeedCheckTests {
     private let bench: Bench
     init() throws {
@@ -57,7 +57,7 @@ import Testing
         #expect(tidied.output.contains("notes.txt: not part of the feed"))
     }
 
-    /// A directory in which a command works is not a leftover.
+    /// The directory of a running command is not a leftover.
     @Test func `the directory of a running command is kept`() throws {
         try bench.must("mkdir public/.moult-pack.0; flock -n public/.moult-pack.0 moult publish public --check --tidy")
         #expect(try Files.facts(bench.path("public/.moult-pack.0")) != nil)

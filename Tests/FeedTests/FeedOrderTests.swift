@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A stolen key can spoil neither the order of feeds nor the list of keys forever.
+/// With a stolen key, an attacker cannot permanently damage the order of feeds or the key list.
 @Suite struct FeedOrderTests {
     private let bench: Bench
     init() throws {
@@ -22,7 +22,7 @@ import Testing
         #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"]) == before)
     }
 
-    /// Signs the feed with another serial, as a thief of the key would.
+    /// Signs the feed with another serial, like an attacker with the stolen key.
     private func steal(serial: Int64) throws { try bench.replaceFeed { $0.setting("serial", to: .integer(serial)) } }
 
     @Test(arguments: [Int64.max, 1 << 53])
@@ -56,7 +56,8 @@ import Testing
             """)
     }
 
-    /// The thief's feed is the newest that stores saw; the new key list lets the publisher's serial begin again.
+    /// The attacker's feed is the newest that stores have seen; with the new key list, the publisher's serials start
+    /// again.
     @Test func `fast-forward ends with the next key list`() throws {
         try bench.must("moult apply -q; cp -r public mine")
         try steal(serial: 1_000_000)
@@ -66,13 +67,13 @@ import Testing
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k b.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // From there on it only goes up again.
+        // From there on, serials only increase again.
         try bench.must(
             "cp -r public old; moult publish public -q -k b.key; moult check -q; rm -r public; mv old public")
         #expect(try bench.refusal("moult check", status: 3).contains("its serial is 4, and 5 was seen"))
     }
 
-    /// A key that both lists have must not bring back a feed from before the newer one.
+    /// A key that is in both lists must not bring back a feed from before the newer list.
     @Test func `a feed of an older key list is refused`() throws {
         try bench.must("moult publish public -q -k a.key --trust a.pub --trust b.pub; moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key --trust a.pub --trust c.pub; moult apply -q")
@@ -86,7 +87,7 @@ import Testing
 
     // MARK: revoked keys
 
-    /// After the change of keys, the mirror serves what it had before it.
+    /// After the change of keys, the mirror serves the earlier files.
     private func revoke() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
@@ -111,7 +112,7 @@ import Testing
         #expect(try bench.run("moult apply rel/test-3.0.0.json").status == 3)
     }
 
-    /// The installed release remembers under which key list it came.
+    /// The installed release records its key list.
     @Test func `without the key lists the store waits for the newest that it knew`() throws {
         try revoke()
         try bench.must("rm -r store/.moult/feed store/.moult/keys")
@@ -132,7 +133,7 @@ import Testing
         #expect(try Files.list(bench.path("store/.moult/keys")).contains("keys-1.json"))
     }
 
-    /// New key lists count, even if the feed that they came with is refused.
+    /// New key lists take effect even if the feed that they came with is refused.
     @Test func `a revocation is kept although the feed is refused`() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp old/feed.json* public")

@@ -4,11 +4,11 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Archives that mean harm, by the whole way of an update: refused, and nothing is written anywhere but in the
-/// transaction, which is gone afterwards.
+/// Malicious archives in a whole update: they are refused, and nothing is written outside the transaction, which is
+/// removed afterwards.
 @Suite struct HostileBundleTests {
-    /// Replaces the bundle of release 2.0.0 by an archive that a Python script makes, with a manifest that has its size and
-    /// digest: its maker signs for it.
+    /// Replaces the bundle of release 2.0.0 with an archive made by a Python script, and signs a manifest with its size
+    /// and digest.
     private func refusal(_ ending: String, _ script: String, outcome: Int32 = 1) throws -> String {
         let bench = try Bench()
         try bench.release("1.0.0", sequence: 1)
@@ -92,7 +92,7 @@ import Testing
         #expect(why.contains(kind == "symlink" ? "symbolic link" : "hard link"), "\(why)")
     }
 
-    /// Ten gigabytes in ten megabytes, in each format that can say it: no more is unpacked than is declared.
+    /// Ten gigabytes in ten megabytes, in each format that allows it: no more is unpacked than declared.
     @Test(arguments: ["tar.gz", "tar.xz", "tar.zst", "zip"])
     func `a bomb is not unpacked`(ending: String) throws {
         let tools = ["tar.gz": "gzip -1", "tar.xz": "xz -0", "tar.zst": "zstd -q"]
@@ -116,7 +116,7 @@ import Testing
         #expect(why.contains("has 536870912 bytes instead of 8192"), "\(why)")
     }
 
-    /// Five gigabytes of headers, in a few hundred kilobytes: the first that is not declared ends it.
+    /// Five gigabytes of headers in a few hundred kilobytes: the first undeclared entry stops the reader.
     @Test func `ten million entries are not read`() throws {
         let why = try refusal(
             "tar.zst",

@@ -4,9 +4,9 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Databases that mean harm, by the whole way of an update: refused with the reason, and the store is as it was.
+/// Malicious databases in a whole update: they are refused with the reason, and the store is unchanged.
 @Suite struct HostileDatabaseTests {
-    /// A store with release 1.0.0, and 2.0.0 of which a script spoils the file before it is sealed.
+    /// A store with release 1.0.0, and 2.0.0 whose file a script damages before it is sealed.
     private struct Case {
         let bench: Bench
 
@@ -38,7 +38,7 @@ import Testing
             try bench.must("moult init --product org.example.test -q")
         }
 
-        /// The error of the update to 2.0.0, which must leave everything as it was.
+        /// The error of the update to 2.0.0, which must leave everything unchanged.
         func refusal(through wrapper: String = "", status: Int32 = 1) throws -> String {
             let history: Set = [".moult/history.jsonl", ".moult/lock", ".moult/transactions"]
             let before = try Tree(bench.path("store"), times: false, skipping: history)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// Whatever the kind is, and so whichever step would open it first.
+    /// Independent of the kind, and so of the step that would open it first.
     @Test(arguments: ["reference", "shared", "user"], [true, false])
     func `a damaged file is never installed`(kind: String, isUpdate: Bool) throws {
         for spoil in [
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The process that examines it falls, as by a fault of SQLite: made here by a signal at its first step.
+    /// The process that examines it crashes, as with a bug in SQLite; here a signal at its first step causes the crash.
     @Test(arguments: ["SEGV", "ABRT", "KILL"])
     func `fall of SQLite is a refusal`(signal: String) throws {
         let hostile = try Case()
@@ -95,18 +95,18 @@ import Testing
         #expect(why.contains("unsafe use of load_extension()"), "\(why)")
     }
 
-    /// The very process that holds the store has never opened what came in when its check says no.
+    /// The process that holds the store never opens a new file that fails its check.
     @Test func `orchestrator does not open it before`() throws {
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
         _ = try hostile.refusal(through: "strace -f -qq -o trace -e trace=openat,openat2,prctl")
         let lines = try hostile.bench.must("cat trace").split(separator: "\n").map { String($0) }
-        // Those that give up their privileges are the reader of the archive, which can open nothing, and the examiner.
+        // The processes that drop their privileges are the archive reader, which cannot open files, and the examiner.
         let examiners = Set(
             lines.filter { $0.contains("PR_SET_NO_NEW_PRIVS") }.compactMap { $0.split(separator: " ").first })
         #expect(examiners.count == 2)
-        // O_EXCL is the unpacking itself.
+        // O_EXCL is used by the unpacking itself.
         let opened = lines.filter { $0.contains("/food.db\"") && $0.contains("transactions") && !$0.contains("O_EXCL") }
         #expect(!opened.isEmpty)
         for line in opened where line.contains("O_RDWR") || line.contains("O_RDONLY") {

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// New keys come by a list that an old one signed.
+/// New keys are introduced by a list that an old key has signed.
 @Suite struct KeyRotationTests {
     private let bench: Bench
     init() throws {
@@ -20,7 +20,7 @@ import Testing
     @Test func `stores switch to the new key`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try bench.must("moult apply").contains("no newer release"))
-        // Signed by the new key alone, and taken.
+        // Signed by the new key alone, and accepted.
         try publish("2.0.0", 2, "-k b.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("b"))"))
     }
@@ -35,19 +35,19 @@ import Testing
                   Use a key of the list with --key FILE: 1 of \(try bench.id("b"))
 
                 """)
-        // The same change again is complete already, and the old key signs nothing.
+        // The same change again is already complete, and the old key signs nothing.
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try Files.facts(bench.path("public/keys-2.json")) == nil)
         try bench.must("minisign -V -q -p b.pub -m public/feed.json; moult apply -q; diff before/keys-1.json public")
     }
 
-    /// A store that was away for long walks from list to list.
+    /// A store that was away for a long time follows the lists one by one.
     @Test func `two key changes at once are followed`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         try bench.must("moult publish public -q -k b.key -k c.key --trust c.pub")
         try publish("2.0.0", 2, "-k c.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("c"))"))
-        // The accepted lists are kept: the public ones may disappear.
+        // Accepted lists are kept, so the public ones may disappear.
         try bench.must("rm public/keys-*")
         try publish("3.0.0", 3, "-k c.key")
         try bench.must("moult apply -q")
@@ -63,7 +63,7 @@ import Testing
         #expect(try bench.refusal("moult apply", status: 3).contains("the trusted key is \(try bench.id("a"))\n"))
     }
 
-    /// Killed at each rename, with the old keys or the new ones in place: who reads then finds a feed that its keys prove.
+    /// Killed at each rename, with the old or the new keys: readers then find a feed that their keys can verify.
     @Test(arguments: ["--trust b.pub -k a.key -k b.key", "--trust keys/keys-1.json -k a.key -k b.key -k c.key"])
     func `a kill while keys change leaves a feed that stores take`(options: String) throws {
         try bench.must(
@@ -83,13 +83,13 @@ import Testing
             try bench.must("moult apply -q --store new --feed public/feed.json")
             if ended.status == 0 { break }
             kills += 1
-            // The same command again ends it.
+            // The same command again completes it.
             try bench.must("moult publish public -q \(options); moult check -q")
         }
         #expect(kills > 6)
     }
 
-    /// Of a first feed with a list a reader finds nothing, or all of it.
+    /// Of a first feed with a key list, readers find either nothing or everything.
     @Test func `a kill while the first feed is published leaves none or a valid one`() throws {
         try bench.must(
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")

@@ -2,13 +2,13 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// Releases of two databases, of which one changes a little with each; packed by the command, with patches.
+/// Releases of two databases, one of which changes a little in each; packed by the command, with patches.
 struct PatchBench {
     let bench: Bench
 
     init() throws {
         bench = try Bench()
-        // Above one mebibyte, so that it is worth a second name.
+        // Larger than one MiB, so that it gets a hard link.
         try bench.must(
             """
             for name in food codes; do sqlite3 $name.db "CREATE TABLE $name(id INTEGER PRIMARY KEY, release TEXT, note TEXT);
@@ -40,13 +40,13 @@ struct PatchBench {
                 + "tar -xOf rel/test-\(version).tar.zst codes.db > codes.sealed")
     }
 
-    /// A store with a release.
+    /// Creates a store with a release.
     func store(with version: String) throws {
         try bench.must(
             "moult init -q store --product org.example.test && moult apply -q \(manifest(version)) --store store")
     }
 
-    /// Serves a directory; what was given, and how many bytes, stands in the file `served`.
+    /// Serves a directory; the file `served` has the requested files and the number of bytes.
     func serve(_ directory: String) throws -> (program: Background, url: String) {
         let script = """
             import http.server, os, sys
@@ -66,18 +66,18 @@ struct PatchBench {
         return (program, "http://127.0.0.1:\(try bench.must("cat port"))/")
     }
 
-    /// Whether the store has a release, to the byte.
+    /// Whether the store has exactly this release.
     func has(_ version: String) throws -> Bool {
         try bench.run("cmp store/food.db \(version).food && cmp store/codes.db codes.sealed").status == 0
     }
 
-    /// A value of JSON, by a Python expression in which `m` is what a command printed.
+    /// A value of JSON, by a Python expression in which `m` is the output of a command.
     func json(_ command: String, _ expression: String) throws -> String {
         let read = "python3 -c 'import json,sys; m=json.load(sys.stdin); print(\(expression))'"
         return try bench.must("{ \(command) || [ $? = 2 ]; } | \(read)").split(separator: "\n").joined(separator: " ")
     }
 
-    /// Changes a manifest in Python, where it is `m`; `digest(FILE)` and `size(FILE)` are of files in `rel`.
+    /// Changes a manifest with Python, where it is `m`; `digest(FILE)` and `size(FILE)` are for files in `rel`.
     func edit(_ version: String, _ change: String) throws {
         try Files.remove(bench.path("edit.py"))
         let script = """

@@ -3,14 +3,14 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Updates by patches: the smallest way is taken, and whatever is wrong with it, the bundle brings the release.
+/// Updates by patches: the smallest download is chosen, and if it fails in any way, the bundle is used.
 @Suite struct PatchTests {
     let patches: PatchBench
     var bench: Bench { patches.bench }
 
     init() throws { patches = try PatchBench() }
 
-    /// The way of a plan: the number of patches and of reused members, and whether the bundle is needed.
+    /// The download in a plan: the number of patches and of reused members, and whether the bundle is needed.
     private func way(to version: String) throws -> String {
         try patches.json(
             "moult plan --json \(patches.manifest(version)) --store store",
@@ -24,7 +24,7 @@ import Testing
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
         try patches.store(with: "1.0.0")
         #expect(try way(to: "2.0.0") == "1 2 False")
-        // A file that does not exist cannot have been used.
+        // A missing file cannot have been used.
         try bench.must("rm rel/test-2.0.0.tar.zst")
         let told = try bench.must("moult plan \(patches.manifest("2.0.0")) --store store || [ $? = 2 ]")
         #expect(told.contains("instead of the bundle") && told.contains("by 1 patch of"))
@@ -36,7 +36,7 @@ import Testing
         #expect(try patches.has("1.0.0"))
     }
 
-    /// Two databases as zstd's own program sees them: as small, but for a twentieth.
+    /// Patches of two databases are as small as those of the zstd program, give or take a twentieth.
     @Test(arguments: [false, true])
     func `patches are as small as those of zstd`(rebuilt: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
@@ -89,12 +89,12 @@ import Testing
         #expect(ended.status == 0, "\(name): \(ended.errors)")
         #expect(ended.errors.contains("the update continues without this patch") == isTold, "\(name): \(ended.errors)")
         #expect(try patches.has("2.0.0"), "\(name)")
-        // The failed attempt left nothing, and no line of history.
+        // The failed attempt left nothing, not even a line in the history.
         #expect(try bench.must("ls store/.moult/transactions | grep -v CACHEDIR || true") == "")
         #expect(try patches.json("moult history --json --store store", "len(m[\"entries\"])") == "2")
     }
 
-    /// A user who may write everywhere can change the installed release; the next update notices it.
+    /// A user with write permission can change the installed release; the next update notices it.
     @Test(arguments: [true, false])
     func `a changed base is not used`(hasBundle: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
@@ -109,7 +109,7 @@ import Testing
         #expect(try patches.has("2.0.0") == hasBundle)
     }
 
-    /// A base whose time of change is another one, but whose content is right, is read and used.
+    /// A base with a different ctime but correct content is read and used.
     @Test func `a touched base is read and verified`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
@@ -129,16 +129,16 @@ import Testing
         #expect(try bench.must("ls rel").contains(".patch") == false)
     }
 
-    // MARK: what did not change
+    // MARK: unchanged databases
 
-    /// One file with two names, or with shared blocks; known again by its seal whatever name comes or goes.
+    /// One file with two names, or with shared blocks; recognized by its seal, whatever names are added or removed.
     @Test func `a database that did not change is never copied`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2)
         try patches.release(
             "3.0.0", sequence: 3,
             more: "\"checks\": [{ \"on\": \"food\", \"sql\": \"SELECT 1\", \"expect\": \"= 1\" }],")
-        // Packing would refuse a check that fails.
+        // Packing would refuse a failing check.
         try bench.must("sed -i 's/= 1\"/= 2\"/' \(patches.manifest("3.0.0"))")
         try patches.release("4.0.0", sequence: 4)
         try patches.store(with: "1.0.0")
@@ -152,14 +152,14 @@ import Testing
         }
         try isSound("linked")
         if !shares {
-            // As a crash leaves it that comes after a name was given and before the time of that was recorded.
+            // Like after a crash between adding a name and recording the new ctime.
             try bench.must("f=$(readlink -f store/codes.db); ln $f named && rm -f named")
             let look = try bench.must("moult verify --store store")
             #expect(look.contains("its SHA-256 matches"), "\(look)")
             try bench.must("moult recover -q --store store")
             try isSound("settled")
         }
-        // A release that is refused has had its name for a while.
+        // A refused release has had its name for a while.
         #expect(try bench.run("moult apply -q \(patches.manifest("3.0.0")) --store store").status != 0)
         try isSound("refused")
         try bench.must("moult rollback -q --store store && moult unhold -q --all --store store")
@@ -167,14 +167,14 @@ import Testing
         try bench.must(
             "moult apply -q \(patches.manifest("2.0.0")) --store store && moult apply -q \(patches.manifest("4.0.0")) --store store"
         )
-        // So that what `clean` does to the file has another time than what was done before.
+        // So that `clean` changes the file at a different time than the earlier commands.
         try bench.must("while touch tick && [ \"$(stat -c %z tick)\" = \"$(stat -Lc %z store/codes.db)\" ]; do :; done")
         try bench.must("moult clean -q --keep 1 --store store")
         try isSound("cleaned")
         let still = try bench.must(
             "strace -f -e trace=flock moult apply \(patches.manifest("4.0.0")) --store store 2>&1")
         #expect(!still.contains("LOCK_EX"), "a no-op takes no lock")
-        // Written to by a user with permission: noticed, although the file has had other names.
+        // Written to by a user with permission: this is noticed, although the file has had other names.
         try bench.must(
             "chmod u+w store/codes.db && printf x | dd of=store/codes.db bs=1 seek=5000 conv=notrunc status=none")
         #expect(try bench.run("moult verify --store store").status != 0)
@@ -221,7 +221,7 @@ import Testing
         #expect(try patches.has("2.0.0"))
     }
 
-    /// Patches from the last releases only; those that are no longer needed are removed.
+    /// Only patches from the last releases are kept; those that are no longer needed are removed.
     @Test func `publish keeps the patches of the last releases`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])

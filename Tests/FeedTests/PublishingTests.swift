@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `moult publish`: static files that are a whole feed at every moment.
+/// `moult publish`: static files that form a complete feed at every moment.
 @Suite struct PublishingTests {
     private let bench: Bench
     init() throws {
@@ -103,7 +103,7 @@ import Testing
             """)
     }
 
-    /// A reader finds a feed and its signature at every moment of publishing.
+    /// Readers find a feed and its signature at every moment of publishing.
     @Test func `readers never see a half`() throws {
         try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
         let isOver = Mutex(false)
@@ -124,7 +124,7 @@ import Testing
         isOver.withLock { $0 = true }
         reader.wait()
         #expect(faults.withLock { $0 } == [])
-        // Of the signatures under digests only those of the last two feeds are left.
+        // Of the signatures named by digests, only those of the last two feeds are left.
         let names = try Files.list(bench.path("public")).filter { $0.hasPrefix("feed.json.") && $0.utf8.count > 20 }
         #expect(names.count == 2)
     }

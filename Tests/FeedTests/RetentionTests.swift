@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish --keep-releases`: the feed stays small, and no store loses its way.
+/// `moult publish --keep-releases`: the feed stays small, and every store can still be updated.
 @Suite struct RetentionTests {
     private let bench: Bench
     init() throws {
@@ -46,13 +46,13 @@ import Testing
         #expect(
             try bench.must("moult publish public --check --trust a.pub")
                 .hasPrefix("✓ public/feed.json  serial 5, 2 releases,"))
-        // A store from before goes on.
+        // A store with an earlier release can be updated.
         try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json")
         try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
         #expect(try bench.installed() == "1.0.0")
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "4.0.0")
-        // The next release is tried over those that are there.
+        // The trials of the next release use the remaining releases.
         try publish("5.0.0", 5, options: "--keep-releases 1")
         #expect(try versions() == ["5.0.0"])
     }
@@ -85,7 +85,7 @@ import Testing
         try publish("3.0.0", 4)
         try publish("4.0.0", 5, from: ">=2 <3")
         try publish("5.0.0", 6, from: ">=4")
-        // 5.0.0 needs 4.0.0, which needs a release of 2.x, and of these every store can install 2.0.0.
+        // 5.0.0 needs 4.0.0, which needs a release of 2.x, and every store can install 2.0.0.
         #expect(try keep(1) == ["2.0.0", "2.1.0", "4.0.0", "5.0.0"])
         try bench.must("moult init -q --product org.example.test --key a.pub")
         try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
@@ -135,7 +135,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
-    /// Releases that come every day, with the same option each time.
+    /// Daily releases, with the same option each time.
     @Test func `the size of the feed is bounded`() throws {
         var sizes: [Int] = []
         for number in 1...12 {
@@ -143,7 +143,7 @@ import Testing
             sizes.append(try Files.facts(bench.path("public/feed.json"))?.size ?? 0)
         }
         #expect(try versions() == ["1.0.10", "1.0.11", "1.0.12"])
-        // Longer numbers only.
+        // Only the numbers get longer.
         #expect(sizes[11] - sizes[2] < 40)
     }
 

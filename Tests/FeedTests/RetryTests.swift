@@ -4,7 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `moult apply --retry SECONDS`: what ends with 75 is tried again, and 75 in the end is a failure to systemd.
+/// `moult apply --retry SECONDS`: a command that would exit with 75 is retried, and a final 75 is a failure for
+/// systemd.
 @Suite struct RetryTests {
     private let bench: Bench
 
@@ -14,7 +15,7 @@ import Testing
         try bench.must("moult init -q --product org.example.test")
     }
 
-    /// The command in the background, which its parent's blocked signals do not keep from being ended.
+    /// The command in the background, which can be stopped even though its parent blocks signals.
     private func waiting(_ seconds: Int) throws -> Background {
         let command = """
             import os, signal, sys

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A store with keys takes what they signed, and nothing else.
+/// A store with keys accepts only releases signed by them.
 @Suite struct SignedReleaseTests {
     private let bench: Bench
     init() throws {
@@ -58,7 +58,7 @@ import Testing
             """)
     }
 
-    /// Checked before parsing: rubbish with a bad signature is refused for the signature.
+    /// Checked before parsing: garbage with a bad signature is refused because of the signature.
     @Test func `a changed manifest is not even parsed`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         try bench.must("echo '}{' > rel/test-1.0.0.json")
@@ -100,7 +100,7 @@ import Testing
             the trusted keys are \(ids.joined(separator: ", "))
               Get the signature from the publisher, and put it next to the file.
             """)
-        // The same signature twice is one.
+        // The same signature twice counts once.
         try bench.must("cp rel/test-1.0.0.json.minisig rel/test-1.0.0.json.\(ids[0]).minisig")
         #expect(try bench.run("moult apply rel/test-1.0.0.json").status == 3)
         try bench.must("rm rel/test-1.0.0.json.\(ids[0]).minisig; moult sign rel/test-1.0.0.json -k c.key")

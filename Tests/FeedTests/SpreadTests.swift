@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Many machines with one feed: who gets a release first, and when each asks.
+/// Many machines with one feed: which machines get a release first, and when each one asks.
 @Suite struct SpreadTests {
     private let bench: Bench
     init() throws {
@@ -11,8 +11,8 @@ import Testing
         try bench.follow(["1.0.0"])
     }
 
-    /// A machine's place in a rollout by its definition, which must never change: else machines that wait would be others
-    /// after an update of moult, and releases would go to more machines than their publisher has allowed.
+    /// A machine's position in a rollout by its definition, which must never change: otherwise, after an update of
+    /// moult, different machines would be waiting, and releases would go to more machines than their publisher allowed.
     @Test func `the position of a machine depends on its ID and the version`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish -q public rel/test-2.0.0.json -k a.key --rollout 0")
@@ -43,7 +43,8 @@ import Testing
         try bench.must("moult publish -q public rel/test-2.0.0.json -k a.key --rollout 0")
         let before = try places("2.0.0")
         #expect(Set(before).count == 5)
-        // Renewed feeds, other releases, other keys, another store on the machine, and a store that was installed meanwhile.
+        // Renewed feeds, other releases, other keys, another store on the machine, and a store that was installed in
+        // the meantime.
         try bench.key("b")
         try bench.release("3.0.0", sequence: 3)
         try bench.must(
@@ -52,7 +53,7 @@ import Testing
         #expect(try places("2.0.0") == before)
         try bench.must("moult init -q other --product org.example.test --key a.pub --feed public/feed.json")
         #expect(try places("2.0.0", in: "other") == before)
-        // Another release has other machines first.
+        // Another release has a different order of machines.
         #expect(try places("3.0.0") != before)
     }
 

@@ -1,13 +1,13 @@
 import TestSupport
 import Testing
 
-/// What no store could open is refused where the publisher can still correct it.
+/// Releases that stores cannot open are refused when the publisher can still correct them.
 @Suite struct StoreLimitsAtPackTests {
     private let bench: Bench
 
     init() throws { bench = try Bench() }
 
-    /// A draft with so many databases, and a golden query on the first one.
+    /// A draft with this many databases, and a golden query on the first one.
     private func draft(_ count: Int, query: String = "SELECT 1", more: String = "") throws {
         try bench.must(
             """
@@ -79,7 +79,7 @@ import Testing
                   Did you mean "maps"?
 
                 """)
-        // Two databases of one group cannot have one name.
+        // Two databases in one group cannot have the same name.
         let taken = try bench.run("sed -i 's/\"x2\"/\"x1\"/' draft.json; moult pack draft.json -o other")
         #expect(taken.status == 1)
         #expect(taken.errors.contains("\"x1\" is also the name by which databases.d1 is attached"), "\(taken)")

@@ -4,13 +4,13 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The units that are installed, as systemd itself reads them.
+/// The installed units, as systemd itself reads them.
 @Suite(
     .enabled(if: (try? Files.factsThroughLinks("/usr/bin/systemd-analyze")) != nil, "systemd is not installed"))
 struct SystemdUnitTests {
     private let scratch: Scratch
 
-    /// The units with the built command in the place of the installed one, for a store in `/var/lib/app`.
+    /// The units with the built command instead of the installed one, for a store in `/var/lib/app`.
     init() throws {
         scratch = try Scratch()
         for ending in ["service", "timer"] {
@@ -37,7 +37,7 @@ struct SystemdUnitTests {
         #expect(ended.status == 0)
     }
 
-    /// The rights of the service beyond its work: systemd counts them, 100 for everything.
+    /// The unneeded rights of the service: systemd scores them, with 100 for everything.
     @Test func `service of root is hardened`() throws {
         let ended = try analyze("security", "--offline=yes", "--threshold=23", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
@@ -54,7 +54,7 @@ struct SystemdUnitTests {
             "security", "--offline=yes", "--threshold=20", "--root=\(scratch.path("root"))", "moult@var-lib-app.service"
         )
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
-        // Without the drop-in it has another score: the drop-in was read.
+        // Without the drop-in, the score differs, so the drop-in was read.
         #expect(ended.output.contains("✓ User=") && ended.output.contains("✓ PrivateUsers="))
     }
 
@@ -66,7 +66,7 @@ struct SystemdUnitTests {
         #expect(try Self.unit("moult@.service").contains("\nProtectProc=invisible\n"))
     }
 
-    /// As root's service has them, and without a look at the processes of other users.
+    /// With the capabilities that root has in the service, and without access to the processes of other users.
     @Test(.enabled(if: geteuid() == 0, "needs root"))
     func `service of root can do its work with its capabilities`() throws {
         let bench = try Bench()
@@ -85,7 +85,7 @@ struct SystemdUnitTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    /// systemd does not end the command before the command ends itself: `--retry`, then `--wait` and the network's deadline.
+    /// systemd does not stop the command before it stops by itself: `--retry`, then `--wait` and the network deadline.
     @Test func `service has time for all that its command may wait for`() throws {
         let service = try Self.unit("moult@.service")
         let command = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }).split(
@@ -99,7 +99,7 @@ struct SystemdUnitTests {
         #expect(!service.contains("SuccessExitStatus"))
     }
 
-    /// No machine asks at the time of the others, nor each time at another one.
+    /// Machines do not ask at the same time, and each machine always asks at the same time.
     @Test func `start times are spread`() throws {
         let timer = try Shell.must(["cat", scratch.path("moult@var-lib-app.timer")])
         for line in ["OnCalendar=hourly", "RandomizedDelaySec=45min", "FixedRandomDelay=yes", "Persistent=yes"] {
@@ -107,7 +107,7 @@ struct SystemdUnitTests {
         }
     }
 
-    /// Without these the command inside could not shut away what reads a new database.
+    /// Without these calls, the command could not confine the processes that read a new database.
     @Test func `the unit allows confinement`() throws {
         let service = try Shell.must(["cat", scratch.path("moult@var-lib-app.service")])
         let filter = try #require(service.split(separator: "\n").first { $0.hasPrefix("SystemCallFilter=") })

@@ -5,7 +5,7 @@ import MoultStore
 import StepKit
 import Synchronization
 
-/// The requests and bytes of one operation, as a real store made them.
+/// The requests and bytes of one operation, measured with a real store.
 struct Cost {
     let requests: Int
     let bytes: Int
@@ -14,22 +14,22 @@ struct Cost {
 struct Costs {
     /// A request for a feed that has not changed.
     let idle: Cost
-    /// A feed that has changed, or comes from another mirror than the last.
+    /// A feed that has changed, or comes from a different mirror than the last one.
     let feed: Cost
     /// A release.
     let release: Cost
 }
 
-/// What a part of the machines did.
+/// The activity of a part of the machines.
 struct Tally {
-    /// The requests in each second, by mirror; those that the failing mirror did not answer are `failed`.
+    /// The requests in each second, by mirror; `failed` are those that the failing mirror did not answer.
     var requests = [[Int32](repeating: 0, count: Story.length + 10), [Int32](repeating: 0, count: Story.length + 10)]
     var failed = [Int32](repeating: 0, count: Story.length + 10)
     /// The bytes in each minute, by mirror.
     var bytes = [[Int](repeating: 0, count: Story.length / 60 + 1), [Int](repeating: 0, count: Story.length / 60 + 1)]
     /// The machines on each release at the end of each hour.
     var machines = [[Int]](repeating: [0, 0, 0], count: Story.length / 3600)
-    /// The machines that left the withdrawn release, by minutes since it was withdrawn.
+    /// The machines that left the withdrawn release, by minutes since the withdrawal.
     var left = [Int](repeating: 0, count: Story.length / 60)
     var gotWithdrawn = 0
     var decisions = 0
@@ -60,11 +60,12 @@ struct Fleet {
     private let settings: FeedSettings
     private let holds: Holds
     private let policy: Policy
-    /// What a store knows that has seen nothing.
+    /// The state of a store that has not seen anything.
     private let nothingSeen: ReplayGuard
     private static let store = "/var/lib/fleet"
     private static let mirrors = ["https://a.example/feed.json", "https://b.example/feed.json"]
-    /// When a store asks a server again that does not answer, in seconds: three pauses of random length, about as on average.
+    /// The seconds after which a store retries a server that does not answer: three pauses of random length, about as
+    /// on average.
     private static let attempts = [0, 0, 1, 2]
 
     init(story: Story, costs: Costs, seed: Int) throws {
@@ -78,7 +79,7 @@ struct Fleet {
         policy = Policy(follow: .newer, appVersion: nil, moultVersion: moultVersion)
     }
 
-    /// Lets so many machines work for the week, on two threads with half of them each.
+    /// Runs this many machines for the week, on two threads with half of them each.
     func run(machines count: Int) throws -> Tally {
         let half = count / 2
         let other = Mutex<Result<Tally, any Error>?>(nil)
@@ -97,7 +98,7 @@ struct Fleet {
         return tally
     }
 
-    /// Lets the machines with these numbers work for the week.
+    /// Runs the machines with these numbers for the week.
     private func run(_ numbers: Range<Int>, _ tally: inout Tally) throws {
         for number in numbers { try run(Machine(id: id(number)), &tally) }
     }
@@ -105,7 +106,7 @@ struct Fleet {
     private func run(_ machine: Machine, _ tally: inout Tally) throws {
         let first = try MirrorOrder(machine: machine, store: Self.store).addresses(of: settings)[0].description
         let favourite = Self.mirrors[0] == first ? 0 : 1
-        // The release that is installed, the feed that was seen last, and where.
+        // The installed release, the last feed seen, and its mirror.
         var (installed, seen, place) = (0, 0, favourite)
         var pause = try machine.pause(within: 3600, store: Self.store, serial: story.changes[0].feed.serial)
         for hour in 0..<Story.length / 3600 {
@@ -132,7 +133,7 @@ struct Fleet {
         }
     }
 
-    /// Asks the code of a real store for the next release.
+    /// Uses the code of a real store to choose the next release.
     private func decide(_ machine: Machine, _ feed: Feed, _ installed: inout Int) throws {
         let release = feed.releases[min(installed, feed.releases.count - 1)]
         var seen = nothingSeen

@@ -1,26 +1,26 @@
 import MoultBasics
 import StepKit
 
-/// What the publisher and the servers do in a week. Times are seconds since Monday, midnight.
+/// The actions of the publisher and the servers in a week. Times are seconds since Monday, midnight.
 struct Story {
     struct Change {
         let time: Int
         let feed: Feed
     }
 
-    /// Each with the feed that is public from then on, in order.
+    /// The changes in order, each with the feed that is public from then on.
     let changes: [Change]
-    /// While the first mirror does not answer.
+    /// The time during which the first mirror does not answer.
     let outage: Range<Int>
-    /// When 2.0.0 is withdrawn.
+    /// The time when 2.0.0 is withdrawn.
     let withdrawal: Int
 
     static let versions = ["1.0.0", "2.0.0", "2.0.1"]
     static let day = 86_400
     static let length = 7 * day
 
-    /// 2.0.0 goes to 1 and 10 % of the machines and is withdrawn. 2.0.1 goes to 1, 10, 50 and 100 %, or to all machines at
-    /// once. The publisher also renews the feed each morning.
+    /// 2.0.0 goes to 1 and 10 % of the machines and is withdrawn. 2.0.1 goes to 1, 10, 50 and 100 %, or to all machines
+    /// at once. The publisher also renews the feed each morning.
     init(fixesAtOnce: Bool) throws {
         func at(_ day: Int, _ hour: Int) -> Int { day * Self.day + hour * 3600 }
         outage = at(3, 10)..<at(3, 14)

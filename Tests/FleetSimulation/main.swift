@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import Synchronization
 
-// A week of many machines that follow a feed on two mirrors, through the code that decides in a store. Prints JSON.
+// A week of many machines that follow a feed on two mirrors, with the code that decides in a store. Prints JSON.
 //   FleetSimulation MACHINES SEED staged|at-once IDLE-REQUESTS IDLE-BYTES FEED-REQUESTS FEED-BYTES RELEASE-REQUESTS RELEASE-BYTES
 let words = CommandLine.arguments.dropFirst()
 let numbers = words.compactMap { Int($0) }
@@ -18,7 +18,7 @@ let fleet = try Fleet(
 
 let tally = try fleet.run(machines: count)
 
-/// The largest and the mean number in each span of so many seconds.
+/// The largest and the mean number in each span of this many seconds.
 func spans(_ values: ArraySlice<Int32>, of seconds: Int) -> [JSON] {
     stride(from: 0, to: values.count, by: seconds).map { start in
         let span = values[(values.startIndex + start)..<min(values.startIndex + start + seconds, values.endIndex)]
@@ -31,7 +31,7 @@ let json: JSON = [
     "outage": .array([.size(fleet.story.outage.lowerBound), .size(fleet.story.outage.upperBound)]),
     "withdrawal": .size(fleet.story.withdrawal),
     "changes": .array(fleet.story.changes.map { .size($0.time) }),
-    // For each half hour the most in a second, and all.
+    // For each half hour, the maximum per second and the total.
     "requests": .array(tally.requests.map { .array(spans($0[week], of: 1800)) }),
     "failed": .array(spans(tally.failed[week], of: 1800)),
     "bytes": .array(tally.bytes.map { .array($0.dropLast().map { .size($0) }) }),

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultStore
 import TestSupport
 
-/// The golden files of a format, which `Tests/Golden/make` made once.
+/// The golden files of a format, which `Tests/Golden/make` created once.
 struct Golden {
     let directory: String
 
@@ -20,12 +20,12 @@ struct Golden {
     }
 }
 
-/// A golden store as it would be, had it been on this disk all the time: what knows files by their inodes gets the new ones.
+/// A golden store as if it had always been on this disk: records that identify files by inode get the new inodes.
 struct GoldenStore {
     let scratch: Scratch
     let root: String
     let layout: StoreLayout
-    /// Where each file of the store is that had an inode in the old one.
+    /// The path of each file of the store that had an inode in the old one.
     private let places: [UInt64: String]
 
     init(_ name: String, of golden: Golden = Golden()) throws {
@@ -82,9 +82,9 @@ struct GoldenStore {
         return .integer(Int64(bitPattern: facts.inode))
     }
 
-    // MARK: what apps find
+    // MARK: the view of apps
 
-    /// The releases of the sealed and the shared databases, what users wrote, and the versions of the schemas.
+    /// The releases of the sealed and the shared databases, the data of users, and the schema versions.
     func found() throws -> [String] {
         func value(_ name: String, _ sql: String) throws -> String {
             try Shell.must(["sqlite3", "\(root)/\(name).db", sql]).split(separator: "\n").joined(separator: " ")

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Files of format 1 are understood as they were.
+/// Files of format 1 are read as before.
 @Suite struct GoldenFormatTests {
     let golden = Golden()
 
@@ -38,7 +38,7 @@ import Testing
                 == [])
     }
 
-    /// Signed content is accepted, and nothing else.
+    /// Only signed content is accepted.
     @Test func `feed and key`() throws {
         let scratch = try Scratch()
         let moult = try BuiltMoult.path()
@@ -53,11 +53,12 @@ import Testing
         #expect(try Shell.run([moult, "apply", "--store", signed, golden.release(2)]).status == 3)
     }
 
-    /// A saved plan says what it said; on another store it is stale, and not misunderstood.
+    /// A saved plan has the same meaning; for another store it is out of date, but not misread.
     @Test func `saved plan`() throws {
         let json = try golden.json("update.plan")
         let plan = try Plan(json: json, source: "update.plan")
-        // All but the effects is as it was. Effects have other texts now, and say why old content is kept.
+        // Everything except the effects is unchanged. Effects have different texts now, and the reason why old content
+        // is kept.
         #expect(plan.json.setting("effects", to: nil) == json.setting("effects", to: nil))
         func changes(_ json: JSON) -> [[String?]] {
             (json["effects"]?.array ?? []).map {

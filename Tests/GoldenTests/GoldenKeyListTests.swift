@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Feeds whose keys have changed, as the moult of their time published them:
+/// Feeds with changed keys, published by the moult of their time:
 ///
 ///     moult publish DIR golden-1.0.0.json -k first.key --days 3650                              key-list-1
 ///     moult publish DIR -k first.key -k second.key --trust second.pub --days 3650
@@ -36,7 +36,8 @@ import Testing
         #expect(ended.output == "\(lists)\n")
     }
 
-    /// What versions without roles do with `key-list-2`: each version refuses a list of a later format, and the feed with it.
+    /// The behaviour of versions without roles with `key-list-2`: each version refuses a list of a later format, and
+    /// the feed with it.
     @Test func `a key list of a later format is refused`() throws {
         let ended = try run(
             """

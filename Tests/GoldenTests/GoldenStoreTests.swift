@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Stores of an older moult go on working: looked at, settled, updated, rolled back.
+/// Stores of an older moult continue to work: they can be read, recovered, updated and rolled back.
 @Suite struct GoldenStoreTests {
     static let interrupted: [(name: String, ending: CrashRecovery.Result.Ending, found: [String])] = [
         ("interrupted-staging", .cleaned, GoldenStore.first),
@@ -26,7 +26,7 @@ import Testing
         #expect(try golden.found() == found)
         #expect(try Verifier(StoreSnapshot(golden.layout)).verify(deep: true).compactMap(\.finding) == [])
         #expect(try Files.list(golden.layout.transactions) == [])
-        // The release can be installed, or is installed already.
+        // The release can be installed, or is already installed.
         _ = try orchestrator.update(UpdateRequest(manifest: Golden().release(2)))
         #expect(try golden.found() == GoldenStore.second)
         let entries = try History.read(golden.layout).entries
@@ -51,7 +51,7 @@ import Testing
         #expect(sets.compactMap(\.record?.database).sorted() == ["thumbs", "thumbs", "user"])
     }
 
-    /// Back to a generation that the older moult sealed, and forward again by its release.
+    /// Back to a generation that the older moult sealed, and forward again with its release.
     @Test func `goes back and forward`() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)

@@ -1,8 +1,8 @@
-// A program that asks the kernel for one thing after the other, and prints what it answers: for the tests of the guard.
+// A program that tries system calls one after the other and prints the results, for the tests of the guard.
 //
 //     GuardProbe CONFINED SCRATCH FILE CALL...
 //
-// CONFINED is `no`, `alone` (it confines itself) or `reads` (so it does, and may read SCRATCH only).
+// CONFINED is `no`, `alone` (it confines itself) or `reads` (the same, but it may only read SCRATCH).
 
 import CLinux
 import MoultFiles

@@ -42,7 +42,7 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// A cache of another schema goes with everything next to it.
+    /// A cache with a different schema is set aside with all sidecars.
     @Test func `a cache is set aside safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -50,14 +50,14 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The same without any release.
+    /// The same without a release.
     @Test func `an app's cache is replaced safely`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The file is gone, and only its `-wal` is left.
+    /// The file is missing, and only its `-wal` is left.
     @Test func `a cache is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -66,7 +66,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A user's database is recreated only when the operator says so.
+    /// A user database is recreated only if the operator requests it.
     @Test func `a user database is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)

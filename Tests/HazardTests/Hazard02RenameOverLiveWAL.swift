@@ -15,7 +15,7 @@ import Testing
     }
 
     static let pragmas = "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
-    /// Five hundred rows that are in the WAL only.
+    /// Five hundred rows that are only in the WAL.
     static let fill = """
         BEGIN;
         DELETE FROM note;
@@ -24,7 +24,7 @@ import Testing
         COMMIT;
         """
 
-    /// The hazard: the new release is lost for good, and the file is "ok".
+    /// The hazard: the new release is lost, and the file is "ok".
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
@@ -37,7 +37,8 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// Live, both the running app and the next opener have the new release, and rows written meanwhile and later stay.
+    /// With a live replacement, both the running app and the next opener have the new release, and rows written during
+    /// and after it stay.
     @Test func `replacing live`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -52,7 +53,7 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// An exchange of names does not happen while a process has the file open.
+    /// An exchange does not happen while a process has the file open.
     @Test func exchanging() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -66,7 +67,8 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A process that opens a leased file breaks the lease: that is noticed, and does not end this program by a signal.
+    /// A process that opens a leased file breaks the lease: this is noticed, and does not kill this program with a
+    /// signal.
     @Test func `a process opens a leased file`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))
@@ -97,7 +99,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The cache stays until the app that has it open is gone, and is recreated by the next update.
+    /// The cache stays until the app that has it open exits, and the next update recreates it.
     @Test func `a cache is set aside safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -109,8 +111,8 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// An app's own cache goes although another process of the app has it open: neither what that one writes nor its
-    /// end may touch the fresh one.
+    /// An app's own cache is replaced although another process of the app has it open: neither its writes nor its exit
+    /// may affect the new one.
     @Test func `an app's cache is replaced safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -118,7 +120,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
         let next = try RunningApp(path, Self.pragmas)
         try next.run("INSERT INTO note(text) VALUES('newer')")
-        // Its writes go to a file that no process reads, and its end does not remove the WAL of the other one.
+        // Its writes go to a file that no process reads, and its exit does not remove the WAL of the other one.
         try app.run("INSERT INTO note(text) VALUES('lost')")
         try app.close()
         #expect(try Lab.read(path) == "4|new|newer\n")

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 3: a hot journal beside another main file is rolled back into it.
+/// Hazard 3: a hot journal next to another main file is rolled back into it.
 @Suite struct Hazard03ForeignJournal {
     let lab: Lab
     let path: String
@@ -31,7 +31,7 @@ import Testing
         #expect(ended.output != "3|new|new\n")
     }
 
-    /// The journal takes the torn transaction back in the file to which it belongs, before its rows are carried over.
+    /// The journal rolls back the interrupted transaction in its own file before rows are carried over.
     @Test(arguments: Lab.Way.allCases)
     func replacing(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "old"))
@@ -67,7 +67,7 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    /// The file is gone, and only its journal is left.
+    /// The file is missing, and only its journal is left.
     @Test func `a cache is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
@@ -76,7 +76,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A user's database is recreated only when the operator says so.
+    /// A user database is recreated only if the operator requests it.
     @Test func `a user database is recreated safely`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()

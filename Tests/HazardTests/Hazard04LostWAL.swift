@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 4: rows that were committed are in the `-wal` only, and go with it.
+/// Hazard 4: committed rows that are only in the `-wal` are lost with it.
 @Suite struct Hazard04LostWAL {
     let lab: Lab
     let path: String
@@ -27,7 +27,7 @@ import Testing
     func replacing(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path, mine: true)
-        // The killed app's rows have the numbers 1 to 500, and what users wrote goes before what is shipped.
+        // The killed app's rows have the numbers 1 to 500, and rows of users win over shipped ones.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
         #expect(try Lab.read(path) == "500|old|old\n")
     }
@@ -56,7 +56,7 @@ import Testing
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
-    /// They are in the set that was set aside, and in what could be read of it.
+    /// They are in the set that was set aside, and in the salvaged rows.
     @Test func resetting() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)

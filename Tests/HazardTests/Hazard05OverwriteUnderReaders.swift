@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 5: a file that is overwritten in place breaks under those who read it.
+/// Hazard 5: overwriting a file in place breaks its readers.
 @Suite struct Hazard05OverwriteUnderReaders {
     let lab: Lab
     let path: String
@@ -14,13 +14,13 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// So many rows that a reader in the middle has most pages still to read.
+    /// So many rows that a reader in the middle still has to read most pages.
     static let rows = 20_000
     static let small = "PRAGMA cache_size=1;"
     static let mapped = "PRAGMA mmap_size=1000000000;"
     private static let all = "SELECT text FROM note"
 
-    /// A reader that is in the middle of its query.
+    /// A reader in the middle of its query.
     private func reader(_ pragmas: String) throws -> RunningApp {
         let reader = try RunningApp(path, pragmas)
         try reader.begin(Self.all)
@@ -37,7 +37,7 @@ import Testing
         #expect(try reader.rest() == "error: database disk image is malformed\n")
     }
 
-    /// And with mapped memory the reader dies by SIGBUS.
+    /// With memory mapping, the reader is killed by SIGBUS.
     @Test func `the hazard with mapped memory`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)
@@ -52,7 +52,7 @@ import Testing
         try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
         #expect(try Lab.read(path) == "3|new|new\n")
-        // Nor does going back.
+        // A rollback does not either.
         try lab.store.rollbackBlocking(reason: "test")
         #expect(try Lab.read(path) == "\(Self.rows)|old|old\n")
     }

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 6: after a rename, who has the old file open in rollback mode reads it forever, and nothing tells him.
+/// Hazard 6: after a rename, a process with the old file open in rollback mode reads it forever, and is not notified.
 @Suite struct Hazard06StaleReaders {
     let lab: Lab
     let path: String
@@ -17,7 +17,7 @@ import Testing
     private static let all = "SELECT count(*), min(text), max(text) FROM note"
     private static let write = "INSERT INTO note VALUES(9000, 'mine', 1)"
 
-    /// The hazard: an idle reader holds no lock, continues with the removed file, and learns it when it writes.
+    /// The hazard: an idle reader holds no lock, continues with the deleted file, and notices only when it writes.
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
@@ -44,12 +44,13 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// Live, the same connection has the new content at its next query, can see that it changed, and can write.
+    /// With a live replacement, the same connection has the new content at its next query, can detect the change, and
+    /// can write.
     @Test func `replacing live`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")
-        // No way was chosen: the open file decides.
+        // No replacement method was selected: the open file decides.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         #expect(try app.run("PRAGMA data_version") != version)
         #expect(try app.run(Self.all) == "3|new|new\n")
@@ -57,7 +58,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// A reader of a read-only database keeps a whole release, and can ask whether it is still the one in service.
+    /// A reader of a read-only database keeps a complete release, and can check whether it is still current.
     @Test func flipping() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let connection = try lab.store.connect()
@@ -70,7 +71,7 @@ import Testing
         #expect(try !next.lease.isOutdated())
     }
 
-    /// And a program that follows the store is notified, from its very generation on.
+    /// A program that follows the store is notified, starting from its own generation.
     @Test func following() async throws {
         try await lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let old = try lab.store.lease().generation

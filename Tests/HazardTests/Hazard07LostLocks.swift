@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 7: who reads a database's file himself and closes it drops every lock that his process has on it.
+/// Hazard 7: if a process reads a database file directly and closes it, it drops all its locks on the file.
 @Suite struct Hazard07LostLocks {
     let lab: Lab
     let path: String
@@ -23,7 +23,7 @@ import Testing
         return app
     }
 
-    /// What another process gets that wants to write, too.
+    /// The result for another process that also wants to write.
     private func otherWriter(_ path: String) throws -> String {
         try Shell.run(["sqlite3", path, "INSERT INTO note VALUES(9001, 'theirs', 1)"]).errors
     }
@@ -40,7 +40,7 @@ import Testing
         try app.close()
     }
 
-    /// All that looks at a store or checks a cache, called by an app that is writing to its database.
+    /// All functions that read a store or check a cache, called by an app that is writing to its database.
     @Test(arguments: ["plan", "verify", "doctor", "who", "lease", "cache", "look"])
     func looking(how: String) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
@@ -61,7 +61,7 @@ import Testing
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
-    /// An update that does not touch the database that the app is writing to, and one that would.
+    /// An update that does not touch the database that the app is writing to, and one that does.
     @Test func updating() throws {
         let other = ReleaseMaker.Source.reference("codes", "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);")
         func release(_ version: String, _ sequence: Int, _ migrations: KeyValuePairs<String, String> = [:]) throws
@@ -86,7 +86,7 @@ import Testing
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
-    /// A reset of the database that the app has open itself.
+    /// A reset of a database that the app itself has open.
     @Test func resetting() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)

@@ -7,7 +7,8 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 8: reading a database in WAL mode writes next to it, and `immutable=1` does not see what its `-wal` has.
+/// Hazard 8: reading a database in WAL mode creates files next to it, and `immutable=1` does not see the content of its
+/// `-wal`.
 @Suite struct Hazard08ReadOnlyWrites {
     let lab: Lab
     let path: String
@@ -25,7 +26,7 @@ import Testing
         ])
     }
 
-    /// The hazard: a mere reader leaves two files.
+    /// The hazard: a reader leaves two files.
     @Test func `the hazard`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
         try #require(try Lab.sidecars(of: path).isEmpty)
@@ -33,7 +34,7 @@ import Testing
         #expect(try Lab.sidecars(of: path) == ["-wal", "-shm"])
     }
 
-    /// And who promises that nothing changes misses what was committed.
+    /// A reader that promises that nothing changes misses committed content.
     @Test func `the hazard of immutable`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -44,7 +45,7 @@ import Testing
     /// How a database in WAL mode was left.
     enum Left: String, CaseIterable, Sendable { case closed, killed, killedWithoutIndex, open }
 
-    /// Every row is seen, and not one file, time or inode is another afterwards.
+    /// Every row is visible, and no file, time or inode changes.
     @Test(arguments: Left.allCases)
     func looking(left: Left) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "first"))
@@ -82,7 +83,7 @@ import Testing
         #expect(try Lab.read(path) == "5|old|old\n")
     }
 
-    /// The library reads a sealed set where nothing can be written, and leaves it as it was.
+    /// The library reads a sealed set on a read-only file system, and leaves it unchanged.
     @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `on a read only mount`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let place = try lab.scratch.directory("mounted")

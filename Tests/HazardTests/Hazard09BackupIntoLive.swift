@@ -6,7 +6,8 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Hazard 9: SQLite's backup into a file that others have open works only under conditions, and leaves a large WAL.
+/// Hazard 9: SQLite's backup into a file that other processes have open works only under conditions, and leaves a large
+/// WAL.
 @Suite struct Hazard09BackupIntoLive {
     let lab: Lab
     let path: String
@@ -18,7 +19,8 @@ import Testing
 
     private static let wal = "PRAGMA journal_mode=WAL;"
 
-    /// The hazard: pages of another size cannot be written into a WAL, and a reader in rollback mode blocks.
+    /// The hazard: pages of a different size cannot be written to a WAL, and a reader in rollback mode blocks the
+    /// backup.
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", new], input: "PRAGMA page_size=8192;" + Lab.notes(3, "new"))
@@ -36,7 +38,7 @@ import Testing
         #expect(try reader.rest() == "4|old\n")
     }
 
-    /// That it cannot work is said before anybody is disturbed and anything is touched.
+    /// moult reports that it cannot work before it disturbs an app or touches anything.
     @Test func `a target with a different page size is refused`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path, Self.wal)
@@ -64,7 +66,7 @@ import Testing
         while try !isStaged() || !OpenFiles.isOpen([path], in: update.pid) { try #require(update.isRunning) }
     }
 
-    /// A writer in the middle of a transaction when the update begins to wait: neither keeps the other from its end.
+    /// A writer is in the middle of a transaction when the update starts to wait: neither blocks the other forever.
     @Test(arguments: ["wal", "delete"])
     func `an update waits for a writer`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
@@ -81,7 +83,7 @@ import Testing
         try writer.close()
     }
 
-    /// In rollback mode a reader keeps the new content out: the update waits until he has read.
+    /// In rollback mode, a reader blocks the new content: the update waits until it has finished.
     @Test func `a reader in rollback mode`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let reader = try RunningApp(path)
@@ -96,7 +98,7 @@ import Testing
         try reader.close()
     }
 
-    /// Readers who take turns, so that at every moment one of them reads: the update gets its turn, too.
+    /// Readers that take turns, so that one of them reads at every moment: the update still gets its turn.
     @Test func `readers who take turns`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let readers = try (1...5).map { _ in
@@ -119,7 +121,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A reader who takes his time with an old snapshot does not make writers wait for him together with the update.
+    /// A slow reader with an old snapshot does not make writers wait for it together with the update.
     @Test func `a writer beside a slow reader`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
@@ -140,7 +142,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// A reader with a snapshot of a WAL keeps it, and learns from SQLite that newer content exists.
+    /// A reader with a snapshot of a WAL keeps it, and SQLite tells it that newer content exists.
     @Test func `a reader in WAL mode`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
@@ -153,7 +155,7 @@ import Testing
         try reader.close()
     }
 
-    /// The app's next small commit does not pay for the release: its content is in the file and not in the WAL.
+    /// The app's next small commit does not have to write the release: its content is in the file and not in the WAL.
     @Test func `the WAL is small afterwards`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, Self.wal)
@@ -163,13 +165,13 @@ import Testing
         try app.close()
     }
 
-    /// Killed in the middle of the copy, every reader has the old content; the next command installs the new one.
+    /// Killed in the middle of the copy: every reader has the old content, and the next command installs the new one.
     @Test(arguments: ["wal", "delete"])
     func `a crash in the middle of a replacement is recovered`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")
-        // The pages of the release are many; the other writes are few.
+        // The release has many pages; other writes are few.
         let ended = try Shell.run([
             "strace", "-f", "-qq", "-o", "/dev/null", "-P", mode == "wal" ? "\(path)-wal" : path, "-e",
             "trace=pwrite64", "-e", "inject=pwrite64:signal=SIGKILL:when=20", BuiltMoult.path(), "apply", "--store",

@@ -5,7 +5,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Hazard 10: ATTACH makes an empty database of a wrong path, does not take every name, and ends at ten.
+/// Hazard 10: ATTACH creates an empty database at a wrong path, does not accept every name, and is limited to ten.
 @Suite struct Hazard10Attach {
     let lab: Lab
 
@@ -40,7 +40,7 @@ import Testing
         #expect(try Files.facts(file) == nil)
     }
 
-    /// A name that SQLite has already is refused before anything is touched.
+    /// A reserved name is refused before anything is touched.
     @Test(arguments: ["main", "temp", "MAIN"])
     func `reserved schema names are refused`(name: String) throws {
         let more: [JSON.Member] = [.init("attach", ["as": .string(name)])]
@@ -52,7 +52,7 @@ import Testing
         #expect(try Files.list(lab.store.directory).filter { $0.hasSuffix(".db") }.isEmpty)
     }
 
-    /// More than one connection takes are refused by their number; as many as it takes are opened together.
+    /// More databases than a connection can attach are refused; the maximum number opens together.
     @Test func `too many`() throws {
         func release(_ version: String, _ count: Int) throws -> String {
             try lab.maker.make(version, sequence: count, (1...count).map { .reference("d\($0)", Self.codes) })
@@ -71,7 +71,7 @@ import Testing
         try connection.close()
     }
 
-    /// Shipped content cannot be written through the connection, whatever the SQL says.
+    /// Shipped content cannot be written to through the connection, whatever the SQL.
     @Test func `sealed means read only`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
         try lab.store.updateBlocking(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))

@@ -11,7 +11,7 @@ import Testing
 
     init() throws { lab = try Lab() }
 
-    /// The command, killed when it is about to write for the n-th time into a file.
+    /// Runs the command, and kills it before its n-th write to a file.
     private func killed(_ command: [String], writing file: String, number: Int) throws -> Bool {
         try Shell.run(
             [
@@ -23,7 +23,7 @@ import Testing
 
     private func value(_ file: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", file, sql]) }
 
-    /// The hazard: one of two files has the transaction, the other has not, and nothing will ever fix that.
+    /// The hazard: one of two files has the transaction, the other has not, and nothing repairs it.
     @Test func `the hazard`() throws {
         let (one, other) = (lab.scratch.path("one.db"), lab.scratch.path("other.db"))
         for file in [one, other] {
@@ -51,7 +51,8 @@ import Testing
             ])
     }
 
-    /// The view of an app: the release of the read-only database, of the shared one, and the schema of the user's.
+    /// The view of an app: the release of the read-only database and of the shared one, and the schema of the user
+    /// database.
     private func found(_ store: String) throws -> [String] {
         [
             try value("\(store)/food.db", "SELECT release FROM food"),
@@ -60,7 +61,8 @@ import Testing
         ].map { String($0.first ?? "-") }
     }
 
-    /// Each file of a release is committed by itself; killed between two of them, the next command finishes the others.
+    /// Each file of a release is committed separately; after a kill between two of them, the next command completes the
+    /// others.
     @Test func `an update of several files`() throws {
         let releases = try [release("1.0.0", 1), release("2.0.0", 2)]
         var halves = 0
@@ -85,7 +87,7 @@ import Testing
             #expect(try value("\(store)/note.db", "SELECT text FROM note WHERE mine = 1") == "mine\n", note)
             #expect(try value("\(store)/user.db", "SELECT group_concat(text) FROM note") == "mine,later\n", note)
         }
-        // Else nothing was shown.
+        // Otherwise the test has shown nothing.
         #expect(halves > 0)
     }
 }

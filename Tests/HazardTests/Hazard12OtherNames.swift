@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 12: a database with two names, links on the way to it, a fork with it open, two copies of SQLite.
+/// Hazard 12: a database with two names, links in its path, a fork while it is open, two copies of SQLite.
 @Suite struct Hazard12OtherNames {
     let lab: Lab
     let path: String
@@ -23,7 +23,7 @@ import Testing
 
     // MARK: two names
 
-    /// The hazard: by its other name the file lacks the content of its `-wal`.
+    /// The hazard: through its other name, the file lacks the content of its `-wal`.
     @Test func `the hazard of hard links`() throws {
         let other = lab.scratch.path("other.db")
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
@@ -40,9 +40,10 @@ import Testing
         #expect(try findings().contains { $0.kind == "hardLink" && $0.path == path })
     }
 
-    // MARK: links on the way
+    // MARK: links in the path
 
-    /// The hazard: a program that writes through the pointer writes into a release, and after a switch into a removed one.
+    /// The hazard: a program that writes through the pointer writes into a release, and after a switch into a removed
+    /// one.
     @Test func `the hazard of writing through the pointer`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
@@ -52,7 +53,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// It is noticed, and such a generation is not gone back to.
+    /// This is noticed, and a rollback to such a generation is refused.
     @Test func `what was written into a release is noticed`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let first = try lab.store.lease().generation
@@ -70,7 +71,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The hazard: a dangling link makes an empty database at its target.
+    /// The hazard: a dangling link creates an empty database at its target.
     @Test func `the hazard of dangling links`() throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try Files.symlink(to: nowhere, at: path)
@@ -78,7 +79,7 @@ import Testing
         #expect(try Files.facts(nowhere)?.kind == .file)
     }
 
-    /// A living database whose path is such a link is not made at its end, by whatever opens it.
+    /// If the path of a writable database is such a link, no function creates the database at its target.
     @Test(arguments: ["connect", "open", "cache", "reset"])
     func `dangling links`(how: String) throws {
         let nowhere = lab.scratch.path("nowhere.db")
@@ -96,7 +97,7 @@ import Testing
 
     // MARK: one process, one SQLite
 
-    /// The open files of a program that we start: neither a database nor a lock of ours.
+    /// A child process inherits neither a database nor a lock of ours.
     @Test func `children inherit nothing`() throws {
         let seen = lab.scratch.path("seen")
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
@@ -111,7 +112,7 @@ import Testing
             ]
         ]
         try Settings.rewrite(layout, "consumers", consumers)
-        // This process has the database open elsewhere, too.
+        // This process also has the database open elsewhere.
         let app = try Connection(path: path, access: .readWrite)
         _ = try app.int("SELECT count(*) FROM note")
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
@@ -122,8 +123,8 @@ import Testing
         try app.close()
     }
 
-    /// An app that imports the library has the system's SQLite and no second one, because two would not know of each
-    /// other's locks.
+    /// An app that imports the library has only the system's SQLite, because two copies would not know each other's
+    /// locks.
     @Test func `one SQLite in a process`() throws {
         let maps = String(decoding: try Files.read("/proc/self/maps", limit: 1 << 24) ?? [], as: UTF8.self)
         let libraries = Set(
@@ -131,7 +132,7 @@ import Testing
                 $0.contains("libsqlite3")
             })
         #expect(libraries.count == 1)
-        // The library's own calls go there: its connections and those of users of the shared library are the same.
+        // The library's own calls go there, so its connections and those of users of the shared library are the same.
         let connection = try Connection.inMemory()
         let handle = try #require(dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD))
         let symbol = try #require(dlsym(handle, "sqlite3_memory_used"))
@@ -140,13 +141,13 @@ import Testing
         try connection.close()
     }
 
-    /// A store on a network file system is reported; here the kernel's table of mounts says that it is one.
+    /// A store on a network file system is reported; here the kernel's mount table says that it is one.
     @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `shared file systems`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let table = lab.scratch.path("mountinfo")
         let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / /tmp rw - nfs4 server:/x rw", ""]
         try Files.writeNew(Array(lines.joined(separator: "\n").utf8), to: table)
-        // Below `chroot` only what is a mount can be made private.
+        // Below `chroot`, only mount points can be made private.
         let doctor =
             "mount --make-private /proc && mount --bind \(table) /proc/$$/mountinfo && exec \(try BuiltMoult.path()) doctor --store \(lab.store.directory)"
         let ended = try Shell.run(["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", doctor])

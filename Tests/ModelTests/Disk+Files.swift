@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 
 extension Disk {
-    /// The content of a directory; numbers for its inodes that have none yet.
+    /// Reads the content of a directory; inodes without a number get one.
     init(reading directory: String, numbering known: Disk? = nil, _ inodes: inout [UInt64: ID]) throws {
         func read(_ path: String, _ id: ID, _ other: ID?) throws {
             var names: [String: ID] = [:]
@@ -24,7 +24,7 @@ extension Disk {
         try read(directory, Self.root, Self.root)
     }
 
-    /// What people would find on one disk and not on the other.
+    /// The visible differences between two disks.
     func differences(to other: Disk) -> [String] {
         var found: [String: Node] = [:]
         walk { path, _, node in found[path] = node.withoutNames }
@@ -36,7 +36,7 @@ extension Disk {
         return differences + found.keys.sorted().map { "a \($0) more" }
     }
 
-    /// Makes all of it in a directory that is empty; gives the path of one name of each file.
+    /// Creates all of it in an empty directory; returns the path of one name of each file.
     func make(in directory: String) throws -> [ID: String] {
         var made: [ID: String] = [:]
         try walk { path, id, node in

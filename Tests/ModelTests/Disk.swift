@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The content of a disk, as a value: directories, files and links, each known by a number that is never used again.
+/// The content of a disk as a value: directories, files and links, each with a unique number.
 struct Disk {
     typealias ID = Int
 
@@ -11,7 +11,7 @@ struct Disk {
     }
 
     static let root: ID = 0
-    /// Also what no name leads to any more: a name that was lost may come back.
+    /// Includes nodes without a name: a lost name may return.
     var nodes: [ID: Node] = [root: .directory([:])]
 
     func names(_ directory: ID) -> [String: ID] {
@@ -27,7 +27,7 @@ struct Disk {
         return names(directory)[name]
     }
 
-    /// The directory in which a path's last name is, and that name.
+    /// The directory of a path's last component, and that component.
     func place(_ path: String) throws -> (directory: ID, name: String) {
         var parts = path.split(separator: "/").map { String($0) }
         guard let last = parts.popLast() else { throw Self.wrong("\(path) names nothing in the directory") }
@@ -53,7 +53,7 @@ struct Disk {
         return above[above.count - 1]
     }
 
-    /// All that a name leads to, by its path: what people would find.
+    /// Visits all nodes that have a path.
     func walk(_ visit: (_ path: String, _ id: ID, _ node: Node) throws -> Void) rethrows {
         func walk(_ directory: ID, _ path: String) throws {
             for (name, id) in names(directory).sorted(by: { $0.key < $1.key }) {
@@ -66,7 +66,7 @@ struct Disk {
         try walk(Self.root, "")
     }
 
-    /// Equal for disks on which people would find the same.
+    /// Equal for disks with the same visible content.
     var fingerprint: Int {
         var hasher = Hasher()
         walk { path, id, node in

@@ -4,19 +4,19 @@ import MoultFiles
 import MoultStore
 import TestSupport
 
-/// One flow recorded, and what must be true after each power cut.
+/// A recorded flow, and the conditions that must hold after each power failure.
 struct Examination {
     let flow: Flow
     let scratch: Scratch
     let releases: Flow.Releases
     let store: String
     let recording: Recording
-    /// The state at the beginning and at the end, and the text of the history then.
+    /// The state at the beginning and at the end, and the number of updates in the history.
     private let ends: [(name: String, state: StoreState, updates: Int)]
 
     init(_ flow: Flow) throws {
         self.flow = flow
-        // In memory: nothing is synced there, and no inode comes twice.
+        // In memory, where nothing is synced and inodes are not reused.
         scratch = try Scratch(in: "/dev/shm")
         releases = try Flow.Releases(flow, in: scratch.path("releases"))
         store = scratch.path("store")
@@ -28,12 +28,13 @@ struct Examination {
         ends = [("old", before.0, before.1), ("new", after.0, after.1)]
     }
 
-    /// The updates that went through, by the history.
+    /// The completed updates, according to the history.
     private static func updates(_ store: String) throws -> [History.Entry] {
         try History.read(StoreLayout(root: store)).entries.filter { [.done, .finished].contains($0.outcome) }
     }
 
-    /// The fault after a power cut that leaves this; nil if it is sound. `isOver` says that the command had ended well.
+    /// The problem after a power failure with this result; nil if it is sound. `isOver` means that the command had
+    /// completed.
     func examine(_ disk: Disk, isOver: Bool) -> String? {
         do {
             try make(disk)
@@ -48,11 +49,11 @@ struct Examination {
         try Renumbering(recording: recording, made: disk.make(in: store)).renumber(disk)
     }
 
-    /// Before recovery, a process that opens the read-only databases finds one release.
+    /// Before recovery, a process that opens the read-only databases must find a single release.
     private func atOnce() throws -> String? {
         let found = try StoreState(store, scratch: scratch).sealed
         let isWhole = ends.contains { end in found.allSatisfy { end.state.sealed[$0.key] ?? $0.value == $0.value } }
-        // The new names of a first install lead nowhere until it is settled.
+        // The new names of a first install have no target until recovery.
         let isMissing = ends[0].state.sealed.keys.contains { found[$0] == nil }
         return isWhole && !isMissing ? nil : "at once: the sealed databases are of no one release: \(found)"
     }
@@ -66,7 +67,7 @@ struct Examination {
             let lacks = possible.map { "\($0.name) (\(state.differences(to: $0.state).joined(separator: "; ")))" }
             return "settled: it is not \(lacks.joined(separator: ", nor "))"
         }
-        // A power cut may take lines of the history, and no more.
+        // A power failure may remove lines of the history, but nothing else.
         let updates = try Self.updates(store)
         if updates.count > end.updates
             || (updates.count == end.updates && updates.last?.to != updates.last.map { _ in state.current ?? "" })

@@ -1,4 +1,4 @@
-/// One thing that a program did to the files below a directory; paths are relative to that.
+/// An operation of a program on the files below a directory; paths are relative to it.
 enum FileOperation: Equatable {
     case makeFile(String)
     case makeDirectory(String)

@@ -5,12 +5,12 @@ import MoultFiles
 import MoultStore
 import TestSupport
 
-/// A flow whose power is cut: the way to its beginning, and the command.
+/// A flow during which the power fails: the way to its beginning, and the command.
 enum Flow: String, CaseIterable {
     case install, update, rollback, exchange, exchangeInWALMode, live, liveInWALMode, migration, reset, consumer,
         settling
 
-    /// Releases for all flows, whose first store is made from nothing each time.
+    /// Releases for all flows, whose first store is created from scratch each time.
     struct Releases {
         let first: String
         let second: String
@@ -54,7 +54,7 @@ enum Flow: String, CaseIterable {
         return try maker.make("\(number).0.0", sequence: number, sources)
     }
 
-    /// Brings a store to where the flow begins.
+    /// Brings a store to the beginning of the flow.
     func begin(_ store: String, _ releases: Releases, _ moult: String) throws {
         try Orchestrator.create(at: store, Settings(product: releases.product))
         if self == .install { return }
@@ -69,7 +69,7 @@ enum Flow: String, CaseIterable {
                 StoreLayout(root: store), "consumers",
                 [["name": "app", "command": ["release": ["true"], "reload": ["true"]]]])
         case .settling:
-            // The command dies when the pointer is to be moved.
+            // The command is killed when it is about to move the pointer.
             let ended = try Shell.run(
                 [
                     "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=symlinkat", "-e",
@@ -87,7 +87,7 @@ enum Flow: String, CaseIterable {
         try Shell.must(["sqlite3", "\(store)/\(name).db", "PRAGMA journal_mode = \(mode); \(sql)"])
     }
 
-    /// A user's database that will not load, with a `-wal` that must not be lost.
+    /// A user database that does not load, with a `-wal` that must not be lost.
     private func breakUser(_ store: String) throws {
         for (suffix, content) in [("", "not a database, "), ("-wal", "what somebody else left")] {
             try Files.remove("\(store)/user.db\(suffix)")
@@ -99,7 +99,7 @@ enum Flow: String, CaseIterable {
         ["apply", self == .install ? releases.first : releases.second, "--store", store, "-q"]
     }
 
-    /// The words after `moult`.
+    /// The arguments of `moult`.
     func command(_ store: String, _ releases: Releases) -> [String] {
         switch self {
         case .rollback: ["rollback", "--reason", "model", "--store", store, "-q"]
@@ -109,7 +109,7 @@ enum Flow: String, CaseIterable {
         }
     }
 
-    /// The same once more, wherever it was interrupted; it leads to the end of the flow.
+    /// Runs it again after an interruption, up to the end of the flow.
     func again(_ store: String, _ releases: Releases) throws {
         let orchestrator = try Orchestrator(root: store, steps: .builtIn)
         switch self {

@@ -2,7 +2,8 @@ import MoultFiles
 import MoultLibc
 import Testing
 
-/// The unsynced data that a power cut may leave, at every call of an update: after recovery, every database is old or new.
+/// Tests the disk states that a power failure may leave at every call of an update: after recovery, every database is
+/// old or new.
 ///
 /// `MOULT_MODEL=all` tries every state; otherwise it is a sample, the same in every run.
 @Suite(.enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))
@@ -16,7 +17,7 @@ struct PowerCutTests {
         #expect(report.tried >= 40)
     }
 
-    /// Each sync is needed: where it is taken for not done, the model finds what may be lost. So it can find something.
+    /// Each sync is needed: if one is ignored, the model finds a possible loss. This shows that it can find problems.
     @Test(arguments: [
         (Flow.install, ["/journal.jsonl", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
         (.update, [".moult"], []), (.exchange, ["/journal.jsonl", "/waiting/pantry.db", ".moult/transactions"], []),

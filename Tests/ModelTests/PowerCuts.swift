@@ -1,13 +1,14 @@
-/// Possible outcomes of pending changes: all of them, if they are few; otherwise the likely harmful ones, and random ones.
+/// Possible results of pending changes: all of them, if they are few; otherwise the likely harmful ones, and random
+/// ones.
 struct PowerCuts {
-    /// So many combinations at one moment are all tried.
+    /// Up to this many combinations at one moment are all tried.
     var most = 64
     /// The number of random ones.
     var random = 16
 
     func fates(of pending: [UnsyncedDisk.Change], _ chance: inout Chance) -> [[UnsyncedDisk.Fate]] {
         let options = pending.map { $0.isBytes ? [UnsyncedDisk.Fate.lost, .kept, .torn, .hollow] : [.lost, .kept] }
-        // A product that would overflow is too large long before.
+        // Such a product is too large long before it overflows.
         var combinations = 1
         for option in options where combinations <= most { combinations *= option.count }
         if combinations <= most { return all(options[...]) }
@@ -33,7 +34,7 @@ struct PowerCuts {
     }
 }
 
-/// Numbers by chance that are the same in every run (SplitMix64).
+/// Pseudo-random numbers that are the same in every run (SplitMix64).
 struct Chance {
     private var state: UInt64
 

@@ -2,12 +2,12 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// The changes of a command to a directory, from its first to its last, as the kernel saw them.
+/// The changes of a command to a directory, from the first to the last, as the kernel saw them.
 struct Recording {
-    /// The directory before, and what was done to it.
+    /// The directory before the command, and the operations.
     let before: Disk
     let operations: [FileOperation]
-    /// Which file had which inode.
+    /// The inodes of files.
     let inodes: [UInt64: Disk.ID]
 
     private static let calls = [
@@ -34,7 +34,7 @@ struct Recording {
             try translation.add(call)
         }
         operations = translation.operations
-        // The model must have come to the same as the kernel: else something was not seen, or misunderstood.
+        // The model must have the same result as the kernel: otherwise an operation was missed or misunderstood.
         let end = try Disk(reading: directory, numbering: translation.disk.live, &inodes)
         self.inodes = inodes.merging(translation.inodes) { known, _ in known }
         let differences = translation.disk.live.differences(to: end)
@@ -43,7 +43,7 @@ struct Recording {
         }
     }
 
-    /// Calls that another thread interrupted are put together again, where they ended.
+    /// Calls that another thread interrupted are joined at their end.
     private static func lines(of text: String) -> [String] {
         var begun: [Substring: Substring] = [:]
         var found: [String] = []

@@ -1,11 +1,11 @@
 import MoultBasics
 import MoultFiles
 
-/// A store recognizes some of its files by inode and times, which differ when the same store is recreated. The records of a
-/// file are rewritten for the file that replaced it.
+/// A store recognizes some of its files by inode and times, which differ when the store is recreated. The records of a
+/// file are rewritten for the file that replaces it.
 struct Renumbering {
     let recording: Recording
-    /// Where each file of the disk was made.
+    /// The paths at which the files of the disk were created.
     let made: [Disk.ID: String]
 
     func renumber(_ disk: Disk) throws {
@@ -19,7 +19,7 @@ struct Renumbering {
         }
     }
 
-    /// Line by line; what a crash has torn stays as it is.
+    /// Line by line; lines that a crash has cut off stay unchanged.
     private func rewrite(_ place: String, _ bytes: [UInt8], _ change: (JSON) throws -> JSON) throws {
         let lines = try bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             guard let json = try? JSON(parsing: Array(line), source: place) else { return Array(line) }
@@ -35,7 +35,7 @@ struct Renumbering {
     private func decision(_ record: JSON) throws -> JSON {
         guard record["record"] == "decided", let members = record["inodes"]?.members else { return record }
         let inodes = try members.map { member in
-            // The counts of changes to a database or its schema are not inodes, and neither is 0.
+            // Change counters of a database or its schema are not inodes, and neither is 0.
             if member.name.hasPrefix("counter/") || member.name.hasPrefix("schema/") || member.value == 0 {
                 return member
             }
@@ -45,7 +45,7 @@ struct Renumbering {
         return record.setting("inodes", to: .object(inodes))
     }
 
-    /// When the file was last written, in nanoseconds.
+    /// The time when the file was last written to, in nanoseconds.
     private func made(_ member: JSON.Member, _ record: JSON) throws -> JSON.Member {
         let inode = record["inodes"]?["waiting/\(member.name.dropFirst("made/".count))"]
         guard let facts = try inode.flatMap({ try facts($0) }) else { return JSON.Member(member.name, 0) }
@@ -58,14 +58,14 @@ struct Renumbering {
         let changed = try files.map { file -> JSON in
             guard let inode = file["inode"], let facts = try facts(inode) else { return file }
             var file = file.setting("inode", to: .inode(facts))
-            // The time of an adopted file is 0: it is not compared.
+            // The ctime of an adopted file is 0, because it is not compared.
             if file["changed"]?.array?.first != 0 { file = file.setting("changed", to: .moment(facts.changed)) }
             return file["modified"] == nil ? file : file.setting("modified", to: .moment(facts.modified))
         }
         return json.setting("files", to: .array(changed))
     }
 
-    /// Of the file that stands for the one with this inode; nil if that is lost.
+    /// The metadata of the file that replaces the one with this inode; nil if it is lost.
     private func facts(_ inode: JSON) throws -> FileFacts? {
         guard let number = inode.integer.map({ UInt64(bitPattern: $0) }), let id = recording.inodes[number] else {
             throw Disk.wrong("a record has an inode that no file had")

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// One line of `strace -f -y -xx`: a call, what it was given, and what it gave.
+/// A line of `strace -f -y -xx`: a call, its arguments, and its result.
 struct TracedCall {
     let name: String
     let arguments: [Substring]
@@ -8,7 +8,7 @@ struct TracedCall {
     /// The path of the descriptor that it returned.
     let opened: String?
 
-    /// Nil for a line that is not a call, or a call that failed, or did not end.
+    /// Nil for a line that is not a call, or for a call that failed or did not end.
     init?(_ line: String) throws {
         guard let open = line.firstIndex(of: "("), let end = line.range(of: ") = ") else { return nil }
         name = String(line[..<open])
@@ -33,7 +33,7 @@ struct TracedCall {
         return number
     }
 
-    /// The full path of an argument that is a path, from the directory that the argument before it names.
+    /// The absolute path of an argument, relative to the directory in the argument before it.
     func path(_ index: Int, at directory: Int? = nil) throws -> String {
         let path = String(decoding: try bytes(index), as: UTF8.self)
         if path.hasPrefix("/") { return path }
@@ -41,7 +41,7 @@ struct TracedCall {
         return "\(try described(directory).path)/\(path)"
     }
 
-    /// The number of a descriptor, and what it leads to; nothing if that has no name any more.
+    /// The number of a descriptor, and its target; empty if it has no name any more.
     func described(_ index: Int) throws -> (number: Int, path: String, isGone: Bool) {
         let word = arguments[index]
         guard let open = word.firstIndex(of: "<") else { return (Int(word) ?? -1, "", true) }
@@ -50,12 +50,12 @@ struct TracedCall {
 
     private static func path(_ text: Substring) throws -> String {
         guard let end = text.firstIndex(of: ">") else { throw Disk.wrong("no path in \(text)") }
-        // Other files than regular ones, like a pipe, are described in plain letters.
+        // Files other than regular ones, such as pipes, are described in plain letters.
         guard text.dropFirst().hasPrefix("\\x") else { return "" }
         return String(decoding: try bytes(text[..<end].dropFirst()), as: UTF8.self)
     }
 
-    /// Of `\x2f\x00`.
+    /// Decodes `\x2f\x00`.
     private static func bytes(_ text: Substring) throws -> [UInt8] {
         var found: [UInt8] = []
         found.reserveCapacity(text.utf8.count / 4)
@@ -76,7 +76,7 @@ struct TracedCall {
 }
 
 extension StringProtocol {
-    /// The standard library finds single characters only.
+    /// The standard library only finds single characters.
     fileprivate func range(of text: String) -> Range<Index>? {
         ranges(of: text).last
     }

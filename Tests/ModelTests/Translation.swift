@@ -1,14 +1,14 @@
 import MoultBasics
 import MoultFiles
 
-/// Makes operations below one directory of calls of the system, and keeps track of what each path names by then.
+/// Translates system calls below one directory to operations, and tracks the file of each path.
 struct Translation {
     private let directory: String
     private(set) var disk: UnsyncedDisk
     private(set) var operations: [FileOperation] = []
-    /// Of what was there for a while only.
+    /// Includes files that existed only temporarily.
     private(set) var inodes: [UInt64: Disk.ID] = [:]
-    /// Where the next `write` goes.
+    /// The offset of the next `write`.
     private var offsets: [Open: Int] = [:]
     private var appending: Set<Open> = []
 
@@ -37,7 +37,7 @@ struct Translation {
         case "mkdir": if let path = try below(call.path(0)) { try perform(.makeDirectory(path)) }
         case "mkdirat": if let path = try below(call.path(1, at: 0)) { try perform(.makeDirectory(path)) }
         default:
-            // The model does not know calls that no program makes here.
+            // The model does not support calls that no program makes here.
             guard call.arguments.allSatisfy({ !$0.contains(Self.hexadecimal(directory)) }) else {
                 throw Disk.wrong("it does not know the call \(call.name)")
             }
@@ -54,7 +54,7 @@ struct Translation {
 
     private static let staged = ["generation", "adopted", "waiting/"]
 
-    /// The staged files of an update may be gone at its end; its decision has recorded their inodes by then.
+    /// The staged files of an update may be gone at its end, but its decision has recorded their inodes.
     private mutating func note(_ line: [UInt8], in directory: String) throws {
         let record = try JSON(parsing: line, source: directory)
         for member in record["inodes"]?.members ?? [] where Self.staged.contains(where: member.name.hasPrefix) {
@@ -87,7 +87,7 @@ struct Translation {
         if flags.contains("O_APPEND") { appending.insert(open) } else { appending.remove(open) }
     }
 
-    /// Memory that SQLite shares between processes is written without calls, and made again by the first process.
+    /// Memory that SQLite shares between processes is written without calls, and the first process recreates it.
     private func isSharedMemory(_ path: String) -> Bool { path.hasSuffix("-shm") }
 
     private mutating func file(_ call: TracedCall) throws {

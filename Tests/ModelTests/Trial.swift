@@ -1,18 +1,18 @@
-/// A recording that is cut at every call, in every way that the rules of the disk leave open.
+/// A recording that is interrupted at every call, in every way that the rules of the disk allow.
 struct Trial {
     let examination: Examination
     var cuts = PowerCuts()
-    /// Nil for all states, otherwise so many of them, spread over all calls.
+    /// Nil for all states; otherwise this many of them, spread over all calls.
     var most: Int?
-    /// The file that is treated as never synced, by its path, or as not synced the last time: then only the losses from that
-    /// are tried.
+    /// The path of a file that is treated as never synced, or whose last sync is ignored: then only the resulting
+    /// losses are tried.
     var unsynced: ((String) -> Bool)?
     var isLastOnly = false
-    /// How many findings are enough.
+    /// The number of findings after which the trial stops.
     var enough = 5
 
     struct Report {
-        /// After how many calls the power was cut, how many states were possible, and how many were tried.
+        /// The number of calls before the power failure, of possible states, and of tried states.
         var calls = 0
         var possible = 0
         var tried = 0
@@ -32,7 +32,7 @@ struct Trial {
         var states = try states(operations, &chance)
         var report = Report(calls: operations.count, possible: states.count)
         if let most, states.count > most {
-            // The first of each stretch of calls by chance, and always the end.
+            // The first state of random groups of calls, and always the end.
             states = (0..<most).map { index in
                 let (from, to) = (index * states.count / most, (index + 1) * states.count / most)
                 return states[from + chance.below(to - from)]
@@ -49,7 +49,7 @@ struct Trial {
         return report
     }
 
-    /// All that may be there, each once; in the order of the calls.
+    /// All possible states without duplicates, in the order of the calls.
     private func states(_ operations: [FileOperation], _ chance: inout Chance) throws -> [State] {
         var disk = UnsyncedDisk(examination.recording.before)
         var known: Set<Int> = []
@@ -81,7 +81,7 @@ struct Trial {
         return operations
     }
 
-    /// The files and directories whose sync is taken for not done.
+    /// The files and directories whose sync is ignored.
     private func lostWithoutSync() throws -> Set<Disk.ID> {
         var disk = UnsyncedDisk(examination.recording.before)
         var found: Set<Disk.ID> = []
@@ -94,7 +94,7 @@ struct Trial {
         return found
     }
 
-    /// What of the calls before the cut was not there afterwards, for humans.
+    /// The changes before the failure that were lost, for people.
     private func lost(_ state: State, _ operations: [FileOperation]) throws -> String {
         var disk = UnsyncedDisk(examination.recording.before)
         for operation in operations.prefix(state.call) { try disk.perform(operation) }

@@ -1,16 +1,16 @@
-/// A disk with what was not synced: each change may be there after a power cut, or not, or partly.
+/// A disk with unsynced changes: after a power failure, each change may be there, or not, or partly.
 ///
 /// The rules, where POSIX leaves open what may happen:
 ///
-/// - What was written to a file is there for certain when the file was synced; its name only when the directory was. A
-///   name that was made, removed or given is there for certain when the directory that has it, or had it, was synced. A
-///   rename is synced with the directory of its new name, an exchange with either.
-/// - Without that, every change is there or not, whatever became of the others, but for two: changes of one name keep their
-///   order, and so do changes of one page of a file.
-/// - A rename and an exchange are one step, never half of one. A link has its target.
-/// - What is written comes in pages of 4 KiB. Each may be there, or not; or only its first half; or as zeros, where the
-///   file's size has come and the content has not.
-/// - Owners, modes and times are not looked at.
+/// - Content written to a file is certain after the file was synced; its name only after the directory was. A name that
+///   was created, removed or changed is certain after its directory, old or new, was synced. A rename is synced with the
+///   directory of its new name, an exchange with either.
+/// - Otherwise, every change is there or not, independently of the others, with two exceptions: changes of one name
+///   keep their order, and so do changes of one page of a file.
+/// - A rename and an exchange are atomic. A link has its target.
+/// - Content is written in pages of 4 KiB. Each may be there, or not; or only its first half; or as zeros, if the
+///   file's new size is there but not the content.
+/// - Owners, modes and times are ignored.
 struct UnsyncedDisk {
     static let page = 4096
 
@@ -20,19 +20,19 @@ struct UnsyncedDisk {
     }
 
     enum Change {
-        /// The target of each name from now on; certain when one of the directories is synced.
+        /// The target of each name from now on; certain after one of the directories is synced.
         case names([Name: Disk.ID?], syncedBy: Set<Disk.ID>)
         /// Bytes within one page.
         case bytes(Disk.ID, at: Int, [UInt8])
         case size(Disk.ID, to: Int)
     }
 
-    /// The outcome of a change when the power is cut.
+    /// The result of a change when the power fails.
     enum Fate: Hashable { case lost, kept, torn, hollow }
 
     /// The programs' view.
     private(set) var live: Disk
-    /// The content that is certain to exist after a power cut, unless a pending change covers it.
+    /// The content that is certain after a power failure, unless a pending change covers it.
     private(set) var certain: Disk
     private(set) var pending: [Change] = []
     private var nextID: Disk.ID
@@ -103,7 +103,7 @@ struct UnsyncedDisk {
         pending = zip(pending, fates).filter { $1 == .lost }.map(\.0)
     }
 
-    /// The content after a power cut, with these outcomes of the pending changes.
+    /// The content after a power failure, with these results of the pending changes.
     func disk(after fates: [Fate]) -> Disk {
         var fates = fates
         keepOrder(&fates)
@@ -112,7 +112,7 @@ struct UnsyncedDisk {
         return disk
     }
 
-    /// What came before a change that exists, at the same name or in the same page, is there, too.
+    /// If a change is there, earlier changes of the same name or page are there as well.
     private func keepOrder(_ fates: inout [Fate]) {
         var needed: Set<Place> = []
         for index in pending.indices.reversed() {
@@ -129,7 +129,7 @@ struct UnsyncedDisk {
 }
 
 extension UnsyncedDisk.Change {
-    /// Where the order of changes is kept.
+    /// The places in which the order of changes is kept.
     var places: [UnsyncedDisk.Place] {
         switch self {
         case .names(let names, _): names.keys.map { .name($0) }

@@ -3,9 +3,9 @@ import MoultFiles
 import Synchronization
 import Testing
 
-/// A bundle of ours with members of awkward sizes.
+/// A bundle with members of awkward sizes.
 enum BundleSample {
-    /// More than three frames and a rest; exactly one frame; small; empty, in the middle and at the end.
+    /// More than three frames plus a remainder; exactly one frame; small; empty, in the middle and at the end.
     static let members: [(name: String, bytes: [UInt8])] = [
         ("cache.db", []),
         ("food.db", noise(3 << 20, seed: 1) + Array("a rest".utf8)),
@@ -27,7 +27,7 @@ enum BundleSample {
         return try BundleWriter(layout(), level: level, threads: threads).write(onFrame: onFrame) {
             try file.write($0)
         } source: { member, write in
-            // In pieces that fit neither frames nor blocks.
+            // In pieces that match neither frames nor blocks.
             let bytes = members[member].bytes
             for start in stride(from: 0, to: bytes.count, by: 300_001) {
                 try bytes[start..<min(start + 300_001, bytes.count)].withUnsafeBytes(write)
@@ -45,7 +45,7 @@ enum BundleSample {
     }
 }
 
-/// Collects a bundle's pieces as they come from several threads.
+/// Collects the pieces of a bundle from several threads.
 final class Pieces: Sendable {
     private let contents: Mutex<[[UInt8]]>
     let frames = Mutex<[Int]>([])

@@ -17,7 +17,7 @@ import Testing
         #expect(try BundleSample.write(to: scratch.path("level"), level: 9) != frames)
     }
 
-    /// Every usual program takes the bundle for the plain `.tar.zst` that it is.
+    /// Common programs read the bundle as the plain `.tar.zst` that it is.
     @Test(arguments: [
         "tar --zstd -xf a.tar.zst -C out.d", "bsdtar -xf a.tar.zst -C out.d", "zstd -dc a.tar.zst | tar -x -C out.d",
         "zstd -dc a.tar.zst | python3 -c 'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode=\"r|\").extractall(\"out.d\")'",
@@ -81,7 +81,7 @@ import Testing
         #expect(seen.withLock { $0[6] } == BundleSample.members[2].bytes.reduce(0) { $0 + Int($1) })
     }
 
-    /// The seek table as zstd's seekable format 0.1.0 describes it.
+    /// The seek table according to zstd's seekable format 0.1.0.
     @Test func `ends with a seek table of the format`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a"))
@@ -124,7 +124,7 @@ import Testing
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == nil)
     }
 
-    /// At least 16 frames of a small bundle, at most 4,096 of a large one, and 4 MiB between.
+    /// At least 16 frames for a small bundle, at most 4,096 for a large one, and 4 MiB in between.
     @Test(arguments: [
         (0, 1 << 20), (16 << 20, 1 << 20), (40 << 20, 3 << 20), (200 << 20, 4 << 20), (15 << 30, 4 << 20),
         (100 << 30, 26 << 20),
@@ -140,7 +140,7 @@ import Testing
         let scratch = try Scratch()
         try scratch.write("a.tar", TarHeader.block(name: "big.db", size: size, modified: 1))
         for program in ["tar", "bsdtar"] {
-            // The content lacks, so the programs complain after they listed it.
+            // The content is missing, so the programs complain after they have listed it.
             _ = scratch.run("\(program) --numeric-owner -tvf a.tar")
             #expect(String(decoding: try scratch.read("out"), as: UTF8.self).contains(" \(size) "))
         }

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Small archives with one byte changed, removed or added: refused, or read with exactly the right contents.
+/// Small archives with one byte changed, removed or added are refused, or read with exactly the correct contents.
 @Suite struct ChangedByteTests {
     private static let contents = ["food.db": Array("some food, some food".utf8), "a/user.db": Array("me".utf8)]
     private static let packings = [
@@ -17,7 +17,8 @@ import Testing
         ("a.tar.gz", "bsdtar -b 2 -czf - -C in food.db a/user.db >a.tar.gz && truncate -s -200 a.tar.gz"),
     ]
 
-    /// Every other value of every byte takes minutes, so without `MOULT_LONG_TESTS` it is each bit, 0 and 255.
+    /// Trying every value of every byte takes minutes, so without `MOULT_LONG_TESTS` only each bit, 0 and 255 are
+    /// tried.
     private static func values(_ byte: UInt8) -> Set<UInt8> {
         if getenv("MOULT_LONG_TESTS") != nil { return Set(UInt8.min...UInt8.max).subtracting([byte]) }
         return Set((0..<8).map { byte ^ 1 << $0 } + [0, 0xff]).subtracting([byte])
@@ -52,7 +53,7 @@ import Testing
             try check(longer, "a NUL comes before byte \(place)")
             try check(Array(bytes[..<place]), "cut at \(place)")
         }
-        // Times and attributes have no meaning here, so some changes are accepted.
+        // Times and attributes are ignored here, so some changes are accepted.
         #expect(accepted > 0)
     }
 

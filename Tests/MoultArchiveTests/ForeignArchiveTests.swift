@@ -3,7 +3,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Archives as people make them with the programs they have.
+/// Archives made with common programs.
 @Suite struct ForeignArchiveTests {
     @Test(arguments: [
         "tar -cf a.tar -C in food.db user.db migrations",
@@ -54,7 +54,8 @@ import Testing
         try check(command)
     }
 
-    /// As zipalign and Android's build make them: by padding in the local extra fields, by NULs between entries, and both.
+    /// Like zipalign and Android's build make them: with padding in the local extra fields, NULs between entries, or
+    /// both.
     @Test(arguments: ["extra", "field", "gaps", "extra gaps"], [4, 4096, 16_384])
     func `accepts aligned entries`(way: String, alignment: Int) throws {
         let program = """
@@ -94,7 +95,7 @@ import Testing
         )
     }
 
-    /// Names that do not fit into tar's own fields, in every way to write them.
+    /// Names that do not fit into tar's own fields, in every possible encoding.
     @Test(arguments: [
         "tar --format=gnu -cf a.tar -C in .", "tar --format=pax -cf a.tar -C in .", "bsdtar -cf a.tar -C in .",
         "bsdtar --format=gnutar -cf a.tar -C in .", "cd in && python3 -m tarfile -c ../a.tar *",

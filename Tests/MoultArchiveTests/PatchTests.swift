@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Patches: what one file has to become another.
+/// Patches that turn one file into another.
 @Suite struct PatchTests {
     let scratch: Scratch
 
@@ -48,13 +48,13 @@ import Testing
         return result.withLock { $0 }
     }
 
-    /// Small and empty files, and such as have several pieces, of which each looks back at all of the old file.
+    /// Small and empty files, and files with several pieces, each of which refers to the whole old file.
     @Test(arguments: [
         (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
     ])
     func `what is made is the new file`(oldSize: Int, newSize: Int) throws {
         let before = noise(oldSize, seed: 1)
-        // The same content elsewhere, and some of it new.
+        // The same content at other positions, and some new content.
         var after = Array(before.suffix(oldSize / 2) + before.prefix(oldSize / 2) + noise(newSize, seed: 2)).prefix(
             newSize)
         if newSize > 2000 { after.replaceSubrange(1000..<1100, with: noise(100, seed: 3)) }
@@ -62,7 +62,7 @@ import Testing
         let patch = try make(oldSize == 0 ? nil : old, new)
         #expect(try apply(patch, oldSize == 0 ? nil : old, size: newSize) == Array(after))
         let size = try #require(try Files.facts(patch)?.size)
-        // New content cannot be made smaller; everything else is found, however far it was moved.
+        // New content cannot be made smaller; all other content is found, however far it has moved.
         #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
     }
 
@@ -73,7 +73,8 @@ import Testing
         #expect(try Files.read(make(old, new, threads: 3), limit: 1 << 30) == one)
     }
 
-    /// Whatever byte is wrong, and wherever it ends: an error, or bytes that no digest fits.
+    /// Whatever byte is wrong, and wherever it is cut off: the result is an error, or bytes that do not match any
+    /// digest.
     @Test func `a damaged patch never gives the new file`() throws {
         let before = noise(200_000, seed: 1)
         let after = noise(500, seed: 2) + before + noise(500, seed: 3)
@@ -83,7 +84,7 @@ import Testing
             var damaged = patch
             damaged[place] ^= 0x10
             let found = try? apply(file("damaged", damaged), old, size: after.count)
-            // A few bits say nothing: in the seek table's flags, and at the end of what is packed.
+            // A few bits have no effect: in the flags of the seek table, and at the end of the compressed data.
             #expect(found == nil || found == after, "\(place)")
             #expect(throws: MoultError.self, "\(place)") {
                 try apply(file("cut", Array(patch.prefix(place))), old, size: after.count)
@@ -104,7 +105,7 @@ import Testing
         #expect(error.why == "it is for files of other sizes")
     }
 
-    /// Old files above 2 GiB: each piece looks back at what is around its place, as far as zstd can.
+    /// Old files above 2 GiB: each piece refers to the content around its position, as far as zstd's window reaches.
     @Test(arguments: [1 << 20, 1 << 31, 3 << 30, 40 << 30])
     func `every piece uses as much of the old file as possible`(baseSize: Int) throws {
         let layout = PatchLayout(baseSize: baseSize, resultSize: baseSize + 5000)
@@ -117,7 +118,7 @@ import Testing
                 #expect(split % MappedFile.alignment == 0 && piece.base.contains(split))
                 #expect(split > piece.base.lowerBound)
             }
-            // Content at the same place is there.
+            // The content at the same position is included.
             #expect(piece.base.contains(min(piece.offset, baseSize - 1)))
         }
     }

@@ -31,7 +31,7 @@ import Testing
             try scratch.write("a", Array(bytes[..<length]))
             #expect(try error(scratch, frames).why == "it has no seek table")
         }
-        // A hole in the middle, and the table whole.
+        // A gap in the middle, with an intact table.
         try scratch.write("a", Array(bytes[..<1000] + bytes[2000...]))
         #expect(try error(scratch, frames).code == .archiveFrames)
     }
@@ -54,7 +54,7 @@ import Testing
         #expect(try error(scratch, frames, layout: small).why == "its frames do not fit the declared members")
     }
 
-    /// The table moves a frame's border by one byte, and the declaration agrees.
+    /// The table shifts the boundary of a frame by one byte, and the declaration agrees.
     @Test func `refuses a false table`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count
@@ -68,7 +68,7 @@ import Testing
             }
         }
         try scratch.write("a", lying)
-        // Both frames next to the border are wrong, and whichever thread is first tells.
+        // Both frames next to the boundary are wrong, and the first thread reports it.
         let places = [frames[0].packedSize, frames[0].packedSize + declared[1].packedSize]
         let why = try error(scratch, declared).why
         #expect(places.contains { why?.hasPrefix("the frame at \($0) ") == true }, "\(why ?? "")")
@@ -83,7 +83,7 @@ import Testing
             } body: { writer in
                 try writer.write([UInt8](repeating: 1, count: 100))
             }
-            // The entry's second half is the content's size.
+            // The second half of the entry is the size of the content.
             var bytes = try scratch.read("a")
             bytes[bytes.count - 9 - 4] = UInt8(listed)
             try scratch.write("a", bytes)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    /// Names, sizes and time are what the layout says, to the byte.
+    /// Names, sizes and time must match the layout to the byte.
     @Test func `refuses other headers than declared`() throws {
         let (scratch, frames, _) = try packed()
         var members = BundleSample.sizes
@@ -133,7 +133,7 @@ import Testing
 
     private struct Failure: Error, Equatable { let frame: Int }
 
-    /// The first error comes out, and the work that is left is not done.
+    /// The first error is thrown, and the remaining work is not done.
     @Test(arguments: [1, 2, 4]) func `an error of one worker stops all`(threads: Int) throws {
         let scratch = try Scratch()
         let path = scratch.path("a")

@@ -49,7 +49,7 @@ import Testing
         #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains “./” twice")
     }
 
-    /// Both ways of GNU tar to write a sparse file: a separate type, and pax records.
+    /// Both sparse formats of GNU tar: a separate type, and pax records.
     @Test(arguments: ["gnu", "pax"]) func `refuses sparse files`(format: String) throws {
         let scratch = try Scratch()
         #expect(
@@ -139,10 +139,11 @@ import Testing
                 == "its member “food.db” has 4 bytes instead of \(declared)")
     }
 
-    /// The first undeclared entry ends it, however many follow: the rest is not even read.
+    /// The first undeclared entry stops the reader, however many follow: the rest is not even read.
     @Test func `stops at the first of ten million entries`() throws {
         let scratch = try Scratch()
-        // 10,000,000 headers are 5 GB of tar; zstd says it in a few hundred KB, made here from one repeated block.
+        // 10,000,000 headers are 5 GB of tar; zstd compresses them to a few hundred KB, made here from one repeated
+        // block.
         try scratch.write("block", (0..<1000).flatMap { _ in TarBytes.header("x") })
         #expect(
             scratch.run(
@@ -153,7 +154,7 @@ import Testing
             try scratch.reader("a.tar.zst").read(members: members) { name, _ in Issue.record("\(name)") }
         }
         #expect(error?.code == .archiveUndeclared)
-        // All of it takes minutes.
+        // Reading all of it would take minutes.
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 }

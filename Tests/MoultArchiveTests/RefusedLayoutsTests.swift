@@ -7,7 +7,7 @@ import Testing
 @Suite struct RefusedLayoutsTests {
     private let members = ["food.db": 4, "user.db": 2]
 
-    /// Two stored files, so that every byte of the archive is known: food.db at 0, user.db at 41.
+    /// Two stored files with known positions in the archive: food.db at 0, user.db at 41.
     private func stored() throws -> (scratch: Scratch, bytes: [UInt8]) {
         let scratch = try Scratch()
         try scratch.write("food.db", Array("food".utf8))
@@ -28,7 +28,7 @@ import Testing
         return try scratch.refusal("a.zip", members: members)
     }
 
-    /// A self-extracting archive has a program in front; the offsets may or may not include it.
+    /// A self-extracting archive starts with a program; the offsets may or may not include it.
     @Test(arguments: ["PK, but a program", "MZ\0\0", "#!/bin/sh\nexit\n", "\0\0\0\0"])
     func `accepts bytes in front of the archive`(front: String) throws {
         let (scratch, bytes) = try stored()
@@ -38,7 +38,7 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// The markers of an archive that was meant to be split and has one part only.
+    /// The markers of an archive that was to be split but has only one part.
     @Test(arguments: ["PK00", "PK\u{7}\u{8}"]) func `accepts the marker of a split archive`(marker: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(marker.utf8) + bytes)
@@ -47,7 +47,7 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// A reader that starts from the front would unpack an entry that the directory does not list.
+    /// A reader that starts at the front would unpack an entry that the directory does not list.
     @Test(arguments: ["", "PK00", "PK\u{7}\u{8}"]) func `refuses an entry in front`(marker: String) throws {
         let (scratch, bytes) = try stored()
         let error = try refusal(scratch, Array(marker.utf8) + bytes[..<41] + bytes)
@@ -55,7 +55,7 @@ import Testing
         #expect(error.why == "the bytes at 0 belong to no entry of the zip archive")
     }
 
-    /// A reader that takes the directory's offset as it is finds another directory in front of the archive.
+    /// A reader that uses the directory's offset unchanged finds another directory in front of the archive.
     @Test func `refuses a second directory in front`() throws {
         let (scratch, bytes) = try stored()
         var other = [UInt8](repeating: 0x20, count: directory) + bytes[directory..<end]
@@ -96,13 +96,13 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// A comment with its own directory, which some readers would find and others not.
+    /// A comment that contains a directory, which only some readers would find.
     @Test func `refuses a second archive in the comment`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes + bytes
         twice[bytes.count - 2] = UInt8(bytes.count)
         #expect(try refusal(scratch, twice).why == "its directory is damaged: it appears twice")
-        // Its end record alone, which has no end.
+        // Its end record without the last byte.
         twice = bytes + bytes[end...].dropLast()
         twice[bytes.count - 2] = 21
         #expect(try refusal(scratch, twice).code == .archiveCut)
@@ -111,7 +111,7 @@ import Testing
         #expect(try refusal(scratch, twice).code == .archiveGarbage)
     }
 
-    /// The directory names one file, the entry itself another: two programs would see different archives.
+    /// The directory has one name, the entry itself another: two programs would see different archives.
     @Test func `refuses two names for one entry`() throws {
         let (scratch, bytes) = try stored()
         var other = bytes
@@ -136,7 +136,7 @@ import Testing
         #expect(try refusal(scratch, same).why == "its directory is damaged: the entry at 0 overlaps the one before it")
     }
 
-    /// A stored entry whose content is an archive's entry: both are listed, and the inner one is in the outer one.
+    /// A stored entry whose content is itself an entry: both are listed, and the inner one is inside the outer one.
     @Test func `refuses an entry inside another`() throws {
         let (scratch, bytes) = try stored()
         let inner = Array(bytes[41..<directory])
@@ -182,7 +182,7 @@ import Testing
     ])
     func `refuses by name`(command: String, name: String, code: MoultError.Code) throws {
         let scratch = try Scratch()
-        // Long enough to be compressed, so that the method shows.
+        // Long enough to be compressed, so that the method is visible.
         try scratch.write("food.db", [UInt8](repeating: 0x61, count: 5_000))
         try scratch.write("user.db", Array("food.db".utf8))
         #expect(scratch.run(command) == 0)

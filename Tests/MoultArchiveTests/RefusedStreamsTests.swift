@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Files that are cut, padded, damaged, too hungry or not what their names say.
+/// Files that are truncated, padded or damaged, need too much memory, or contradict their names.
 @Suite struct RefusedStreamsTests {
     static let packings = [
         "a.tar": "tar -b 2 -cf a.tar -C in .",
@@ -24,7 +24,7 @@ import Testing
         return (scratch, try scratch.read(name))
     }
 
-    /// Cut at every place in small steps, at each of the last bytes, and at nothing.
+    /// Truncated in small steps, at each of the last bytes, and to nothing.
     @Test(arguments: packings.keys.sorted()) func `refuses a cut anywhere`(name: String) throws {
         let (scratch, bytes) = try packed(name)
         let steps = Array(stride(from: 0, to: bytes.count, by: max(1, bytes.count / 150)))
@@ -52,7 +52,7 @@ import Testing
         #expect(codes.contains(error.code), "\(error)")
     }
 
-    /// A second tar behind the first one's end, which most programs do not show.
+    /// A second tar after the end of the first one, which most programs ignore.
     @Test func `refuses a second archive after the first`() throws {
         let (scratch, bytes) = try packed("a.tar")
         try scratch.write("a.tar", bytes + bytes)
@@ -68,7 +68,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.zst").code == .archiveGarbage)
     }
 
-    /// bsdtar pads what it writes to a pipe with NULs; gzip and xz ignore them.
+    /// bsdtar pads its output to a pipe with NULs; gzip and xz ignore them.
     @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func `accepts the padding of bsdtar`(
         format: String, ending: String
     ) throws {
@@ -91,7 +91,7 @@ import Testing
         #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes.")
     }
 
-    /// NULs behind gzip, to the end of the file and up to 1 MiB.
+    /// NULs after gzip, up to the end of the file and up to 1 MiB.
     @Test func `accepts only NULs after gzip`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         for count in [1, 3, 512, 300_000, 1 << 20] {
@@ -110,7 +110,7 @@ import Testing
                 == "more than 1 MiB of NUL bytes after the end of its gzip stream")
     }
 
-    /// The xz format itself has NULs in fours between and behind streams.
+    /// The xz format itself allows NULs in groups of four between and after streams.
     @Test func `accepts NULs in groups of four after xz`() throws {
         let (scratch, bytes) = try packed("a.tar.xz")
         for count in 0..<9 {
@@ -121,10 +121,10 @@ import Testing
         }
     }
 
-    /// One changed bit anywhere in the content, for every format that has a checksum of it.
+    /// A changed bit anywhere in the content, for every format that has a checksum.
     @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"]) func `notices a changed bit`(name: String) throws {
         let (scratch, bytes) = try packed(name)
-        // The middle is content in all of them.
+        // The middle is content in all formats.
         for place in stride(from: bytes.count / 4, to: bytes.count * 3 / 4, by: bytes.count / 40) {
             var damaged = bytes
             damaged[place] ^= 0x10
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// Rewritten so that the archive stays whole and only the stored checksum is wrong.
+    /// Rewritten so that the archive is complete and only the stored checksum is wrong.
     @Test func `notices a wrong checksum of gzip`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         var damaged = bytes
@@ -143,7 +143,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.gz").why == "gzip says: incorrect data check")
     }
 
-    /// Each member a separate frame, cut between frames: every decoder ends cleanly there, and tar, too.
+    /// Each member is in a separate frame, cut between frames: every decoder ends cleanly there, and so does tar.
     @Test(arguments: [1, 2]) func `notices a cut between frames`(frames: Int) throws {
         let scratch = try Scratch()
         for (name, content) in [("food.db", "food"), ("user.db", "me")] {
@@ -156,7 +156,7 @@ import Testing
         let parts = ["food.db.zst", "user.db.zst"][..<frames].joined(separator: " ")
         #expect(scratch.run("cat \(parts) >a.tar.zst && zstd -t a.tar.zst && tar --zstd -tf a.tar.zst") == 0)
         #expect([.archiveCut, .archiveMissing].contains(try scratch.refusal("a.tar.zst", members: members).code))
-        // With tar's end behind it, only the set of members tells.
+        // With the end of tar after it, only the set of members shows it.
         #expect(scratch.run("cat food.db.zst z.zst >a.tar.zst") == 0)
         #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
     }
@@ -183,7 +183,7 @@ import Testing
         #expect(error.now?.contains(now) == true)
     }
 
-    /// 1 TiB in a file of some hundred bytes, as a sparse entry.
+    /// 1 TiB in a file of a few hundred bytes, as a sparse entry.
     @Test func `refuses a tebibyte in a few bytes`() throws {
         let scratch = try Scratch()
         #expect(scratch.run("truncate -s 1T food.db && tar -S -czf a.tar.gz food.db") == 0)
@@ -192,7 +192,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.gz", members: ["food.db": 100]).code == .archiveEntryKind)
     }
 
-    /// An endless member is read to one byte more than declared, not to its end.
+    /// An endless member is read only up to one byte more than declared.
     @Test func `stops when a member is larger than declared`() throws {
         let scratch = try Scratch()
         #expect(
@@ -221,12 +221,12 @@ import Testing
         #expect(error.why == "it is not a \(kind), although its name says so; it looks like \(looks)")
     }
 
-    /// Formats that libarchive could read, by a name that is allowed.
+    /// Formats that libarchive could read, with an allowed name.
     @Test(arguments: ["cpio", "ar", "shar", "xar", "mtree", "raw", "warc"])
     func `refuses other formats`(format: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
-        // One file, because raw takes no more.
+        // A single file, because raw does not allow more.
         #expect(scratch.run("bsdtar --format \(format) -cf a.tar -C in food.db") == 0)
         for name in ["a.zip", "a.tar.zst", "a.tar"] {
             #expect(scratch.run("test \(name) = a.tar || cp a.tar \(name)") == 0)
@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    /// A compressed file inside a compressed file, and a compressed tar in an uncompressed name.
+    /// A compressed file inside a compressed file, and a compressed tar with an uncompressed name.
     @Test func `never decompresses twice`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
@@ -245,7 +245,7 @@ import Testing
         }
     }
 
-    /// The first bytes of formats whose readers crash, run away or start programs in some versions of libarchive.
+    /// The first bytes of formats whose readers crash, loop or start programs in some versions of libarchive.
     @Test(arguments: [
         Array("MSCF\0\0\0\0".utf8), Array("Rar!\u{1a}\u{7}\u{1}\0".utf8), Array("xar!\0\u{1c}\0\u{1}".utf8),
         Array("LRZI\0\u{6}".utf8), Array("GRZipII\0\u{2}\u{4}:)".utf8), [0x89] + Array("LZO\0\r\n\u{1a}\n".utf8),

@@ -1,6 +1,6 @@
-/// Tar headers byte by byte, also such as no program writes.
+/// Tar headers byte by byte, including headers that no program writes.
 enum TarBytes {
-    /// One header block with a right checksum.
+    /// A header block with a correct checksum.
     static func header(
         _ name: String, size: Int = 0, type: Character = "0", link: String = "", magic: String = "ustar\u{0}00"
     ) -> [UInt8] {
@@ -33,7 +33,7 @@ enum TarBytes {
 
     static func padding(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: (512 - count % 512) % 512) }
 
-    /// A pax header with one record for the entry that follows.
+    /// A pax header with one record for the next entry.
     static func pax(_ key: String, _ value: String) -> [UInt8] {
         // The length counts itself; two or three digits are enough here.
         let rest = " \(key)=\(value)\n"

@@ -15,7 +15,7 @@ enum Sample {
     ]
     static let contents = ["food.db": food, "user.db": user, "migrations/user/0002-notes.sql": notes]
 
-    /// Writes the sample's files where a packing program finds them.
+    /// Writes the sample's files for a packing program.
     static func write(to scratch: Scratch) throws {
         try #require(scratch.run("mkdir -p in/migrations/user") == 0)
         for (name, bytes) in contents { try scratch.write("in/\(name)", bytes) }
@@ -25,14 +25,14 @@ enum Sample {
 extension Scratch {
     /// Reads an archive with the strict reader and returns each member's content.
     ///
-    /// Checks on the way that members begin and end in turn, and that the confined process comes to the same.
+    /// Also checks that members begin and end in turn, and that the confined process has the same result.
     func unpack(
         _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members
     ) throws -> [String: [UInt8]] {
         let result = Result {
             try contents { try reader(name, as: kind).read(members: members, onMember: $0) }
         }
-        // Its kind is in its name there.
+        // There, its name determines its kind.
         guard kind == nil else { return try result.get() }
         let confined = Result {
             try contents {

@@ -65,7 +65,7 @@ import Testing
         #expect(error.code == .archivePacking)
     }
 
-    /// Above 4 GiB zip needs other fields; the content is zeros, so that it stays small, but it takes a minute.
+    /// Above 4 GiB, zip needs other fields; the content is zeros, so that it stays small, but the test takes a minute.
     @Test(.enabled(if: getenv("MOULT_LONG_TESTS") != nil)) func `zip goes above four gibibytes`() throws {
         let scratch = try Scratch()
         let size = (4 << 30) + 5

@@ -2,10 +2,10 @@ import MoultBasics
 import TestSupport
 
 extension Lab {
-    /// The ways in which a release comes to a database that apps write to.
+    /// How a release replaces a database that apps write to.
     enum Way: String, CaseIterable, Sendable { case exchange, live }
 
-    /// A release with one shared database `note`, of which the rows that are `mine` stay.
+    /// A release with one shared database `note`, whose rows with `mine` are preserved.
     func shared(_ version: String, _ sequence: Int, _ rows: Int, _ text: String, _ way: Way? = nil) throws -> String {
         var more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
         if let way { more.append(.init("replace", .string(way.rawValue))) }
@@ -17,12 +17,12 @@ extension Lab {
         try make(version, sequence, .reference("note", Lab.notes(rows, text)))
     }
 
-    /// A release with one cache `note`, with a schema of its own for each release.
+    /// A release with one cache `note`, with a different schema in each release.
     func cache(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
         try make(version, sequence, .cache("note", Lab.cacheSchema(rows, text, sequence)))
     }
 
-    /// A release with one database `note` of the user's.
+    /// A release with one user database `note`.
     func user(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
         try make(version, sequence, .user("note", Lab.notes(rows, text)))
     }

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// A store, the releases for it, and apps that treat its databases as apps do.
+/// A store, its releases, and apps that use its databases like real apps.
 struct Lab {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -18,7 +18,7 @@ struct Lab {
     /// A path in the store.
     func path(_ name: String) -> String { scratch.path("store/\(name)") }
 
-    /// A table of notes with so many rows of one text.
+    /// A table of notes with this many rows of the same text.
     static func notes(_ count: Int, _ text: String) -> String {
         """
         CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL, mine INTEGER NOT NULL DEFAULT 0);
@@ -27,7 +27,7 @@ struct Lab {
         """
     }
 
-    /// How many rows an app finds at a path, and what they say.
+    /// The number of rows at a path, and their texts.
     static func read(_ path: String) throws -> String {
         try Shell.must(["sqlite3", path, "SELECT count(*), min(text), max(text) FROM note"])
     }
@@ -38,14 +38,14 @@ struct Lab {
 
     static let sidecars = ["-wal", "-shm", "-journal"]
 
-    /// The files next to a database that SQLite would take for a part of it.
+    /// The files next to a database that SQLite would treat as part of it.
     static func sidecars(of path: String) throws -> [String] {
         try sidecars.filter { try Files.facts(path + $0) != nil }
     }
 
     // MARK: apps
 
-    /// An app that has committed 500 rows and is killed: all of them are in the WAL, and nowhere else.
+    /// An app that has committed 500 rows and is killed: all of them are only in the WAL.
     static func killedWithRowsInTheWAL(_ path: String, text: String = "old", mine: Bool = false) throws {
         try python(
             """
@@ -60,7 +60,8 @@ struct Lab {
             """, path, text, mine ? "1" : "0")
     }
 
-    /// An app that is killed in the middle of a transaction: half of it is in the file, and a hot journal takes it back.
+    /// An app that is killed in the middle of a transaction: half of it is in the file, and a hot journal rolls it
+    /// back.
     static func killedInATransaction(_ path: String) throws {
         try python(
             """

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// An external program that has a database open, and uses it as instructed.
+/// An external program that has a database open and follows instructions.
 final class RunningApp {
     private let process: Background
     private let work: Scratch
@@ -10,7 +10,7 @@ final class RunningApp {
 
     var pid: Int32 { process.pid }
 
-    /// Opens the database with these pragmas set, and has read from it when this returns.
+    /// Opens the database with these pragmas; it has been read when this returns.
     init(_ path: String, _ pragmas: String = "") throws {
         work = try Scratch()
         process = try Background(["python3", "-c", Self.program, path, work.path])
@@ -18,17 +18,17 @@ final class RunningApp {
         try run("SELECT count(*) FROM sqlite_schema")
     }
 
-    /// Runs a statement and returns its rows as the sqlite3 shell prints them, or `error: ` and what SQLite said.
+    /// Runs a statement and returns its rows in the format of the sqlite3 shell, or `error: ` and SQLite's message.
     @discardableResult
     func run(_ sql: String) throws -> String { try tell("run", sql) }
 
-    /// Begins a query and reads its first row.
+    /// Starts a query and reads its first row.
     func begin(_ sql: String) throws { try tell("begin", sql) }
 
-    /// How many different rows the query that was begun still has, each with its number.
+    /// The remaining distinct rows of the started query, each with its count.
     func rest() throws -> String { try tell("rest", "") }
 
-    /// Closes the connection as an app does at its end.
+    /// Closes the connection, like an app that exits.
     func close() throws {
         try tell("close", "")
         _ = try process.end()
