@@ -21,7 +21,7 @@ import Testing
         }
         let spellings = command.options.flatMap(\.spellings)
         #expect(Set(spellings).count == spellings.count)
-        // Two names for one thing in the parsed line, or a required argument after one that may be missing.
+        // No two values have the same name, and no required argument follows an optional one.
         #expect(Set(command.arguments.map(\.name)).count == command.arguments.count)
         let optional = command.arguments.drop { $0.presence == .required }
         #expect(optional.allSatisfy { $0.presence != .required })
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// The commands that topics show are understood, too.
+    /// The commands in topics can also be parsed.
     @Test(arguments: Topic.all.map(\.name))
     func `commands in topics can be parsed`(_ name: String) throws {
         let topic = try #require(Topic.all.first { $0.name == name })
@@ -47,7 +47,8 @@ import Testing
         }
     }
 
-    /// The words of the first command as a shell reads them, as far as examples go: single quotes, and what ends it.
+    /// The words of the first command, as a shell would split them, as far as examples need it: single quotes, and the
+    /// end of the command.
     private static func words(_ line: String) -> [String] {
         var words: [String] = []
         for (index, piece) in line.split(separator: "'", omittingEmptySubsequences: false).enumerated() {
@@ -64,7 +65,7 @@ import Testing
         return words
     }
 
-    /// Examples must stay on one line to be copied.
+    /// Examples must stay on one line so that they can be copied.
     @Test(arguments: Command.all.map(\.name))
     func `help fits into eighty columns of ASCII`(_ name: String) throws {
         let command = try #require(Command.all.first { $0.name == name })

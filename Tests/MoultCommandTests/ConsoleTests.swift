@@ -50,7 +50,7 @@ import Testing
         #expect(console.finish() == ENOSPC)
     }
 
-    /// A pipe holds 64 KiB: a write to one that does not block must go on where it stopped.
+    /// A pipe holds 64 KiB: a write to a non-blocking pipe must continue where it stopped.
     @Test func `a non-blocking descriptor gets all output`() throws {
         let (read, write) = try pipe()
         try #require(moult_fcntl_int(write, F_SETFL, O_NONBLOCK) == 0)
@@ -63,7 +63,7 @@ import Testing
         #expect(reader.wait() == 1_000_000)
     }
 
-    /// Counts what comes out of a descriptor, on a separate thread.
+    /// Counts the bytes read from a descriptor, on a separate thread.
     private final class Reader {
         private let descriptor: Int32
         private var thread = pthread_t()

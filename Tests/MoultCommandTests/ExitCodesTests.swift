@@ -25,7 +25,7 @@ import Testing
         for (on, at) in zip(page, topic) { #expect(on.meaning == at.meaning, "\(at.status)") }
     }
 
-    /// What a verb adds to the general meaning is in the topic as well.
+    /// A verb's addition to the general meaning is also in the topic.
     @Test func `statuses of single verbs are in the topic`() throws {
         let meanings = Dictionary(uniqueKeysWithValues: ExitCode.meanings.map { ($0.status.rawValue, $0.meaning) })
         for (status, verbs) in [
@@ -43,7 +43,7 @@ import Testing
         let known = Set(ExitCode.meanings.map(\.status))
         for exit in command.exits { #expect(known.contains(exit.status), "\(exit.status.rawValue)") }
         let own = Dictionary(uniqueKeysWithValues: command.exits.map { ($0.status.rawValue, $0.meaning) })
-        // Those that find something, or a difference, say so.
+        // Verbs that report a finding or a difference.
         let differing: [String: [Int32]] = [
             "plan": [2], "check": [2], "diff": [1, 2], "cache": [2], "verify": [1], "doctor": [1], "inspect": [1],
             "steps": [1], "publish": [1, 6], "rollback": [2], "reset": [2], "replace": [2],

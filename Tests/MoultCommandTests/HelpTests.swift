@@ -48,7 +48,7 @@ import Testing
         for name in Command.all.map(\.name) + Topic.all.map(\.name) { #expect(overview.contains("\n  \(name) ")) }
     }
 
-    /// The verb lists steps, the topic explains them.
+    /// The verb lists the steps, and the topic explains them.
     @Test func `a verb comes with the topic of its name`() throws {
         let steps = try #require(Command.all.first { $0.name == "steps" })
         let help = text(CommandHelp(steps))
@@ -57,7 +57,7 @@ import Testing
         #expect(help.contains("The phases run twice."))
     }
 
-    /// Help shows the shortest form first, and everything that it shows can be copied.
+    /// Help shows the shortest form first, and everything in it can be copied.
     @Test func `drafts and settings in topics are accepted`() throws {
         var count = 0
         for topic in Topic.all {

@@ -2,7 +2,7 @@ import MoultCommand
 import MoultLibc
 import Testing
 
-/// Signals belong to the whole process: one test, that puts back what it found.
+/// Signals belong to the whole process: a single test, which restores the previous state.
 @Suite struct InterruptionTests {
     @Test func `a signal is noted and a second one changes nothing`() {
         let signals = [SIGINT, SIGTERM, SIGHUP]
@@ -17,14 +17,14 @@ import Testing
                 sigaction(number, &action, nil)
             }
         }
-        // The threads that run tests block signals; what is raised here must arrive here, and at once.
+        // Test threads block signals; a signal raised here must arrive here at once.
         var (open, mask) = (sigset_t(), sigset_t())
         sigemptyset(&open)
         for number in signals { sigaddset(&open, number) }
         pthread_sigmask(SIG_UNBLOCK, &open, &mask)
         defer { pthread_sigmask(SIG_SETMASK, &mask, nil) }
 
-        // One that is ignored stays ignored.
+        // An ignored signal stays ignored.
         signal(SIGHUP, SIG_IGN)
         Interruption.watch()
         raise(SIGHUP)

@@ -39,7 +39,7 @@ import Testing
         bar.show(Progress("copy food", done: 0, of: 198 * mebibyte))
         clock.advance(1)
         bar.show(Progress("copy food", done: 99 * mebibyte, of: 198 * mebibyte))
-        // The facts take 60 columns, the gap 2, and the last 4 of the 80 stay free: 14 are left for the bar.
+        // The text takes 60 columns, the gap 2, and the last 4 of the 80 stay free: 14 are left for the bar.
         #expect(
             terminal.read()
                 == "\rcopy food  #######.......   50 %  99.0 MiB of 198 MiB  99.0 MiB/s  0:01 left\u{1B}[K")
@@ -50,7 +50,7 @@ import Testing
     @Test func `is drawn ten times a second at most`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
-        // Two seconds of an event each millisecond.
+        // Two seconds with an event every millisecond.
         for step in 0..<2000 {
             bar.show(Progress("copy food", done: step, of: 2000))
             clock.advance(0.001)

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// `moult diff` and `moult inspect`, as a shell runs them.
+/// `moult diff` and `moult inspect`, run like from a shell.
 @Suite struct PublishDiffTests {
     private let scratch: Scratch
 
@@ -70,7 +70,7 @@ import Testing
     @Test func `a page is written and replaces only a page`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
-        // The rows are on the page; here they were not requested.
+        // The rows are on the page; they were not requested here.
         #expect(!run.out.contains("251"))
         #expect(try scratch.moult("grep -c 'del>250<' page.html").out == "1\n")
         #expect(try scratch.moult("moult diff -q --html page.html old.db new.db").status == 2)

@@ -59,7 +59,7 @@ import Testing
         #expect(try run("fail", "-q").out == "")
     }
 
-    /// Status 1 says that nothing was changed; where the store was, losing the report must not say so.
+    /// Status 1 means that nothing was changed, so it must not be used for a lost report if the store was changed.
     @Test func `a lost report is an error unless the store was changed`() throws {
         let full = moult_openat(AT_FDCWD, "/dev/full", O_WRONLY, 0)
         try #require(full >= 0)

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// The advice of an error works where it is read: it names the store as the command line did.
+/// The advice of an error works in the user's directory: it names the store like the command line did.
 @Suite struct StoreAdviceTests {
     private let world: World
     init() throws { world = try World() }

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Shells complete the names that the store available has, by the built command.
+/// Shells complete names from the current store, using the built command.
 @Suite struct StoreNamesTests {
     let scratch: Scratch
 
@@ -57,7 +57,7 @@ import Testing
         #expect(try Tree(scratch.path("my store")) == before)
     }
 
-    /// zsh completes at a terminal only: a real one, at which the key is pressed.
+    /// zsh completes only at a terminal: a real one, at which the key is pressed.
     @Test func `zsh completes in its terminal`() throws {
         try scratch.must("mkdir f && mv moult.zsh f/_moult")
         try scratch.write(

@@ -8,7 +8,7 @@ import Testing
 
     @Test(
         arguments: [
-            // The variables, on a terminal?, coloured?
+            // The variables, whether it is a terminal, whether colours are used.
             (["TERM": "xterm"], true, true),
             (["TERM": "xterm"], false, false),
             (["TERM": "dumb"], true, false),

@@ -6,7 +6,7 @@ import Testing
     @Test(arguments: [
         ("", 0), ("food", 4), ("Käse", 4), ("e\u{301}", 1), ("食品", 4), ("ｆ", 2), ("한국", 4), ("🥕", 2), ("🇩🇪", 2),
         ("✓", 1), ("❤\u{FE0F}", 2), ("━", 1),
-        // As it is shown: \u{1B}
+        // Displayed as \u{1B}
         ("\u{1B}", 6), ("a\nb", 4), ("\u{200B}", 8),
     ])
     func width(_ text: String, columns: Int) {

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultCommand
 import Testing
 
-/// Wrong command lines, and exactly what is said about them.
+/// Invalid command lines, and the exact error messages.
 @Suite struct WrongUsageTests {
     struct Case: CustomTestStringConvertible {
         var line: String

@@ -7,10 +7,10 @@ import StepKit
 import TestSupport
 import Testing
 
-/// An update that stops in the middle, at each of its effects, as if the process had died there.
+/// An update that stops in the middle, at each of its effects, as if the process had crashed there.
 @Suite struct CrashRecoveryTests {
-    /// A step cannot die, but it can stop the thread forever after it has made a copy of the store: that copy is what
-    /// a crash at this moment leaves.
+    /// A step cannot crash, but it can stop the thread forever after it has copied the store: the copy is the state
+    /// after a crash at this moment.
     struct CopyingStep: Step {
         let name = "test.copying"
         let summary = "copies the store as it is now"
@@ -46,13 +46,13 @@ import Testing
         #expect(last?.outcome == (pass == .prepare ? .cleaned : .finished))
         #expect(
             try Status(of: StoreSnapshot(crashed.layout)).current?.version == Version(pass == .prepare ? 1 : 2, 0, 0))
-        // Settling once more changes nothing.
+        // Another recovery changes nothing.
         let after = try Tree(copy)
         #expect(try crashed.recover().isEmpty)
         #expect(try Tree(copy) == after)
     }
 
-    /// A reader needs no command to be run first.
+    /// A reader does not have to run a command first.
     @Test(arguments: [FailingStep.Pass.prepare, .apply])
     func `connecting settles too`(pass: FailingStep.Pass) throws {
         let use: JSON = [["step": "test.copying", "after": "delete"]]

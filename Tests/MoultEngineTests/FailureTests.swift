@@ -7,7 +7,8 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A step fails in each phase of each pass: before the decision nothing visible changed, after it everything is undone.
+/// A step fails in each phase of each pass: before the decision, nothing visible has changed; after it, everything is
+/// undone.
 @Suite struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
     func `a failure leaves the store unchanged`(pass: FailingStep.Pass, phase: Phase) throws {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 #if DEBUG
-    /// The whole update with the first, second, … system call failing: once, and from then on.
+    /// A whole update in which the first, second, … system call fails: once, and from then on.
     @Suite struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func `every system call may fail`(goesOn: Bool, code: Int32) throws {
@@ -18,7 +18,7 @@ import Testing
                 while fired {
                     let world = try World(releases)
                     let faults = Faults(failAt: number, code: code, goesOn: goesOn)
-                    // Where nothing can be removed any more, what was staged stays until the next command.
+                    // If nothing can be removed any more, the staged files stay until the next command.
                     let staged: Set<String> = goesOn ? [".moult/transactions"] : []
                     let before = try world.visible(skipping: staged)
                     var failure: (any Error)?
@@ -35,7 +35,7 @@ import Testing
                     if failure != nil, (failure as? MoultError)?.outcome != .stuck {
                         #expect(try world.visible(skipping: staged) == before, note)
                     }
-                    // Whatever happened, the next writing command settles it, and applying again succeeds.
+                    // In any case, the next command that writes recovers, and applying again succeeds.
                     _ = try world.orchestrator().recover()
                     #expect(try world.versions().count == 1, note)
                     _ = try world.orchestrator().update(UpdateRequest(manifest: world.second))

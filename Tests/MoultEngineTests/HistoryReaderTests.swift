@@ -4,7 +4,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The history, read from its end a block at a time.
+/// The history, read from the end block by block.
 @Suite struct HistoryReaderTests {
     let scratch: Scratch
     let layout: StoreLayout
@@ -32,7 +32,7 @@ import Testing
         #expect(try History.read(layout).entries == [])
     }
 
-    /// Lines lie across the borders of blocks, and one is longer than several of them.
+    /// Lines cross block boundaries, and one is longer than several blocks.
     @Test func `the newest entry comes first`() throws {
         let entries = (0..<900).map { entry($0, reason: String(repeating: "x", count: $0 == 700 ? 200_000 : $0)) }
         for entry in entries { try History.append(entry, to: layout) }
@@ -46,7 +46,7 @@ import Testing
         #expect(try HistoryReader(layout).first { $0.transaction == "none" } == nil)
     }
 
-    /// A block may end anywhere in a line: each length of the newest line moves all borders by one byte.
+    /// A block may end anywhere in a line: each length of the newest line moves all boundaries by one byte.
     @Test func `block boundaries do not matter`() throws {
         for entry in (0..<500).map({
             entry($0, reason: "a reason of some length, so that there are several blocks of it")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// What a crash tore goes with the next line, which does not stick to it; what cannot be understood is counted.
+    /// A line that a crash has cut off does not affect the next one; unreadable lines are counted.
     @Test func `torn lines are counted`() throws {
         try History.append(entry(1), to: layout)
         try append(raw: "{\"time\":\"20")
@@ -76,7 +76,7 @@ import Testing
         #expect(read.torn == 1)
     }
 
-    /// Lines that are too long to be entries are skipped, without taking the memory for them.
+    /// Lines that are too long to be entries are skipped without using the memory for them.
     @Test(arguments: [1_100_000, 20_000_000]) func `an overlong line is skipped`(length: Int) throws {
         try History.append(entry(1), to: layout)
         try Shell.must(["truncate", "-s", "+\(length)", layout.history])
@@ -89,7 +89,7 @@ import Testing
         #expect(read.torn == 1)
     }
 
-    /// A damaged file keeps no command busy for hours.
+    /// A damaged file does not keep a command busy for hours.
     @Test func `an endless line is skipped`() throws {
         try Shell.must(["truncate", "-s", "100M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }

@@ -5,7 +5,7 @@ import Testing
 @testable import MoultEngine
 
 @Suite struct JournalTests {
-    /// A crash, or a full disk, in the middle of a line: what is written after it is still read.
+    /// After a crash, or a full disk, in the middle of a line, later lines are still read.
     @Test(arguments: ["{\"record\":\"intent\",\"eff", "{", "{\"record\":\"committed\"}"])
     func `a torn line spoils nothing`(_ torn: String) throws {
         let scratch = try Scratch()
@@ -19,8 +19,8 @@ import Testing
         #expect(!state.isOver)
     }
 
-    /// A power cut may take a page of a line that was not synced, and leave the next line. Where a record was synced after
-    /// it, it was no power cut, and nothing may be done on the strength of half a journal.
+    /// A power failure may remove a page of an unsynced line and leave the next line. If a record was synced after it,
+    /// it was not a power failure, and half a journal must not be used.
     @Test func `a lost page is not an update`() throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 #if DEBUG
-    /// A reset with the first, second, … system call failing: once, and from then on.
+    /// A reset in which the first, second, … system call fails: once, and from then on.
     @Suite struct ResetFaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func `every system call may fail`(goesOn: Bool, code: Int32) throws {
@@ -29,14 +29,14 @@ import Testing
                     "call \(number) (\(faults.struck ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
                 try inspect(broken, note)
                 if failure != nil, (failure as? MoultError)?.outcome != .stuck {
-                    // It says that everything is as it was.
+                    // It reports that everything is unchanged.
                     #expect(try BrokenStore.set("\(broken.root)/user.db") == broken.original, note)
                     if !goesOn {
                         let sets = try Files.list("\(broken.root)/.moult/quarantine")
                         #expect(sets.filter { $0 != "CACHEDIR.TAG" }.isEmpty, note)
                     }
                 }
-                // Whatever happened, the next writing command settles it, and resetting again succeeds.
+                // In any case, the next command that writes recovers, and resetting again succeeds.
                 _ = try orchestrator.recover()
                 try inspect(broken, note)
                 if try !broken.isFresh() { try broken.store.reset("user", settingUserDataAside: true) }
@@ -48,7 +48,7 @@ import Testing
             #expect(number > 30)
         }
 
-        /// No file of the user's is ever lost.
+        /// No file of the user is ever lost.
         private func inspect(_ broken: BrokenStore, _ note: Comment) throws {
             for (suffix, places) in try broken.whereabouts() {
                 #expect(!places.isEmpty, "user.db\(suffix) is lost: \(note)")

@@ -10,7 +10,8 @@ import TestSupport
 import Testing
 
 #if DEBUG
-    /// Updates of databases that apps write to, with the first, second, … system call failing: once, and from then on.
+    /// Updates of databases that apps write to, in which the first, second, … system call fails: once, and from then
+    /// on.
     @Suite struct WritableFaultTests {
         enum Flow: String, CaseIterable, Sendable {
             case exchange, exchangeInWALMode, live, liveInWALMode
@@ -19,7 +20,7 @@ import Testing
             var mode: String { rawValue.hasSuffix("WALMode") ? "wal" : "delete" }
         }
 
-        /// A release with a shared, a user's and a sealed database; the second one changes all three.
+        /// A release with a shared, a user and a sealed database; the second release changes all three.
         private static func release(_ maker: ReleaseMaker, _ number: Int, _ way: String) throws -> String {
             let more: [JSON.Member] = [
                 .init("preserve", [["table": "food", "where": "mine = 1"]]), .init("replace", .string(way)),
@@ -42,7 +43,8 @@ import Testing
                 ])
         }
 
-        /// What apps find: each database's release, what users wrote, and the journal modes that the apps have chosen.
+        /// The view of apps: each database's release, the data of users, and the journal modes that the apps have
+        /// chosen.
         private static func state(_ store: String) throws -> [String] {
             func rows(_ name: String, _ sql: String) throws -> String {
                 let connection = try Connection(
@@ -78,7 +80,7 @@ import Testing
             let (first, second) = try (Self.release(maker, 1, flow.way), Self.release(maker, 2, flow.way))
             let (old, new) = try states(first, second, flow)
             try #require(zip(old, new).filter { $0 == $1 }.count == 2)
-            // Each call of two of them, and some of the others, which differ in what SQLite does and not in ours.
+            // Each call of two flows, and some of the others, which differ in SQLite's calls and not in ours.
             let isWhole = !fault.goesOn && (flow == .exchangeInWALMode || flow == .live)
             let step = FaultPoints.step * (isWhole ? 1 : 5)
             var number = 1
@@ -101,7 +103,7 @@ import Testing
                 let isStuck = (failure as? MoultError)?.outcome == .stuck
                 let then = try orchestrator.isUnfinished() ? nil : Self.state(store)
                 if let then, !isStuck { #expect(then == (failure == nil ? new : old), note) }
-                // The next writing command settles it: forward only if that was said.
+                // The next command that writes recovers: the update is completed only if the decision was made.
                 let endings = try orchestrator.recover().map(\.ending)
                 let settled = try Self.state(store)
                 if !isStuck { #expect(settled == (failure == nil ? new : old), note) }

@@ -7,13 +7,13 @@ import StepKit
 import TestSupport
 import Testing
 
-/// An update of a living database that stops in the middle, as if the process had died there, and an app that goes on
-/// writing before anybody settles it.
+/// An update of a writable database that stops in the middle, as if the process had crashed there, and an app that
+/// continues to write before the recovery.
 @Suite struct WritableRecoveryTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store
-    /// What a crash leaves: the store as it was at a moment.
+    /// The state after a crash: the store at one moment.
     let crashed: String
 
     init() throws {
@@ -43,7 +43,7 @@ import Testing
 
     private func orchestrator() throws -> Orchestrator { try Orchestrator(root: crashed, steps: .builtIn) }
 
-    /// The moments at which it dies.
+    /// The moments of the crash.
     enum Moment: String, CaseIterable, Sendable {
         case decided, pointed, copied, verified
 
@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// Brings the second release in, and leaves the store as it was at a moment: it is moved away under the update's feet,
-    /// which then finds nothing that it could change any more.
+    /// Installs the second release, and leaves the store as it was at a moment. The store is moved away during the
+    /// update, which can then no longer change it.
     private func crash(_ moment: Moment, _ second: String) throws {
         let (store, crashed) = (store.directory, crashed)
         let watcher = Watcher(tell: { event in
@@ -87,7 +87,7 @@ import Testing
                 "PRAGMA journal_mode = \(mode); INSERT INTO food VALUES(100, 'before', 1)",
             ])
             try round.crash(moment, round.release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
-            // The app does not know of all this; what SQLite has acknowledged must stay.
+            // The app does not know about this; what SQLite has acknowledged must stay.
             _ = try round.sqlite("pantry", "INSERT INTO food VALUES(101, 'after', 1)")
             #expect(try round.orchestrator().isUnfinished(), note)
             #expect(try round.orchestrator().recover().map(\.ending) == [.finished], note)
@@ -98,14 +98,14 @@ import Testing
             #expect(try round.sqlite("codes", "SELECT * FROM codes") == "2.0.0\n", note)
             #expect(try !round.orchestrator().isUnfinished(), note)
             #expect(try Files.list("\(round.crashed)/.moult/transactions") == [], note)
-            // Settling once more changes nothing.
+            // Another recovery changes nothing.
             let after = try Tree(round.crashed)
             #expect(try round.orchestrator().recover().isEmpty, note)
             #expect(try Tree(round.crashed) == after, note)
         }
     }
 
-    /// An exchange takes WAL mode away for its moment; a crash must not take it away for good.
+    /// An exchange switches WAL mode off for a moment; a crash must not switch it off permanently.
     @Test(arguments: Moment.allCases)
     func `the app's journal mode comes back`(moment: Moment) throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
@@ -116,8 +116,8 @@ import Testing
         #expect(try sqlite("pantry", "SELECT id FROM food") == "1\n3\n")
     }
 
-    /// What an earlier attempt had carried over is in the staged copy, and one that died next to it left a journal: a new
-    /// copy must not get that played into it.
+    /// The staged copy has the rows that an earlier attempt carried over, and a killed attempt left a journal next to
+    /// it, which must not be rolled back into a new copy.
     @Test(arguments: ["exchange", "live"])
     func `what a crash left beside the staged copy is not played back`(way: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
@@ -166,7 +166,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", set.file ?? "", "SELECT name FROM food WHERE mine = 1"]) == "after\n")
     }
 
-    /// After a crash other processes may hold the file: recovery then waits, and nothing is lost.
+    /// After a crash, other processes may have the file open: recovery then waits, and nothing is lost.
     @Test func `recovery of an exchange waits for open connections`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))

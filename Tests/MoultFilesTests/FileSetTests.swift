@@ -4,12 +4,12 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Files that belong together appear as a set, or not at all.
+/// Related files appear as a set, or not at all.
 @Suite struct FileSetTests {
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// An older set, and one file that is another's.
+    /// An older set, and an unrelated file.
     private func prepare(_ number: Int) throws -> String {
         let directory = try scratch.directory("set-\(number)")
         for (name, text) in [("head", "old"), ("bundle", "old"), ("patch", "old"), ("notes", "mine")] {
@@ -39,7 +39,8 @@ import Testing
     private static let new = ["head": "new", "bundle": "new", "sign": "new", "notes": "mine"]
 
     #if DEBUG
-        /// Without a kill the command itself undoes it, or says what is left; the next one completes or undoes the rest.
+        /// Without a kill, the command itself undoes it or reports what is left; the next one completes or undoes the
+        /// rest.
         @Test(arguments: [(EIO, false), (EIO, true), (ENOSPC, false)])
         func `a call that fails leaves the old set or the new one`(code: Int32, goesOn: Bool) throws {
             var outcomes: Set<MoultError.Outcome> = []
@@ -56,11 +57,11 @@ import Testing
                     if error.outcome != .stuck, !goesOn { #expect(found == Self.old, "call \(number): \(error)") }
                     // The error says so if no complete set is left.
                     if found["head"] == nil { #expect(error.outcome == .stuck, "call \(number): \(error)") }
-                    // If every later call fails, the command cannot see that the head is in place.
+                    // If every later call fails, the command cannot know that the head is in place.
                     if found == Self.old, !goesOn { #expect(error.outcome == .failed, "call \(number): \(error)") }
                 case .failure(let error): throw error
                 }
-                // What the next command does first.
+                // The first action of the next command.
                 try WorkDirectory.removeLeftovers(of: ".work", in: directory)
                 let ended = try content(directory)
                 #expect(ended == Self.old || ended == Self.new, "call \(number): \(ended)")
@@ -84,7 +85,7 @@ import Testing
         #expect(try Files.list(directory) == ["key"])
     }
 
-    /// The record of a set names files in its own directory only.
+    /// The record of a set only names files in its own directory.
     @Test(arguments: ["../outside", "a/b", "..", ""])
     func `a record with a path is ignored`(name: String) throws {
         let directory = try scratch.directory("in")

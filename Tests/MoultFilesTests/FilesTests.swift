@@ -40,7 +40,7 @@ import Testing
         #expect(throws: MoultError.self) { try Files.read(file, limit: 99) }
     }
 
-    /// Opening a pipe would wait for a writer without end.
+    /// Opening a pipe would wait for a writer forever.
     @Test func `a pipe in the place of a file is refused`() throws {
         let pipe = scratch.path("pipe")
         #expect(mkfifo(pipe, 0o644) == 0)

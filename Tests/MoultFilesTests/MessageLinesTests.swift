@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The one form in which processes talk: a line of JSON is a message.
+/// The format in which processes communicate: each message is a line of JSON.
 @Suite struct MessageLinesTests {
     /// Bytes arrive in blocks of any size. The oracle splits the whole text at once.
     @Test(arguments: 0..<200)
@@ -19,7 +19,7 @@ import Testing
             let block = rest.prefix(Int.random(in: 1...50, using: &random))
             rest = rest.dropFirst(block.count)
             lines.add(block)
-            // Sometimes more blocks come before the lines are asked for.
+            // Sometimes several blocks arrive before the lines are read.
             if Bool.random(using: &random) { while let line = try lines.next() { found.append(line) } }
         }
         while let line = try lines.next() { found.append(line) }
@@ -45,7 +45,7 @@ import Testing
         #expect(try JSON(parsing: json.message, source: "a test") == json)
     }
 
-    /// `cat` stands for a program that answers each message.
+    /// `cat` takes the place of a program that answers each message.
     @Test func `messages go to a program and back`() throws {
         let child = try Subprocess(Subprocess.Command(["cat"]), input: .pipe)
         var lines = MessageLines(longest: 1 << 20)

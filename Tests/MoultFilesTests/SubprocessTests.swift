@@ -27,7 +27,7 @@ import Testing
         #expect(result.text.contains("a b;$(c)|y z|"))
     }
 
-    /// Nothing but the three, however many this process has open.
+    /// Only the three standard descriptors, however many this process has open.
     @Test func `inherits no descriptor`() throws {
         let scratch = try Scratch()
         let open = MoultLibc.open(scratch.path, O_RDONLY | O_DIRECTORY)
@@ -38,7 +38,7 @@ import Testing
         #expect(result.succeeded)
     }
 
-    /// Both pipes are read at once: neither can block the program.
+    /// Both pipes are read at the same time, so neither can block the program.
     @Test func `large output on both streams is read`() throws {
         let script =
             "i=0; while [ $i -lt 5000 ]; do echo 0123456789012345678901234567890123456789; echo e >&2; i=$((i+1)); done"
@@ -69,11 +69,11 @@ import Testing
         #expect(result.ending == .timedOut)
         let child = try #require(try Files.read(scratch.path("child"), limit: 100))
         let number = try #require(Int32(String(decoding: child, as: UTF8.self).trimmed))
-        // A zombie's parent is init by then, which takes its status away.
+        // By then, a zombie's parent is init, which reaps it.
         while kill(number, 0) == 0 { usleep(1000) }
     }
 
-    /// A background process keeps the pipes open, and the run ends anyway.
+    /// A background process keeps the pipes open, but the run ends anyway.
     @Test func `a run ends when the program ends`() throws {
         let begun = ContinuousClock.now
         let result = try Subprocess.run(["sh", "-c", "sleep 20 & echo $!"])
@@ -96,7 +96,7 @@ import Testing
         #expect(try cat.finish().ending == .exited(0))
     }
 
-    /// The program does not read, and is gone before everything is written.
+    /// The program does not read, and exits before everything is written.
     @Test func `unread input is not an error`() throws {
         let child = try Subprocess(.init(["true"]), input: .pipe)
         child.send([UInt8](repeating: 7, count: 1 << 20))

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The C target: calls that Swift cannot make, against the real kernel.
+/// The C target: calls that Swift cannot make, with the real kernel.
 @Suite struct SystemCallTests {
     let scratch: Scratch
 
@@ -46,7 +46,7 @@ import Testing
         #expect(moult_write_quietly(ends[1], [1], 1) == -1)
         #expect(moult_errno() == EPIPE)
         close(ends[1])
-        // A signal that was left pending would end the test.
+        // A pending signal would end the test.
         var pending = sigset_t()
         #expect(sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 0)
     }
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func `attributes are set, listed and removed`() throws {
-        // /tmp may be a tmpfs, which has none of a user's.
+        // /tmp may be a tmpfs, which does not support user attributes.
         let scratch = try Scratch(in: "/var/tmp")
         let path = scratch.path("file")
         try Files.writeNew([1], to: path)

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `status`, `verify`, `plan`, `apply` and `doctor` say the same of a database, and name the command that repairs it.
+/// `status`, `verify`, `plan`, `apply` and `doctor` agree about a database, and name the command that repairs it.
 @Suite struct AssessmentTests {
     let scratch: Scratch
     let releases: CopiedStore.Releases
@@ -61,7 +61,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    /// No tick may stand beside what SQLite calls damaged.
+    /// A database that SQLite calls damaged must not have a tick.
     @Test func `a damaged page is not shown as sound`() throws {
         try Shell.must([
             "sqlite3", path("diary"),

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A store in a subvolume of btrfs: `stat` gives another device number there than the kernel's table of locks.
+/// A store in a btrfs subvolume, where `stat` returns a different device number than the kernel's table of locks.
 @Suite(.enabled(if: Btrfs.isAvailable, "needs root, mkfs.btrfs and a kernel with btrfs"))
 struct BtrfsTests {
     let disk: Btrfs
@@ -19,7 +19,7 @@ struct BtrfsTests {
         try Files.symlink(to: "\(disk.subvolume)/store", at: store.path)
     }
 
-    /// A process that has a shared lock on a file or directory.
+    /// A process with a shared lock on a file or directory.
     private func locking(_ path: String) throws -> Background {
         let ready = store.scratch.path("ready")
         let reader = try Background([
@@ -47,7 +47,7 @@ struct BtrfsTests {
         #expect(try store.json("moult who --json")["holders"]?.array?.isEmpty == true)
     }
 
-    /// Inode numbers repeat from one subvolume to the next.
+    /// Inode numbers are reused in different subvolumes.
     @Test func `a lock on the same inode number in another subvolume is not a lease`() throws {
         let generation = try Files.resolved("\(disk.subvolume)/store/.moult/current")
         let inode = try #require(try Files.facts(generation)?.inode)
@@ -64,7 +64,7 @@ struct BtrfsTests {
     }
 }
 
-/// A btrfs file system in a file, mounted until the test is over.
+/// A btrfs file system in a file, mounted until the end of the test.
 final class Btrfs {
     static let isAvailable: Bool = {
         guard geteuid() == 0, access("/usr/bin/mkfs.btrfs", X_OK) == 0 || access("/sbin/mkfs.btrfs", X_OK) == 0 else {

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `moult cache FILE --schema SCHEMA.sql`, for an app that has no releases.
+/// `moult cache FILE --schema SCHEMA.sql`, for an app without releases.
 @Suite struct CacheVerbTests {
     let scratch: Scratch
     var path: String { scratch.path("thumbs.db") }
@@ -30,7 +30,7 @@ import Testing
 
     private func names() throws -> [String] { try Files.list(scratch.path).filter { !$0.hasSuffix(".sql") } }
 
-    /// A process of its own that has the database open.
+    /// A separate process that has the database open.
     private func opened(_ sql: String) throws -> Background {
         let app = try Background([
             "python3", "-c",
@@ -149,7 +149,7 @@ import Testing
         #expect(wrong.errors.contains("TABEL"), "\(wrong.errors)")
         #expect(try cache(schema: "none.sql").errors.contains("none.sql"))
         #expect(try Files.facts(path) == before)
-        // A script reads only what is next to it, as in a build.
+        // A script reads only files next to it, as in a build.
         try Files.writeNew(Array("ATTACH '/etc/outside.db' AS outside;\n".utf8), to: scratch.path("outside.sql"))
         #expect(try cache(schema: "outside.sql").status != 0)
         #expect(try Files.facts("/etc/outside.db") == nil)
@@ -161,7 +161,7 @@ import Testing
         #expect(ended.errors.contains("cache needs --schema SCHEMA.sql"))
     }
 
-    /// A release decides about the databases of a store, and about nothing else in its directory.
+    /// A release decides about the databases of a store, but not about other files in its directory.
     @Test func `the databases of a store are refused`() throws {
         let work = try scratch.directory("draft")
         try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/t.sql")
@@ -194,7 +194,8 @@ import Testing
         #expect(try inStore("store/own.db").status == 2)
     }
 
-    /// Killed at each system call that changes a name: then the old set is there with its rows, or a whole new file.
+    /// Killed at each system call that changes a name: the result is either the old set with its rows, or a complete
+    /// new file.
     @Test(arguments: ["rename", "renameat2", "renameat", "unlink", "unlinkat", "fsync"], [1, 2, 3, 4])
     func `a kill leaves the old file or the new one whole`(_ call: String, _ number: Int) throws {
         for journal in ["WAL", "DELETE"] {
@@ -240,7 +241,8 @@ import Testing
         }
     }
 
-    /// The old journal belongs to the file in place: without it a half-written transaction would pass for a cache.
+    /// The old journal belongs to the existing file: without it, a half-written transaction would count as a valid
+    /// cache.
     @Test func `a set that lost its journal in a kill is made again`() throws {
         _ = try cache()
         let facts = try #require(try Files.facts(path))

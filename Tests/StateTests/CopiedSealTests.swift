@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Digests identify sealed files; inode, size and times are a cache of them.
+/// Digests identify sealed files; inode, size and times are a cache for them.
 @Suite struct CopiedSealTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
@@ -22,7 +22,7 @@ import Testing
         return "\(store.path)/.moult/generations/\(generation)/\(name)"
     }
 
-    /// Writes another text of the same length in the place of one.
+    /// Replaces a text with another one of the same length.
     private func replace(_ old: String, _ new: String, in path: String) throws {
         try Shell.must(["sed", "-i.old", "s/\(old)/\(new)/", path])
         let isOther = try Shell.run(["cmp", "-s", path, "\(path).old"]).status == 1
@@ -30,7 +30,7 @@ import Testing
         try Shell.must(["rm", "\(path).old"])
     }
 
-    /// A file keeps its inode in an overlay, and its directory cannot be moved.
+    /// In an overlay, a file keeps its inode, and its directory cannot be moved.
     static let ways = CopyWay.available.filter { $0 != .overlay }
 
     @Test(arguments: ways)
@@ -43,7 +43,7 @@ import Testing
         try copy.must("apply", releases.manifest(2))
         #expect(try copy.state("food") == "sound")
         #expect(try copy.moult(["status", "--nagios"]).status == 0)
-        // One more for the record of the checks of writable databases; from then on nothing is written.
+        // Another run records the checks of writable databases; from then on, nothing is written.
         try copy.must("apply", releases.manifest(2))
         let after = try Tree(copy.path)
         try copy.must("apply", releases.manifest(2))
@@ -52,7 +52,7 @@ import Testing
 
     @Test(arguments: ways)
     func `a file that differs in a copy is found, and repaired by applying its release`(way: CopyWay) throws {
-        // Not by `cp -al`: there it would be the original's file.
+        // Not with `cp -al`, because it would be the original's file.
         guard way != .hardLinks else { return }
         try way.copy(original.path, to: copy.path)
         defer { way.release(copy.path) }

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Root runs no program that another user names, and follows nothing that another user can change.
+/// Root runs no program that another user can set, and follows nothing that another user can change.
 @Suite(.serialized, .enabled(if: geteuid() == 0)) struct CustodyTests {
     private let scratch: Scratch
     private let path: String
@@ -18,7 +18,7 @@ import Testing
         path = scratch.path("store")
         try Shell.must(["chmod", "755", scratch.path])
         try Shell.must([BuiltMoult.path(), "init", path, "--product", "org.example.test"])
-        // Writing this file is what an attacker wants.
+        // An attacker wants this file to be written.
         let settings = try #require(try Files.read("\(path)/moult.json", limit: 4096))
         let reload = #""consumers":[{"name":"x","command":{"reload":["touch","\#(trace)"]}}],"#
         let text = "{" + reload + String(decoding: settings, as: UTF8.self).dropFirst()
@@ -41,7 +41,7 @@ import Testing
         }
         let doctor = try moult(["doctor"], store: store)
         #expect(doctor.status == 1)
-        // It is broken into lines, and names the file first.
+        // The text is wrapped, and names the file first.
         let said = doctor.output.replacing("\n", with: " ").replacing(": it ", with: " ")
         #expect(said.contains(culprit), "\(doctor)")
         #expect(try Files.facts(trace) == nil)
@@ -114,7 +114,7 @@ import Testing
     /// Any process that can read a file can lock it and block every update.
     @Test func `a user who may only read cannot take the lock of the store`() throws {
         #expect(try moult(["apply", manifest]).status == 0)
-        // As an older version made it.
+        // As created by an older version.
         try Shell.must(["chmod", "644", "\(path)/.moult/lock"])
         #expect(try moult(["clean"]).status == 0)
         let ended = try Shell.run([

@@ -2,9 +2,9 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// A history that cannot be read stops no command, and `moult recover` repairs it.
+/// A damaged history does not stop any command, and `moult recover` repairs it.
 @Suite struct DamagedHistoryTests {
-    /// The damages, and how many lines of the history remain readable.
+    /// The kinds of damage, and the number of lines of the history that remain readable.
     static let damages = [
         ("echo garbage >> $L", 2), ("printf '{\"time\":\"20' >> $L", 2), ("sed -i '1s/done/what/' $L", 1),
         ("(printf '{\"time\":\"'; head -c 3000000 /dev/zero | tr '\\0' a; echo '\"}') >> $L", 2),
@@ -32,20 +32,20 @@ import Testing
             #expect((ended.output + ended.errors).contains("moult recover"), "\(verb): \(ended)")
             #expect(left > 0 && verb == "history" && ended.status == 0 || ended.status == 1 || damage.contains("80M"))
         }
-        // No damage of the history keeps an update from being installed.
+        // No damage to the history prevents an update.
         let update = try store.run("timeout 60 moult apply -q \(store.manifest("3.0.0"))")
         #expect(update.status == 0, "\(update)")
         #expect(try store.version() == "3.0.0")
         try store.must("timeout 60 moult recover")
         #expect(try store.must("moult doctor").hasSuffix(": sound\n"))
         let actions = try history(store)
-        // The interrupted end of a line is removed by each command; nothing else is lost without a line about it.
+        // Each command removes an incomplete last line; nothing else is lost without a line about it.
         #expect(actions.count { $0 == "update" } == left + 1, "\(actions)")
         #expect(try store.run("moult history").errors == "")
         #expect(actions.first == "repair history" || damage.contains("printf '{") || damage.contains("truncate"))
     }
 
-    /// Lines that are gone may have had holds, so the new history has all that count now.
+    /// Lost lines may have contained holds, so the new history has all current holds.
     @Test func `a hold outlives the repair of the history, and a loss of its own record after it`() throws {
         let store = try ReleasesStore(2)
         try store.must("moult hold -q 3.0.0 --reason bad; sed -i 's/hold 3/hold\\x00 3/' store/.moult/history.jsonl")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// The exit status of each verb on a store with a damaged database is what `moult help exit-codes` says.
+/// The exit status of each verb for a store with a damaged database matches `moult help exit-codes`.
 @Suite struct ExitStatusTests {
     let scratch: Scratch
     var path: String { scratch.path("store") }
@@ -65,7 +65,7 @@ import Testing
         case missing = "rm $DB"
     }
 
-    /// A refusal is 3, and `verify` ends with 1. What a verb need not read does not keep it from its work.
+    /// A refusal is 3, and `verify` exits with 1. A database that a verb does not have to read does not stop it.
     @Test(arguments: ["app", "diary", "plain"], Damage.allCases)
     func `damage to a writable database is a refusal`(_ name: String, _ damage: Damage) throws {
         try Shell.must(["sh", "-c", "DB=\(name).db; \(damage.rawValue)"], in: path)
@@ -103,7 +103,8 @@ import Testing
         #expect(rollback.status == 3, "\(rollback)")
     }
 
-    /// SQLITE_READONLY with detail says what another process does at this moment; without it, that nothing can be written.
+    /// SQLITE_READONLY with details describes an action of another process; without details, the database cannot be
+    /// written to.
     @Test(arguments: [
         (8, 1), (264, 75), (520, 75), (776, 75), (1032, 75), (1288, 75), (1544, 1), (5, 75), (261, 75), (517, 75),
         (6, 75), (15, 75), (11, 1), (26, 1), (13, 1), (10, 1),
@@ -113,7 +114,7 @@ import Testing
         #expect(Int(MoultError(error, doing: "read").outcome.rawValue) == status)
     }
 
-    /// The header of the shared memory is zeroed, as it is while a writer recovers it.
+    /// The header of the shared memory is zeroed, like during recovery by a writer.
     @Test func `a database in recovery is busy`() throws {
         let ready = scratch.path("ready")
         let app = try Background([

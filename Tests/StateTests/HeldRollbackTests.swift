@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `rollback` and holds: a bad release does not come back, and its hold is part of the transaction.
+/// `rollback` and holds: a bad release is not installed again, and its hold is part of the transaction.
 @Suite struct HeldRollbackTests {
     @Test func `repeated rollbacks go down and keep every hold`() throws {
         let store = try ReleasesStore(5)
@@ -50,7 +50,7 @@ import Testing
         try store.must("moult rollback -q --to 3.0.0 --force --reason 'checked again'")
         #expect(try store.version() == "3.0.0")
         #expect(try store.holds() == ["3.0.0: bad totals", "2.0.0: checked again"])
-        // Back again without a reason: the first one stays.
+        // Back again without a reason: the first reason stays.
         try store.must("moult rollback -q")
         #expect(try store.version() == "1.0.0")
         #expect(try store.holds() == ["2.0.0: checked again", "3.0.0: bad totals"])
@@ -87,7 +87,7 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
-    /// A kill at each of the calls that change a disk; `then` ends what was begun.
+    /// A kill at each of the calls that change a disk; `then` completes the operation.
     private func kill(_ then: String, prepare: String, check: (ReleasesStore, Comment) throws -> Void) throws {
         var fired = 0
         for (call, numbers) in [
@@ -103,7 +103,7 @@ import Testing
                     """)
                 if ended.status == 0 { break }
                 fired += 1
-                // The pointer never moves before the hold is there.
+                // The pointer never moves before the hold is recorded.
                 if try store.version() == "1.0.0" { #expect(try store.holds().contains("2.0.0: bad totals")) }
                 try store.must(then)
                 try check(store, "\(call) \(number)")
@@ -128,7 +128,7 @@ import Testing
             if try store.version() == "2.0.0" {
                 #expect(holds == ["2.0.0: other", "7.0.0: other"], note)
             } else {
-                // It was over already.
+                // The operation was already complete.
                 #expect(holds == ["2.0.0: bad totals", "7.0.0: other"], note)
             }
         }

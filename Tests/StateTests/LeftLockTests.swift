@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A command that is killed while it starts a child leaves a copy of the store's lock in that child for a moment.
+/// If a command is killed while it starts a child, the child has a copy of the store's lock for a moment.
 @Suite struct LeftLockTests {
     let scratch: Scratch
     let store: CopiedStore
@@ -12,7 +12,7 @@ import Testing
         store = try CopiedStore.make(.idle, at: scratch.path("store"), CopiedStore.Releases())
     }
 
-    /// Takes the lock in a process that ends at once; its child keeps a copy for so many seconds.
+    /// Takes the lock in a process that ends at once; its child keeps a copy for this many seconds.
     private func leaveLock(seconds: Double) throws {
         try Shell.must([
             "python3", "-c",

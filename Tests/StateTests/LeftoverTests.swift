@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What updates and clean-ups leave behind when they are killed, and what they may remove.
+/// The leftovers of updates and cleanups that were killed, and what may be removed.
 @Suite struct LeftoverTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
@@ -25,7 +25,7 @@ import Testing
         #expect(ended.status == 3 && ended.errors.contains("sequence"), "\(ended.output)\(ended.errors)")
     }
 
-    /// A caller that does not know that the first one had decided runs the command again.
+    /// A caller that does not know that the first command had decided runs it again.
     @Test(arguments: [[], ["--to", "2.0.0"]])
     func `a rollback that was interrupted is finished, and not done twice`(_ target: [String]) throws {
         var finished = 0
@@ -40,7 +40,7 @@ import Testing
                 guard again.output.contains("is now finished") else { continue }
                 finished += 1
                 #expect(current.hasPrefix("generations/2.0.0"), "\(call) \(number): \(current)")
-                // Only a further one goes further, and a named one goes where it says.
+                // Only another rollback goes back further, and a named one goes to the named release.
                 try store.must("rollback")
                 #expect(
                     try Files.target(ofLink: "\(store.path)/.moult/current")?.hasPrefix("generations/1.0.0") == true)

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A user without permission to read a file of the store learns how to get it, and nothing else happens.
+/// A user without permission to read a file of the store gets advice how to get it, and nothing else happens.
 @Suite struct PermissionTests {
     private let scratch: Scratch
     private let releases: ReleaseMaker

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Links in place of internal directories lead to files of other users: none of them is removed, written or moved.
+/// Links in place of internal directories lead to files of other users, none of which may be removed, written or moved.
 @Suite struct PlantedLinkTests {
     private let scratch: Scratch
     private let releases: CopiedStore.Releases
@@ -16,7 +16,7 @@ import Testing
         scratch = try Scratch()
         releases = try CopiedStore.Releases()
         store = try CopiedStore.make(.quarantine, at: scratch.path("store"), releases)
-        // The names are those that moult has: of a transaction, of a set, of a generation.
+        // Valid names for moult: of a transaction, a set, a generation.
         for name in [
             "20260101000000-0a0b0c0d", "20260101000000-0a0b0c0d-diary", "1.0.0+00000000", ".removed-x", "plain",
         ] {
@@ -56,7 +56,7 @@ import Testing
 
     private static let directories = ["transactions", "generations", "quarantine", "downloads", "feed", "leases"]
 
-    /// An ordinary user, whom only that keeps from writing there: store and victim are his own.
+    /// An ordinary user who owns both the store and the victim, so only moult's checks prevent writing there.
     private static let ordinary = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
     private func giveToOrdinaryUser() throws {
@@ -123,7 +123,7 @@ import Testing
         try behind.must("rollback")
         try behind.must("clean", "--keep", "1")
         try behind.must("verify", "--deep")
-        // By the one link that moult makes itself.
+        // Through the only link that moult itself creates.
         try behind.must("apply", "\(hidden)/current/manifest.json")
     }
 
@@ -153,13 +153,13 @@ import Testing
             // A file that SQLite would not read next to the database is left out.
             #expect(name != "diary.db" || ended.status != 0, "\(words): \(ended)")
         }
-        // Links within a tree are not followed by grep.
+        // grep does not follow links within a tree.
         #expect(try Shell.run(["grep", "-rlsa", "SECRET", store.path, scratch.path("out.db")]).output.isEmpty)
     }
 
-    // MARK: root, and the store of another user
+    // MARK: root in another user's store
 
-    /// Everything that the owner of a store can plant in it, by his own hand, before root runs a command there.
+    /// Everything that the owner of a store can plant in it before root runs a command there.
     @Test(
         .enabled(if: geteuid() == 0, "only root may become another user"),
         arguments: [
@@ -204,7 +204,7 @@ import Testing
         try Files.symlink(to: secret, at: "\(store.path)/diary.db")
         try Shell.must(["chown", "-hR", "65534", store.path])
         let before = try Files.read(secret, limit: 1 << 20)
-        // In a mount namespace, so that the machine's own list stays as it is.
+        // In a mount namespace, so that the machine's own list does not change.
         let script = "mkdir -p /etc/moult && mount -t tmpfs none /etc/moult && echo \"$0\" > /etc/moult/trusted-stores"
         let listed = ["unshare", "-m", "sh", "-c", "\(script) && exec \"$@\"", store.path]
         #expect(

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Every process that may read a file or directory can take the `flock` of it, and keep others away who wait for it.
+/// Every process that may read a file or directory can take its `flock`, and block processes that wait for it.
 @Suite struct StolenLockTests {
     private let scratch: Scratch
     private let releases: CopiedStore.Releases
@@ -15,7 +15,7 @@ import Testing
         scratch = try Scratch()
         releases = try CopiedStore.Releases()
         store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
-        // What other users do, they do by reading.
+        // Other users only have read permission.
         try Shell.must(["chmod", "755", scratch.path])
     }
 
@@ -23,7 +23,7 @@ import Testing
         "\(store.path)/.moult/leases/\(Files.name(of: try Files.resolved(current)))"
     }
 
-    /// As an older version left the store.
+    /// The state in which an older version left the store.
     private func removeLeaseFiles() throws { try Files.removeTree("\(store.path)/.moult/leases") }
 
     /// Takes the `flock` of these files for as long as it runs.
@@ -41,7 +41,7 @@ import Testing
         return program
     }
 
-    /// Ends with 124 if the command does not end.
+    /// The status is 124 if the command does not end.
     private func moult(_ words: String...) throws -> Shell.Ended {
         try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", store.path])
     }
@@ -66,7 +66,7 @@ import Testing
         let read = try moult("sql", "SELECT x FROM food.food")
         #expect(read.status == 75, "\(read)")
         #expect(read.errors.contains("pid \(attacker.pid) (python3"), "\(read)")
-        // What the message says ends it, while the lock is still there.
+        // The advice in the message ends it, while the lock is still there.
         let line = try #require(read.errors.split(separator: "\n").last { $0.contains("moult recover") })
         let command = try #require(line.split(separator: "moult recover").last).trimmingPrefix(" ")
         #expect(command == "--store \(store.path)")
@@ -147,12 +147,13 @@ import Testing
     ]
 
     @Test func `an older version sees the leases of this one`() throws {
-        // A query that does not end, and holds its lease.
+        // An endless query that holds its lease.
         let reader = try Program([
             BuiltMoult.path(), "sql", "--store", store.path,
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
         ])
-        // Who tries the lock has it for a moment, and a reader goes on without it. So the kernel is asked first.
+        // A process that tries the lock has it for a moment, and a reader continues without it. So the kernel is asked
+        // first.
         let generation = try Files.resolved(current)
         while try reader.isRunning && LockHolders.of(generation).isEmpty { usleep(1000) }
         func isFree() throws -> Bool { try Shell.run(["flock", "-n", "-x", generation, "true"]).status == 0 }

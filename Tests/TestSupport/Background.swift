@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// A program that runs next to the test.
+/// A program that runs in parallel with the test.
 package final class Background {
     package let pid: Int32
     private let scratch: Scratch
@@ -17,7 +17,7 @@ package final class Background {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, scratch.path("out"), O_WRONLY | O_CREAT, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, scratch.path("err"), O_WRONLY | O_CREAT, 0o600)
-        // By `env`, which looks for the program where the program itself looks.
+        // With `env`, which searches PATH like the program itself.
         var argv = (["/usr/bin/env"] + arguments).map { strdup($0) } + [nil]
         defer { for word in argv { free(word) } }
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
@@ -31,19 +31,19 @@ package final class Background {
 
     deinit { stop() }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it at once, like a crash.
     package func stop() {
         if status == nil { kill(pid, SIGKILL) }
         _ = collect()
     }
 
-    /// Waits until something is so; fails if the program ends first.
+    /// Waits until a condition holds; fails if the program ends first.
     package func wait(until isSo: () throws -> Bool) throws {
         while try !isSo() {
             var now: Int32 = 0
             if waitpid(pid, &now, WNOHANG) == pid {
                 status = now
-                // It may have been the last thing that it did.
+                // It may have been its last action.
                 if try isSo() { return }
                 throw MoultError(.system, what: "the program ended early", why: try text("err"))
             }
@@ -53,7 +53,7 @@ package final class Background {
 
     package func signal(_ number: Int32) { kill(pid, number) }
 
-    /// Waits for its end, and returns what it printed; fails unless it ended well.
+    /// Waits for its end, and returns its output; fails if it failed.
     package func end() throws -> String {
         let status = collect()
         guard moult_exited(status) != 0, moult_exit_status(status) == 0 else {

@@ -1,8 +1,8 @@
 import MoultFiles
 
-/// The ways in which a database will not load, each as a command in its directory, where `DB` is its name.
+/// Ways to break a database so that it does not load, each as a command in its directory, where `DB` is its name.
 ///
-/// `other.db-wal` and `other.db-journal` are what a killed process left beside another database.
+/// `other.db-wal` and `other.db-journal` were left by a killed process next to another database.
 package enum Broken: String, CaseIterable, Sendable {
     case noDatabase = "echo 'this is not a database at all' > $DB"
     case zeroBytes = ": > $DB"
@@ -16,7 +16,7 @@ package enum Broken: String, CaseIterable, Sendable {
     case foreignJournal = "cp other.db-journal $DB-journal"
     case missing = "rm $DB"
 
-    /// Whether rows could be read again, by other means.
+    /// Whether rows can still be read by other means.
     package var isReadable: Bool {
         switch self {
         case .tornHeader, .foreignWAL, .foreignJournal: true

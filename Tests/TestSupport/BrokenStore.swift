@@ -3,14 +3,14 @@ import MoultBasics
 import MoultFiles
 import MoultTrust
 
-/// A store whose `user.db` with 300 notes will not load: the `-wal` of another database is next to it.
+/// A store whose `user.db` with 300 notes does not load: the `-wal` of another database is next to it.
 ///
-/// The store can be recreated quickly; what was in the user's files is known by its digests.
+/// The store can be recreated quickly; digests identify the original files of the user.
 package struct BrokenStore {
     package let scratch: Scratch
     package let root: String
     package let store: Store
-    /// What the files of the user's database are, by the end of their names.
+    /// The digests of the user database's files, by file name suffix.
     package let original: [String: String]
 
     package init(_ manifest: String, _ broken: Broken = .foreignWAL) throws {
@@ -33,7 +33,7 @@ package struct BrokenStore {
         }
     }
 
-    /// Brings the broken set back, and forgets what was set aside.
+    /// Restores the broken set, and removes the quarantine.
     package func breakAgain() throws {
         try Files.removeTree("\(root)/.moult/quarantine")
         for suffix in ["", "-wal", "-shm", "-journal"] { try Files.removeTree("\(root)/user.db\(suffix)") }
@@ -56,7 +56,7 @@ package struct BrokenStore {
             ])
     }
 
-    /// The digests of a database's files, by the end of their names; `-shm` has nothing to lose.
+    /// The digests of a database's files, by file name suffix; `-shm` has no data.
     package static func set(_ path: String) throws -> [String: String] {
         var set: [String: String] = [:]
         for suffix in ["", "-wal", "-journal"] where try Files.facts(path + suffix)?.kind == .file {
@@ -65,7 +65,7 @@ package struct BrokenStore {
         return set
     }
 
-    /// Where each file of the user's broken set is now: at its place, or in which sets of the quarantine.
+    /// The current place of each file of the user's broken set: its path, or sets in quarantine.
     package func whereabouts() throws -> [String: [String]] {
         let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
         let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }
@@ -73,7 +73,7 @@ package struct BrokenStore {
         return original.mapValues { digest in found.filter { $0.1.values.contains(digest) }.map(\.0) }
     }
 
-    /// Whether the user's database is a fresh one that opens.
+    /// Whether the user database is a new one that opens.
     package func isFresh() throws -> Bool {
         let set = try Self.set("\(root)/user.db")
         let ended = try Shell.run(["sqlite3", "file:\(root)/user.db?mode=ro", "SELECT count(*) FROM note"])

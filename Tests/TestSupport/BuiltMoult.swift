@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// The command as it was built with these tests.
+/// The command that was built with these tests.
 package enum BuiltMoult {
     package static func path() throws -> String {
         // The program of the tests is next to it.

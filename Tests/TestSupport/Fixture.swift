@@ -1,11 +1,11 @@
 import MoultLibc
 import Synchronization
 
-/// Files that many tests begin with and that take time to make: each process makes them once, and copies them.
+/// Files that many tests start with and that take time to create: each process creates them once, and copies them.
 package enum Fixture {
     private static let made = Mutex<[String: Scratch]>([:])
 
-    /// Copies into `directory` what `make` leaves in the directory that it is given; `key` is all that it depends on.
+    /// Copies the files that `make` creates to `directory`; `key` identifies the input of `make`.
     package static func copy(_ key: String, to directory: String, make: (String) throws -> Void) throws {
         let source = try made.withLock { made in
             if let scratch = made[key] { return scratch.path }

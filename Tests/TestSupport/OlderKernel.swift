@@ -1,8 +1,8 @@
 import MoultFiles
 
-/// A kernel that knows less, for whatever is run through it: it answers a system call as one without that does.
+/// Simulates an older kernel for a program: unknown system calls fail like on such a kernel.
 package enum OlderKernel {
-    /// A program that runs the words after its own name on a kernel without Landlock. It is made in the directory, by gcc.
+    /// A program that runs its arguments on a kernel without Landlock. It is compiled in the directory with gcc.
     package static func withoutLandlock(in directory: String) throws -> String {
         try without("landlock", 444...446, in: directory)
     }
@@ -44,10 +44,9 @@ package enum OlderKernel {
         return path
     }
 
-    /// A program that runs the words after its first one on a kernel with that version of Landlock. It is made in the
-    /// directory, by gcc.
-    ///
-    /// It answers what is asked of Landlock itself: the version, and EINVAL for rights that this version does not know.
+    /// A program whose first argument is a version of Landlock, and that runs the other arguments on such a kernel. It
+    /// is compiled in the directory with gcc. It answers Landlock calls itself: with the version, and with EINVAL for
+    /// rights that this version does not know.
     package static func withOldLandlock(in directory: String) throws -> String {
         let path = "\(directory)/with-old-landlock"
         try Files.writeNew(Array(oldLandlock.utf8), to: "\(path).c")

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Another process that a test talks with, line by line; it ends with the test at the latest.
+/// Another process with which a test communicates line by line; it ends at the latest with the test.
 package final class Program {
     package let pid: pid_t
     private var input: Int32
@@ -22,10 +22,10 @@ package final class Program {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, toChild[0], 0)
         posix_spawn_file_actions_adddup2(&actions, fromChild[1], 1)
-        // A process group of its own, so that what it starts ends with it.
+        // In a separate process group, so that its children end with it.
         var attributes = Self.attributes(ownGroup: true)
         defer { posix_spawnattr_destroy(&attributes) }
-        // By `env`, which looks for the program where the program itself looks.
+        // With `env`, which searches PATH like the program itself.
         let argv = (["/usr/bin/env"] + arguments).map { strdup($0) } + [nil]
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
             .merging(environment) { $1 }
@@ -39,7 +39,7 @@ package final class Program {
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
     }
 
-    /// Signals as in a terminal, also where this thread blocks some or the tests were started with some ignored.
+    /// Signals as in a terminal, even if this thread blocks some or the tests were started with some ignored.
     static func attributes(ownGroup: Bool) -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -62,12 +62,12 @@ package final class Program {
         close(output)
     }
 
-    /// A program in Python, given as its text, with arguments.
+    /// A Python program, given as text, with arguments.
     package static func python(_ text: String, _ arguments: String...) throws -> Program {
         try Program(["python3", "-u", "-c", text] + arguments)
     }
 
-    /// The next line that it prints: how a test waits until the other has come so far; nil at the end.
+    /// The next line of its output, with which a test waits for the program; nil at the end.
     package func line() -> String? {
         while true {
             if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
@@ -99,7 +99,7 @@ package final class Program {
 
     package func signal(_ number: Int32) { kill(pid, number) }
 
-    /// Whether it has not ended yet; for tests that wait for something that it does.
+    /// Whether it is still running; for tests that wait for an action of it.
     package var isRunning: Bool {
         var status: Int32 = 0
         guard ended == nil, waitpid(pid, &status, WNOHANG) == pid else { return ended == nil }
@@ -107,7 +107,7 @@ package final class Program {
         return false
     }
 
-    /// Waits for its end: the exit status, or 128 plus the signal.
+    /// Waits for its end; returns the exit status, or 128 plus the signal.
     @discardableResult
     package func wait() -> Int32 {
         if let ended { return ended }

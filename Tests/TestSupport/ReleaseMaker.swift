@@ -6,7 +6,7 @@ import MoultTrust
 import StepKit
 import Synchronization
 
-/// Makes releases for tests with common tools: sqlite3, tar, zip.
+/// Creates releases for tests with common tools: sqlite3, tar, zip.
 package struct ReleaseMaker {
     package let directory: String
     package var product = "org.example.test"
@@ -16,7 +16,7 @@ package struct ReleaseMaker {
         try Files.ensureDirectory(directory)
     }
 
-    /// One database of a release: its kind, and the SQL that makes it.
+    /// A database of a release: its kind, and the SQL that creates it.
     package struct Source {
         package var name: String
         package var kind: String
@@ -39,7 +39,7 @@ package struct ReleaseMaker {
         ) -> Source {
             Source(name: name, kind: "user", sql: sql, more: more, migrations: migrations)
         }
-        /// With the fingerprint of its schema, as a sealed manifest has it.
+        /// With the digest of its schema, as in a sealed manifest.
         package static func cache(_ name: String, _ sql: String, more: [JSON.Member] = []) throws -> Source {
             let shape = try SchemaShape(madeBy: sql).canonicalText
             let schema = "sha256:\(try SHA256.digest(of: Array(shape.utf8)).hex)"
@@ -54,11 +54,11 @@ package struct ReleaseMaker {
         case gz = "tar.gz"
         case tar
         case zip
-        /// In frames, which the manifest lists; everything else is made with common tools.
+        /// In frames, which the manifest lists; all others are made with common tools.
         case frames = "frames.tar.zst"
     }
 
-    /// Makes a release's bundle and sealed manifest, and says where the manifest is.
+    /// Creates a release's bundle and sealed manifest, and returns the path of the manifest.
     @discardableResult
     package func make(
         _ version: String, sequence: Int, _ sources: [Source], format: Format = .zst, top: [JSON.Member] = []

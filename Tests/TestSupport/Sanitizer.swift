@@ -1,9 +1,9 @@
 import MoultLibc
 
-/// What programs must know that were built with a sanitizer, as these tests were (`make test-sanitize`).
+/// Settings for programs that were built with a sanitizer, like these tests (`make test-sanitize`).
 package enum Sanitizer {
-    /// The options that this process has. Leaks are looked for in this process only: that needs ptrace, which many of the
-    /// programs do not have, because they are traced or confined.
+    /// The options of this process. Only this process is checked for leaks: that needs ptrace, which many of the
+    /// programs cannot use, because they are traced or confined.
     package static let environment: [String: String] = {
         var found: [String: String] = [:]
         for name in ["ASAN_OPTIONS", "TSAN_OPTIONS"] {

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 
 extension Scratch {
-    /// Runs a shell command in the directory, with `moult` as it was built.
+    /// Runs a shell command in the directory, with `moult` as the built command.
     @discardableResult
     package func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
         let built = Files.directory(of: try BuiltMoult.path())
@@ -10,7 +10,7 @@ extension Scratch {
         return try Shell.run(["bash", "-c", line], in: path, environment: all.merging(environment) { $1 })
     }
 
-    /// Runs what must succeed, and returns what it printed.
+    /// Runs a command that must succeed, and returns its output.
     @discardableResult
     package func must(_ line: String, environment: [String: String] = [:]) throws -> String {
         let ended = try run(line, environment: environment)

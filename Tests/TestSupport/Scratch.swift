@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// A directory of a test's own, gone when the test has ended.
+/// A test's private directory, removed when the test has ended.
 package final class Scratch: Sendable {
     package let path: String
 
@@ -14,7 +14,7 @@ package final class Scratch: Sendable {
     }
 
     deinit {
-        // Nothing depends on it, and the system clears its temporary directory anyway.
+        // Nothing depends on it, and the system cleans its temporary directory anyway.
         try? Files.removeTree(path)
     }
 
@@ -23,7 +23,7 @@ package final class Scratch: Sendable {
     /// Writes a file, and returns its path.
     @discardableResult
     package func write(_ name: String, _ bytes: [UInt8]) throws -> String {
-        // Not through a temporary file: some names are as long as a name may be.
+        // Not through a temporary file, because some names have the maximum length.
         guard let file = fopen(path(name), "w") else { throw Errno(moult_errno()).error("cannot write \(path(name))") }
         let written = fwrite(bytes, 1, bytes.count, file)
         guard fclose(file) == 0, written == bytes.count else {
@@ -42,7 +42,7 @@ package final class Scratch: Sendable {
 
     package func text(_ name: String) throws -> String { String(decoding: try read(name), as: UTF8.self) }
 
-    /// Runs a shell command inside the directory; its exit status. What it prints goes to the files `out` and `err`.
+    /// Runs a shell command in the directory and returns its exit status. Its output goes to the files `out` and `err`.
     package func run(_ command: String) -> Int32 {
         let status = system("cd '\(path)' && { \(command)\n} > out 2> err")
         return status & 0x7f == 0 ? status >> 8 & 0xff : -1

@@ -1,4 +1,4 @@
-/// A generator that gives the same numbers for the same seed, so that a failure can be found again.
+/// A generator that returns the same numbers for the same seed, so that a failure can be reproduced.
 package struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 

@@ -11,7 +11,7 @@ package enum Shell {
         package let errors: String
     }
 
-    /// Runs a program by its name in PATH, in a directory, and returns what it printed; 127 if it does not exist.
+    /// Runs a program by its name in PATH, in a directory, and returns its output; status 127 if it does not exist.
     @discardableResult
     package static func run(
         _ arguments: [String], in directory: String = "/tmp", environment: [String: String] = [:], input: String = ""
@@ -51,7 +51,7 @@ package enum Shell {
             output: try text(out), errors: try text(err))
     }
 
-    /// The header has it for programs in C only.
+    /// The header declares it only for C.
     private static let changeDirectory = unsafeBitCast(
         dlsym(nil, "posix_spawn_file_actions_addchdir_np"),
         to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, UnsafePointer<CChar>) -> Int32).self)
@@ -61,7 +61,7 @@ package enum Shell {
         return path.split(separator: ":").map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 } ?? name
     }
 
-    /// Runs what must succeed.
+    /// Runs a command that must succeed.
     @discardableResult
     package static func must(_ arguments: [String], in directory: String = "/tmp", input: String = "") throws -> String
     {

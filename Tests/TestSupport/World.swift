@@ -6,14 +6,15 @@ import MoultSQLite
 import MoultStore
 package import StepKit
 
-/// Two releases to go from one to the other: two sealed databases and, with a bundle, a user's.
+/// Two consecutive releases: two sealed databases and, with a bundle, a user database.
 package struct Releases {
     package let scratch: Scratch
     package let product: String
     package let first: String
     package let second: String
 
-    /// With `inPlace` no archive takes part; `top` comes into the second manifest only, `more` is SQL of its first database.
+    /// With `inPlace`, no archive is used; `top` is added to the second manifest only, `more` is SQL for its first
+    /// database.
     package init(
         inPlace: Bool = false, format: ReleaseMaker.Format = .zst, top: [JSON.Member] = [], more: String = ""
     ) throws {
@@ -85,7 +86,8 @@ package struct World {
         return versions
     }
 
-    /// What people see of a store: everything but the history and the record of what was seen, which tell what happened.
+    /// The visible part of a store: everything except the history and the record of seen feeds, which only describe the
+    /// past.
     package func visible(skipping more: Set<String> = []) throws -> Tree {
         try Tree(store, times: false, skipping: more.union([".moult/history.jsonl", ".moult/lock", ".moult/feed"]))
     }

@@ -2,13 +2,13 @@ import CLinux
 import MoultLibc
 import Testing
 
-/// A real terminal of the kernel, looked at from the side where the screen would be.
+/// A real kernel terminal, seen from the side of the screen.
 final class PseudoTerminal {
     private let screen: Int32
-    /// The side that a program writes to.
+    /// The side to which a program writes.
     let descriptor: Int32
 
-    // TIOCSPTLCK and TIOCGPTN, which are macros too complicated to import.
+    // TIOCSPTLCK and TIOCGPTN, which are too complex as macros to be imported.
     private static let unlock: UInt = 0x4004_5431
     private static let askNumber: UInt = 0x8004_5430
 
@@ -20,7 +20,7 @@ final class PseudoTerminal {
         try #require(ioctl(screen, Self.askNumber, &number) == 0)
         descriptor = moult_openat(AT_FDCWD, "/dev/pts/\(number)", O_RDWR | O_NOCTTY, 0)
         try #require(descriptor >= 0)
-        // Reading never waits: the program under test is this process itself.
+        // Reading never waits, because the program under test is this process itself.
         try #require(moult_fcntl_int(screen, F_SETFL, O_NONBLOCK) == 0)
         try resize(columns: columns)
     }
@@ -35,7 +35,7 @@ final class PseudoTerminal {
         close(screen)
     }
 
-    /// Everything written since the last look.
+    /// Everything written since the last call.
     func read() -> String {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65_536)

@@ -1,6 +1,6 @@
 import MoultCommand
 
-/// Verbs that have one of each thing a verb can have.
+/// Verbs with every feature that a verb can have.
 enum Sample {
     static let out = Option("out", letter: "o", value: .file(), "Write it to FILE")
     static let keep = Option("keep", value: .number(in: 1...100), "How many to keep")

@@ -2,8 +2,8 @@ import MoultLibc
 import TestSupport
 
 extension Scratch {
-    /// Runs a shell command inside the directory, with `moult` as the command that was built and an environment in which
-    /// nothing is set that changes how it writes.
+    /// Runs a shell command in the directory, with `moult` as the built command and an environment without variables
+    /// that affect its output.
     func moult(_ command: String) throws -> (status: Int32, out: String, err: String) {
         try write("command", command)
         let kept = Sanitizer.environment.map { "\($0)='\($1)' " }.joined()
@@ -11,7 +11,7 @@ extension Scratch {
         return (run(clean), try text("out"), try text("err"))
     }
 
-    /// The directory of the products, where the tests themselves are.
+    /// The directory of the build products, which also contains the tests.
     static let built: String = {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &path, path.count)

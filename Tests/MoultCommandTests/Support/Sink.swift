@@ -1,7 +1,7 @@
 import MoultLibc
 import Testing
 
-/// A file without a name that takes what is written to a descriptor.
+/// An unnamed file that receives everything written to a descriptor.
 final class Sink {
     private let file: UnsafeMutablePointer<FILE>
     let descriptor: Int32

@@ -4,9 +4,9 @@ import MoultStore
 import StepKit
 import TestSupport
 
-/// A directory with releases of an app in `rel`, and room for a store; the command that was built works in it.
+/// A directory with releases of an app in `rel`, a place for a store, and the built command.
 ///
-/// Release 1.0.0 has 2 rows of food, 2.0.0 has 3; both have an empty database of the user's.
+/// Release 1.0.0 has 2 rows of food, 2.0.0 has 3; both have an empty user database.
 final class World {
     let scratch: Scratch
     let first = "rel/test-1.0.0.json"
@@ -30,7 +30,7 @@ final class World {
         ]
     }
 
-    /// A store in which releases were installed, one after the other.
+    /// Creates a store and installs releases one after the other.
     func install(_ manifests: String...) throws {
         try must("moult init --product org.example.test")
         for manifest in manifests { try must("moult apply -q \(manifest)") }
@@ -38,7 +38,7 @@ final class World {
 
     func run(_ line: String) throws -> (status: Int32, out: String, err: String) { try scratch.moult(line) }
 
-    /// Runs what must succeed, and returns what it printed.
+    /// Runs a command that must succeed, and returns its output.
     @discardableResult
     func must(_ line: String) throws -> String {
         let ended = try run(line)
@@ -48,7 +48,7 @@ final class World {
         return ended.out
     }
 
-    /// The lines of JSON that a command printed.
+    /// The lines of JSON in a command's output.
     func json(_ line: String) throws -> [JSON] {
         try run(line).out.split(separator: "\n").map { try JSON(parsing: String($0), source: line) }
     }
@@ -59,10 +59,10 @@ final class World {
         return try Generation.name(of: .init(parsing: bytes, as: .sealed, source: manifest), bytes: bytes)
     }
 
-    /// A file's size as people read it.
+    /// A file's size in the form for people.
     func size(_ name: String) throws -> ByteCount { ByteCount(try bytes(name)) }
     func bytes(_ name: String) throws -> Int { try Files.facts(scratch.path(name))?.size ?? 0 }
 
-    /// The store without its settings' times: names, modes, times, content.
+    /// The store without the times of its settings: names, modes, times, content.
     var tree: Tree { get throws { try Tree(store) } }
 }

@@ -13,7 +13,7 @@ import Testing
         text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The plan's lines again, each with its tick, and what came of it.
+    /// The lines of the plan again, each with its tick, and the result.
     @Test func `prints the plan with ticks`() throws {
         try world.install(world.first)
         let planned = lines(try world.run("moult plan rel/test-2.0.0.json").out)
@@ -84,7 +84,7 @@ import Testing
     @Test func `a saved plan is applied once`() throws {
         try world.install()
         _ = try world.run("moult plan -o p rel/test-1.0.0.json")
-        // The plan knows its store, wherever it is applied.
+        // The plan contains its store, wherever it is applied.
         #expect(try world.must("cd / && moult apply --plan $OLDPWD/p").contains("1.0.0 is installed ("))
         let id = try #require(JSON(parsing: world.scratch.text("p"), source: "p")["plan"]?.string)
         #expect(
@@ -132,7 +132,7 @@ import Testing
 
     @Test func `a waiting command gets its turn`() throws {
         try world.install()
-        // The lock is let go when the command has begun to wait or before: either way it must succeed.
+        // The lock is released before or after the command has begun to wait: it must succeed in both cases.
         let run = try world.run(
             """
             exec 9< store/.moult/lock; flock 9
@@ -142,12 +142,12 @@ import Testing
         #expect(run.out.contains("1.0.0 is installed ("))
     }
 
-    /// SIGTERM: a shell's background jobs ignore SIGINT, and what is ignored stays so.
+    /// SIGTERM, because a shell's background jobs ignore SIGINT, and ignored signals stay ignored.
     @Test func `a waiting command can be stopped`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let tree = try world.tree
-        // It has begun when it catches the signal: bit 15 of the mask.
+        // It has started when it catches the signal: bit 15 of the mask.
         let run = try world.run(
             """
             moult apply --wait 600 rel/test-1.0.0.json & pid=$!

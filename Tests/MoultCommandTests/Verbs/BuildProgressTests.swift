@@ -3,7 +3,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// How far a build is, and that it can be ended from there.
+/// The progress of a build, which can also stop the build.
 @Suite struct BuildProgressTests {
     private let scratch: Scratch
     init() throws {
@@ -25,7 +25,7 @@ import Testing
                 "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import \(scratch.path("food.csv"))",
                 "build: seal",
             ])
-        // The file's own size, all of it.
+        // The complete size of the file.
         #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])
     }
 
@@ -46,7 +46,7 @@ import Testing
         #expect(try Tree(scratch.path, times: false) == before)
     }
 
-    /// The statement has no end of its own. SIGTERM: a shell's background jobs ignore SIGINT.
+    /// The statement never ends. SIGTERM, because a shell's background jobs ignore SIGINT.
     @Test(arguments: ["build endless.sql -o food.db", "pack endless.json -o made"])
     func `a signal stops SQLite's statement`(_ verb: String) throws {
         try scratch.write(
@@ -56,7 +56,7 @@ import Testing
             "endless.json",
             #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","build":{"script":"endless.sql"}}}}"#
         )
-        // It has begun when it catches the signal: bit 15 of the mask.
+        // It has started when it catches the signal: bit 15 of the mask.
         let run = try scratch.moult(
             """
             moult \(verb) & pid=$!

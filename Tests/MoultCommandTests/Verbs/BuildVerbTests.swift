@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Where `moult build` puts its database.
+/// The output path of `moult build`.
 @Suite struct BuildVerbTests {
     /// The file may hold the only copy of user data.
     @Test func `nothing in a store is replaced`() throws {
@@ -21,7 +21,7 @@ import Testing
                 """)
     }
 
-    /// é has two spellings. SQLite takes them for two names, and Swift for one.
+    /// é has two spellings. SQLite treats them as different names, and Swift as equal.
     @Test func `tables whose names differ by their bytes only are two tables`() throws {
         let scratch = try Scratch()
         let sql = "CREATE TABLE \"\u{e9}\"(a); INSERT INTO \"\u{e9}\" VALUES(1); CREATE TABLE \"e\u{301}\"(b, c);"

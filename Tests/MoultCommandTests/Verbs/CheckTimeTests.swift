@@ -4,7 +4,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The check of a database takes the time that it is allowed, and no more.
+/// The check of a database takes no more time than allowed.
 @Suite struct CheckTimeTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -18,8 +18,8 @@ import Testing
         #expect(CheckTime(fixed: 1, isTrial: true).seconds(for: size) == 1)
     }
 
-    /// A small database that is sound; to check its constraint or its index takes seconds of the processor. Making it takes
-    /// none, because both get their long expression, which has the same value, after the rows are there.
+    /// A small, sound database whose constraint or index takes seconds of CPU time to check. Creating it takes no time,
+    /// because both get their long expression, which has the same value, after the rows are there.
     private static let slow = """
         CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(4)), '00', printf('%.3c', x))) > 0));
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO t SELECT i FROM n;
@@ -43,12 +43,12 @@ import Testing
         isRefused(try scratch.run("moult apply --check-timeout 1 --store store \(release)"))
         try scratch.must("sed -i '2i \"checkTimeout\": 1,' store/moult.json")
         isRefused(try scratch.run("moult apply --store store \(release)"))
-        // A saved plan keeps what was said.
+        // A saved plan keeps the option.
         try scratch.must("moult plan --store store --check-timeout 600 --out plan.json \(release) || test $? = 2")
         try scratch.must("moult apply --store store --plan plan.json")
         isRefused(try scratch.run("moult verify --deep --store store"), status: 1)
         try scratch.must("moult verify --deep --check-timeout 600 --store store")
-        // The most that can be set.
+        // The maximum value.
         try scratch.must("sed -i 's/\"checkTimeout\": 1,/\"checkTimeout\": 604800,/' store/moult.json")
         try scratch.must("moult verify --deep --store store")
         #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)
@@ -61,7 +61,7 @@ import Testing
         try scratch.must("moult replace --check-timeout 600 a.db slow.db")
     }
 
-    /// Slower machines should pass, too.
+    /// It should also pass on slower machines.
     @Test func `a release is packed only if a quarter of the time is enough`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.write(

@@ -69,13 +69,13 @@ import Testing
         #expect(try world.tree == tree)
         try world.must("moult clean --quarantine-older-than 0")
         #expect(try sets() == ["user"])
-        // With a label of long ago it is older than asked.
+        // With an old date, it counts as older than requested.
         try world.must("sed -i 's/\"time\": \"2[0-9]*/\"time\": \"2001/' store/.moult/quarantine/*-user/set.json")
         try world.must("moult clean --quarantine-older-than 1000 --including-user-data")
         #expect(try sets().isEmpty)
         #expect(try world.run("moult clean --including-user-data").status == 64)
     }
 
-    /// Lets generations be collected at any age.
+    /// Allows generations of any age to be removed.
     private func grow() throws { try world.must("sed -i 's/\"keep\"/\"minimumAge\": 0, &/' store/moult.json") }
 }

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult apply --confirm`, at a real terminal.
+/// `moult apply --confirm` at a real terminal.
 @Suite struct ConfirmTests {
     let scratch: Scratch
     let release: String
@@ -49,7 +49,7 @@ import Testing
         }
         #expect(try apply(answering: "Yes").status == 0)
         #expect(try scratch.must("moult status -s store").contains("org.example.test 1.0.0"))
-        // Nothing to do is not asked.
+        // Without changes, no confirmation is needed.
         try scratch.must("moult apply -s store \(release) < /dev/null")
     }
 

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `inspect` and `diff` end with 1 for a database that SQLite finds damaged.
+/// `inspect` and `diff` exit with 1 if SQLite finds a database damaged.
 @Suite struct DamagedFileVerdictTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -44,7 +44,7 @@ import Testing
     @Test func `a damaged database is not compared, and the error names the damaged file`() throws {
         try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
         var bytes = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
-        // The first byte of the second page names no type of page that exists.
+        // The first byte of the second page is not a valid page type.
         bytes[512] = 99
         try scratch.write("b.db", bytes)
         let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")

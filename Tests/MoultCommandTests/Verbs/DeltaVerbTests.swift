@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Where `moult delta` puts its patch.
+/// The output path of `moult delta`.
 @Suite struct DeltaVerbTests {
     private let scratch: Scratch
     init() throws {

@@ -4,7 +4,7 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Bundles as the tools of other people make them.
+/// Bundles made with other programs.
 @Suite struct ForeignBundleTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -15,7 +15,7 @@ import Testing
         let pack: String
     }
 
-    /// Each makes `bundle.*` of the files named; the directory has them all.
+    /// Each creates `bundle.*` from the named files, which are all in the directory.
     static let ways = [
         Way(
             testDescription: "tar with directories", members: ["data/food.db", "data/more/word.db"],

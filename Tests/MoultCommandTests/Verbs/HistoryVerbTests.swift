@@ -3,7 +3,7 @@ import MoultCommand
 import TestSupport
 import Testing
 
-/// Where the time of updates went: in JSON, in text, and on a page.
+/// The duration of the parts of updates: in JSON, in text, and on a page.
 @Suite struct HistoryVerbTests {
     private let world: World
     init() throws { world = try World() }
@@ -21,7 +21,7 @@ import Testing
             }
             #expect(names.contains("unpack") == (entry["action"]?.string == "update"))
             #expect(Set(parts.compactMap { $0["pass"]?.string }) == ["prepare", "apply"])
-            // The parts are within the whole.
+            // The parts do not exceed the total.
             let sum = parts.reduce(0) { $0 + ($1["microseconds"]?.integer ?? 0) }
             #expect(sum > 0)
             #expect(sum <= ((entry["milliseconds"]?.integer ?? 0) + 1) * 1000)
@@ -42,12 +42,12 @@ import Testing
         for what in ["rollback 2.0.0 → 1.0.0", "update 1.0.0 → 2.0.0", "update nothing → 1.0.0"] {
             #expect(page.contains("<h2>\(what) </h2>"))
         }
-        // One section each, and the drawing of all.
+        // One section each, and the diagram of all.
         #expect(page.ranges(of: "<section").count == 4)
         #expect(page.ranges(of: "</section>").count == 4)
         #expect(page.ranges(of: "<div class=time").count == 3)
         #expect(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"))
-        // A page may be written again, anything else not be written over.
+        // A page may be overwritten, other files may not.
         try world.must("moult history -q --html h.html; echo text > t")
         #expect(try world.run("moult history -q --html t").status == 1)
         #expect(try world.scratch.text("t") == "text\n")
@@ -72,14 +72,14 @@ import Testing
     }
 }
 
-/// Histories that are longer than what is in memory at a time.
+/// Histories that are longer than the block in memory.
 @Suite struct LongHistoryTests {
     private let world: World
 
     init() throws {
         world = try World()
         try world.install(world.first)
-        // The line of the update, so many times more, each of its own transaction.
+        // The line of the update, repeated many times, each with its own transaction.
         try world.must(
             """
             python3 - <<'END'

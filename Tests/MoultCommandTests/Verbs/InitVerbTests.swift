@@ -53,7 +53,7 @@ import Testing
         #expect(settings.app?.description == "3.4.0")
     }
 
-    /// Where the store is named by the option or the variable, it is made there.
+    /// The store is created at the path in the option or the variable.
     @Test(arguments: ["moult init --store s --product a.b", "MOULT_STORE=s moult init --product a.b"])
     func `a store can be named in other ways`(_ line: String) throws {
         #expect(try scratch.moult(line).status == 0)

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// `moult keygen` leaves both files of a key, or none.
+/// `moult keygen` leaves both files of a key, or neither.
 @Suite struct KeygenVerbTests {
-    /// The limit on the size of files stands for a disk that is full.
+    /// A file size limit takes the place of a full disk.
     @Test func `a key that cannot be written is an error`() throws {
         let scratch = try Scratch()
         let full = try scratch.moult(

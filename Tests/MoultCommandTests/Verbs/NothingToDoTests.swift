@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// A timer that finds nothing to do leaves no trace, however often it comes.
+/// If a timer has nothing to do, it leaves no trace, however often it runs.
 @Suite struct NothingToDoTests {
     private let world: World
     init() throws { world = try World() }
@@ -26,7 +26,7 @@ import Testing
         try provesSilent("moult apply -q --wait 60")
     }
 
-    /// Compared is everything that `ls` and `stat` could tell: content, inodes, modes, times of change.
+    /// Compares everything that `ls` and `stat` can show: content, inodes, modes, ctimes.
     private func provesSilent(_ line: String) throws {
         let tree = try world.tree
         let run = try world.run("for ((i = 0; i < \(Self.times); i++)); do \(line) || exit 9; done; echo $i")

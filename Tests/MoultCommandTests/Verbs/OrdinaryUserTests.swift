@@ -3,7 +3,8 @@ import MoultLibc
 import MoultStore
 import Testing
 
-/// For users other than root modes count: a read-only directory cannot be moved or repaired without a change of its mode.
+/// For users other than root, modes matter: a read-only directory cannot be moved or repaired without changing its
+/// mode.
 @Suite struct OrdinaryUserTests {
     private let world: World
 
@@ -33,7 +34,7 @@ import Testing
         #expect(try mode() == 0o555)
     }
 
-    /// The path cannot be made, nor be restored before that is fixed; then the damaged one is in place again.
+    /// The path cannot be created or restored before that is fixed; then the damaged one is back in place.
     @Test func `a repair is undone`() throws {
         #expect(try run("rm store/food.db && chmod u-w store") == 0)
         #expect(try run("moult apply -q \(world.first)") == 6)

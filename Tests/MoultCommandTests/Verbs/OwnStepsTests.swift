@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A command with more steps than the built-in ones.
+/// A command with additional steps.
 @Suite struct OwnStepsTests {
     private struct Reindex: Step {
         let name = "acme.reindex"
@@ -38,7 +38,7 @@ import Testing
         let plan = try run("plan", manifest, "--store", world.store)
         #expect(plan.status == 2)
         #expect(plan.out.contains("\n  copy     an index will be made\n  attach "))
-        // The plain command does not have it.
+        // The plain command does not have the step.
         #expect(
             try world.run("moult plan rel/test-1.0.0.json") == (
                 3, "",

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult pack` of database files, without a draft.
+/// `moult pack` with database files, without a draft.
 @Suite struct PackFilesTests {
     let scratch: Scratch
 
@@ -64,9 +64,9 @@ import Testing
         for name in ["kind", "path", "verify", "preserve", "replace"] {
             #expect(new["databases"]?["food"]?[name] == old["databases"]?["food"]?[name])
         }
-        // The draft makes the same release.
+        // The draft gives the same release.
         try scratch.must("moult pack next.json -o again && cmp again/food-3.5.0.json releases/food-3.5.0.json")
-        // Checks of the release before are asked, too.
+        // The checks of the previous release also apply.
         try scratch.must("sqlite3 food.db 'DELETE FROM t'")
         try refused("moult pack food.db", 3, "fails a golden query")
     }
@@ -84,7 +84,7 @@ import Testing
             let at = try #require(lines.firstIndex { $0.hasPrefix("\"kind\": \"\(kind)\"") })
             #expect(lines[at - 1].contains(word))
         }
-        // Of a release before, only what a person decides is in it.
+        // From the previous release, it takes only the choices of the publisher.
         try make("food.db", "two")
         try scratch.must("moult pack food.db my_app.sqlite --write-draft next.json")
         let text = try scratch.must("cat next.json")

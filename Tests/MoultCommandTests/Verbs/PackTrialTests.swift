@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What no store could install is not packed, and not published.
+/// Releases that no store could install are neither packed nor published.
 @Suite struct PackTrialTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -29,12 +29,12 @@ import Testing
         #expect(ended.status == 3, "\(ended.err)", sourceLocation: sourceLocation)
         for why in why { #expect(ended.err.contains(why), "\(ended.err)", sourceLocation: sourceLocation) }
         #expect(ended.err.contains("Nothing was written."), "\(ended.err)", sourceLocation: sourceLocation)
-        // No path of the trial's store, and nothing of it is left.
+        // The error has no path of the trial store, and nothing of that store is left.
         #expect(!ended.err.contains(scratch.path("rel/.")), "\(ended.err)", sourceLocation: sourceLocation)
         #expect(try Files.list(scratch.path("rel")) == before, sourceLocation: sourceLocation)
     }
 
-    // MARK: into an empty store
+    // MARK: in an empty store
 
     @Test(arguments: [
         (
@@ -68,7 +68,7 @@ import Testing
         try draft(2)
         let second = try scratch.moult("moult pack 2.json -o rel")
         #expect(second.out.contains("trial: it installs into an empty store, over 1.0.0\n"), "\(second)")
-        // Where other programs take part and an app is required, neither is needed for a trial.
+        // If external steps and an app version are required, the trial needs neither.
         try draft(
             3,
             more:
@@ -98,7 +98,7 @@ import Testing
         #expect(newer.status == 1 && newer.err.contains("it is not an older release of org.example.food"), "\(newer)")
     }
 
-    // MARK: over the release before
+    // MARK: over the previous release
 
     private func note(_ number: Int, _ sql: String, migration: String? = nil) throws -> String {
         try scratch.write("note-\(number).sql", Array(sql.utf8))
@@ -119,7 +119,7 @@ import Testing
             2,
             databases: note(2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;", migration: sql))
         try isRefused(2, "over 1.0.0", why)
-        // Named, it need not be in the output's directory.
+        // If it is named, it need not be in the output directory.
         _ = try scratch.moult("mv rel old")
         let ended = try scratch.moult("moult pack 2.json -o rel --previous old/food-1.0.0.json")
         #expect(ended.status == 3 && ended.err.contains("over 1.0.0"), "\(ended.err)")
@@ -130,7 +130,7 @@ import Testing
         #expect(try scratch.moult("moult pack -q 1.json -o rel").status == 0)
         try draft(2, more: #""budget": { "food.foods": { "shrink": "20%" } },"#)
         try isRefused(2, "budget.food.foods", "food")
-        // One that a release breaks.
+        // A budget that a release exceeds.
         try draft(2, food: "CREATE TABLE food(id, name);", more: #""budget": { "food.food": { "shrink": "20%" } },"#)
         try isRefused(2, "over 1.0.0", "table food of food would shrink")
     }
@@ -144,7 +144,7 @@ import Testing
             databases: note(
                 2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;",
                 migration: "ALTER TABLE note ADD COLUMN month; PRAGMA user_version = 2;"))
-        // Packed apart, each is fine by itself.
+        // Packed separately, each is fine.
         let packed = try scratch.moult("moult pack -q 1.json -o one && moult pack -q 2.json -o two")
         #expect(packed.status == 0, "\(packed)")
         #expect(try scratch.moult("moult publish -q public one/food-1.0.0.json").status == 0)
@@ -164,7 +164,7 @@ import Testing
         #expect(try Files.list(scratch.path("public")) == [])
     }
 
-    // MARK: what changes for users
+    // MARK: changes for users
 
     @Test func `the changes from the previous release are shown`() throws {
         let shop =
@@ -201,7 +201,7 @@ import Testing
     }
 }
 
-/// What `moult pack` takes, and what it calls the release.
+/// The input of `moult pack`, and the names of its output.
 @Suite struct PackInputTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }

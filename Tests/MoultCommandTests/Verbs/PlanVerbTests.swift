@@ -11,7 +11,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// The text of a plan, with the one number that cannot be known before.
+    /// The text of a plan, with the only number that is not known in advance replaced.
     private func text(_ line: String) throws -> String {
         let run = try world.run(line)
         #expect(run.status == 2)
@@ -130,7 +130,7 @@ import Testing
         #expect(json["unfinished"]?.array == [])
     }
 
-    /// Names, bytes, modes, times of change: of the store and of the release.
+    /// Names, bytes, modes, ctimes of the store and of the release.
     @Test func `nothing is changed`() throws {
         try world.install(world.first)
         let (store, releases) = (try world.tree, try Tree(world.scratch.path("rel")))
@@ -190,7 +190,7 @@ import Testing
         #expect(coloured.contains("\u{1B}[32m+\u{1B}[0m copy "))
     }
 
-    /// On a terminal a long line continues under its beginning.
+    /// On a terminal, a long line continues below the start of its text.
     @Test func `lines are wrapped under their text`() throws {
         try world.install(world.first)
         let orchestrator = try Orchestrator(root: world.store, steps: .builtIn)

@@ -3,9 +3,9 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The metrics of real stores, and the alert rules and the dashboard that read them, checked by `promtool`.
+/// The metrics of real stores, and the alert rules and the dashboard that use them, checked by `promtool`.
 @Suite struct PrometheusTests {
-    /// A store in one state: how it comes into it, and the alerts that must fire.
+    /// A store in one state: how it gets into the state, and the alerts that must fire.
     struct Case: Sendable, CustomTestStringConvertible {
         let state: String
         let script: String
@@ -79,7 +79,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// A store that follows a feed, with its first release, and then the state of the case.
+    /// A store that follows a feed, with its first release, and then in the state of the case.
     private func metrics(_ one: Case) throws -> String {
         try world.must(
             """
@@ -112,7 +112,7 @@ import Testing
         #expect(!run.out.contains("moult_quarantine_sets{"))
     }
 
-    /// What no store in a test can be made to be, from metrics as the command prints them.
+    /// States that no test store can have, from metrics in the form that the command prints.
     @Test(arguments: [
         ("moult_last_result{store=\"/s\",outcome=\"stuck\"} 1", "MoultUpdateStuck"),
         ("moult_laggards{store=\"/s\"} 2", "MoultReadersLag"),
@@ -127,7 +127,7 @@ import Testing
         #expect(try firing(line + "\n") == [alert])
     }
 
-    /// One store alone raises its own alert only; three in a hundred are the fault of the release.
+    /// A single store raises only its own alert; three in a hundred indicate a problem with the release.
     @Test(arguments: [(2, false), (3, true)])
     func `failures in many stores raise one alert for the fleet`(_ failed: Int, _ isFleets: Bool) throws {
         let lines = (0..<100).map { "moult_failed{store=\"/s\($0)\"} \($0 < failed ? 1 : 0)\n" }.joined()
@@ -142,7 +142,7 @@ import Testing
     @Test func `the dashboard and the rules name only metrics that the command prints`() throws {
         let printed = try metrics(Self.cases[0]).split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
             .map { String($0.split(separator: " ")[2]) }
-        // A store has these only where its publisher or operator wants them.
+        // A store has these only if its publisher or operator uses the features.
         let optional: Set = ["moult_key_list_expires_timestamp_seconds", "moult_release_expires_timestamp_seconds"]
         for file in [Self.rules, "\(Self.integration)/dashboard.json"] {
             let text = String(decoding: try Files.read(file, limit: 1 << 20) ?? [], as: UTF8.self)
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    /// Each expression of the dashboard is a rule for promtool.
+    /// Each expression of the dashboard is checked by promtool as a rule.
     @Test func `the dashboard's queries are valid`() throws {
         let bytes = try Files.read("\(Self.integration)/dashboard.json", limit: 1 << 20) ?? []
         let dashboard = try JSON(parsing: bytes, source: "dashboard.json")
@@ -168,8 +168,8 @@ import Testing
         #expect(check.status == 0, "\(check.output)\(check.errors)")
     }
 
-    /// The alerts that fire after 30 days in which a server reads these metrics over and over. promtool's clock begins at
-    /// zero, so times are moved with it.
+    /// The alerts that fire after a server has read these metrics repeatedly for 30 days. promtool's clock starts at
+    /// zero, so times are shifted.
     private func firing(_ metrics: String) throws -> Set<String> {
         let days = 30
         let shift = Timestamp.now.seconds - days * 86_400
@@ -184,7 +184,7 @@ import Testing
         let names = String(decoding: try Files.read(Self.rules, limit: 1 << 20) ?? [], as: UTF8.self)
             .matches(of: /- alert: (\w+)/).map { String($0.output.1) }
         #expect(names.count > 15)
-        // promtool compares and does not print values: one question for each alert.
+        // promtool compares values instead of printing them, so each alert needs its own test.
         func test(_ expected: Set<String>) throws -> Shell.Ended {
             let questions = names.map { name in
                 """

@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The verbs that only look: status, history, verify, attach, steps.
+/// The read-only verbs: status, history, verify, attach, steps.
 @Suite struct ReadOnlyVerbsTests {
     private let world: World
     init() throws { world = try World() }
@@ -169,7 +169,7 @@ import Testing
         #expect(try world.must("moult history") == "this store has no history yet\n")
     }
 
-    /// The lines are for the sqlite3 shell, and so it must read them: also where the path has signs that SQL knows.
+    /// The sqlite3 shell must be able to read the lines, even if the path contains characters with a meaning in SQL.
     @Test func `the shell accepts the output of attach`() throws {
         try world.must(
             """

@@ -7,13 +7,13 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The words and actions of verbs for an update that a crash has interrupted.
+/// The messages and actions of verbs after a crash has interrupted an update.
 @Suite struct RecoverVerbTests {
     private let world: World
     init() throws { world = try World() }
 
-    /// Leaves `crashed`, the store as it was on the disk at the first event that matches: it is moved away under the
-    /// update's feet, which then finds nothing that it could change any more.
+    /// Leaves `crashed`, the store as it was on disk at the first event that matches. The store is moved away during
+    /// the update, which can then no longer change it.
     private func crash(when matches: @escaping @Sendable (Event) -> Bool) throws {
         try world.install(world.first)
         let (store, crashed) = (world.store, world.scratch.path("crashed"))

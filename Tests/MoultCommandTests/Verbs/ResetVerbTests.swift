@@ -4,8 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Scenario 5 at the terminal: whatever is at a database's path, a reset ends in one that opens, or in an error that names
-/// the file.
+/// Scenario 5 at the terminal: whatever is at a database's path, a reset results in a database that opens, or in an
+/// error that names the file.
 @Suite struct ResetVerbTests {
     private let scratch: Scratch
     private var store: String { scratch.path("store") }
@@ -93,7 +93,7 @@ import Testing
     @Test(.enabled(if: getuid() == 0)) func `a reset on a full disk says that nothing was salvaged, and how to do it`()
         throws
     {
-        // Where nothing may be mounted, no small disk can be had.
+        // If mounts are not allowed, no small disk is available.
         try must("mkdir small")
         guard try scratch.moult("mount -t tmpfs -o size=6m tmpfs small").status == 0 else { return }
         defer { _ = try? scratch.moult("umount small") }
@@ -101,7 +101,7 @@ import Testing
         try must(
             "sqlite3 store/user.db \"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
                 + "INSERT INTO note(text) SELECT hex(zeroblob(500)) FROM n\"")
-        // Room for the reset, and not for copies of what is set aside.
+        // Space for the reset, but not for copies of the set.
         try must("dd if=/dev/zero of=small/ballast bs=1M count=2 status=none")
         let ended = try scratch.moult("moult reset user --set-user-data-aside --store small/store")
         #expect(ended.status == 0, "\(ended.err)")
@@ -115,7 +115,7 @@ import Testing
         #expect(out.contains("  2002 rows salvaged to "))
     }
 
-    /// The required words of a reset, and its other output.
+    /// The required options of a reset, and its other output.
     @Test(arguments: [
         ("reset user", 3, "user contains user data", "moult reset user --set-user-data-aside"),
         ("reset food", 3, "food cannot be reset", "Repair it from its release: moult apply RELEASE"),
@@ -139,7 +139,7 @@ import Testing
         #expect(try Tree(store) == before)
     }
 
-    /// A read-only database is not replaced by an empty one but installed again, whatever was done to it.
+    /// A read-only database is not replaced by an empty one but installed again, whatever happened to it.
     @Test(arguments: [
         "rm store/food.db", "rm store/food.db; echo broken > store/food.db",
         "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
@@ -154,9 +154,9 @@ import Testing
         #expect(try must("moult verify --deep").hasSuffix("all sound\n"))
     }
 
-    // MARK: permission
+    // MARK: permissions
 
-    /// Returns the store to an unprivileged user, and the command to go with it.
+    /// Gives the store to an unprivileged user, who then runs the command.
     private func giveAway() throws {
         try must("chmod a+rx . && cp $(command -v moult) moult && chown -R 65534 store")
         try must("\(Self.asNobody)moult status")
@@ -164,7 +164,7 @@ import Testing
 
     private static let asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- ./"
 
-    /// The file belongs to another user, and may not even be read: its name is enough.
+    /// The file belongs to another user and may not even be readable: its name is enough.
     @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
     func `a file without read permission is reported`(name: String) throws {
         try giveAway()
@@ -178,13 +178,13 @@ import Testing
         #expect(try Files.facts(scratch.path("\(aside)/\(name).db"))?.mode == 0)
     }
 
-    /// No user may write in the directory: then the error names it, and nothing has changed.
+    /// If the user may not write to the directory, the error names it, and nothing has changed.
     @Test(.enabled(if: getuid() == 0))
     func `a directory without write permission is reported`() throws {
         try giveAway()
         try Broken.noDatabase.make("user.db", in: store)
         try must("chown 0 store && chmod 755 store")
-        // Where it would go is made first; that stays, empty.
+        // Its destination is created first and stays, empty.
         let ours: Set = [".moult/history.jsonl", ".moult/transactions", ".moult/quarantine"]
         func tree() throws -> Tree { try Tree(store, times: false, skipping: ours) }
         let before = try tree()

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// `rollback`, `hold` and `unhold`: what was bad does not come back on its own.
+/// `rollback`, `hold` and `unhold`: a bad release is not installed again automatically.
 @Suite struct RollbackVerbTests {
     private let world: World
     init() throws {

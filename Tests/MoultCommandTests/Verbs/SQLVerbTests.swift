@@ -50,7 +50,7 @@ import Testing
             bytes == Array("i,r,n,e,q,l,b,t\n1,2.5,,\"\",\"a,\"\"b\"\"\",\"two\nlines\",X'00FF',".utf8) + [
                 0xFF, 0x41, 0x0A,
             ])
-        // Other programs read the same.
+        // Other programs read the same values.
         let read = try world.must(
             "python3 -c 'import csv; print(list(csv.reader(open(\"rows.csv\", encoding=\"latin-1\", newline=\"\")))[1])'"
         )
@@ -65,7 +65,7 @@ import Testing
         #expect(try world.run("printf '\\377' | moult sql").status == 64)
     }
 
-    /// The same tree afterwards, whatever was tried.
+    /// The tree is unchanged afterwards, whatever was tried.
     @Test(arguments: [
         "INSERT INTO note VALUES ('x')", "PRAGMA query_only = 0; INSERT INTO note VALUES ('x')", "CREATE TABLE t(x)",
         "PRAGMA user_version = 7", "PRAGMA journal_mode = WAL", "VACUUM", "DELETE FROM food.food",

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// What `moult status` tells of the feed, of failures and of who uses the store.
+/// `moult status` reports the feed, failures and users of the store.
 @Suite struct StatusVerbTests {
     private let world: World
     init() throws { world = try World() }
@@ -30,7 +30,7 @@ import Testing
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key")
         #expect(try status()["known"]?["serial"]?.integer == 1)
         #expect(try world.run("moult check -q").status == 2)
-        // No server is asked any more.
+        // No server is contacted any more.
         try world.must("mv public gone")
         let tree = try world.tree
         let text = try world.must("moult status")
@@ -59,7 +59,7 @@ import Testing
             check.out.hasPrefix("MOULT CRITICAL - org.example.test 1.0.0; it was withdrawn: wrong totals | age="))
     }
 
-    /// The way back is named if one exists.
+    /// The way back is shown if one exists.
     @Test func `a rollback leaves a withdrawn release`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
@@ -73,11 +73,11 @@ import Testing
         #expect(try world.must("moult status").contains(": wrong names\(way)"))
     }
 
-    /// The feed's own end is how long its publisher lets a store go without asking.
+    /// The feed's expiry is the time for which its publisher allows a store to go without asking.
     @Test func `an expired feed is reported and not used`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
-        // Kept files were verified when they were installed; here they become old.
+        // Kept files were verified when they were downloaded; here they become old.
         try world.must(
             """
             cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
@@ -95,7 +95,7 @@ import Testing
             check.out.contains(
                 "MOULT WARNING - org.example.test 1.0.0; the feed was valid until 2020-01-02T03:04:05Z |")
         )
-        // Files that differ from the verified ones are not read at all.
+        // Files that differ from the verified ones are not read.
         try world.must("echo ' ' >> store/.moult/feed/feed.json")
         #expect(try status()["known"] == nil)
     }
@@ -118,7 +118,7 @@ import Testing
         let check = try world.run("moult status --nagios")
         #expect(check.status == 1)
         #expect(check.out.contains("; update 1.0.0 -> 3.0.0 failed after "))
-        // Whatever succeeds afterwards makes it a thing of the past.
+        // A later success supersedes it.
         try world.must("moult apply -q rel/test-2.0.0.json")
         #expect(try status()["failure"] == nil)
         #expect(try world.run("moult status --nagios").status == 0)
@@ -135,7 +135,7 @@ import Testing
         let laggards = try status()["laggards"]?.array
         #expect(laggards?.compactMap { $0["pid"]?.integer } == [Int64(getpid())])
         #expect(laggards?.compactMap { $0["generation"]?.string } == [generation])
-        // Without waiting, no reader is late.
+        // Without waiting, no reader counts as late.
         #expect(try world.run("moult status --nagios").status == 0)
         try world.must("sed -i '1a \"waitForReaders\": 1,' store/moult.json")
         #expect(try world.run("moult status --nagios").status == 1)
@@ -154,7 +154,7 @@ import Testing
         #expect(try status()["consumers"]?.array?.compactMap { $0["name"]?.string } == ["api", "web"])
     }
 
-    // MARK: monitors
+    // MARK: monitoring
 
     @Test func `a check prints one line with its exit status`() throws {
         #expect(
@@ -189,7 +189,7 @@ import Testing
             ))
     }
 
-    /// The metrics are the status's own numbers, in lines of the form that the textfile collector reads.
+    /// The metrics are the numbers of status, in the format of the textfile collector.
     @Test func `metrics are the same numbers`() throws {
         try follow()
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key; moult apply -q; rm store/user.db")

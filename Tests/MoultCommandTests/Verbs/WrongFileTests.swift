@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// A file or an address that was given by mistake: the message says what it is and which command to use.
+/// A file or address given by mistake: the message says which kind it is and which command to use.
 @Suite struct WrongFileTests {
     private let world: World
     init() throws {
@@ -74,7 +74,7 @@ import Testing
             "moult plan -q \(option) saved.plan \(world.second) || [ $? = 2 ] && [ -s saved.plan ]")
     }
 
-    /// A value of any size takes a few lines in a message, and in the history.
+    /// A value of any size takes only a few lines in a message and in the history.
     @Test func `a huge number, name or query does not fill the screen`() throws {
         try world.must("printf '{\"version\":%0100000d}' 1 > number.json; sed 's/0001}/x}/' -i number.json")
         try world.must("printf '{\"manifest\":1,\"product\":\"%0100000d\"}' 1 > product.json")

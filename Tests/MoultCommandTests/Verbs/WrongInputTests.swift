@@ -4,17 +4,17 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Wrong input, and exactly what is said about it: what, why, what now; and the store is as before.
+/// Invalid input and the exact error message: what, why and the next step; and the store is unchanged.
 @Suite struct WrongInputTests {
     struct Case: CustomTestStringConvertible {
         var name: String
-        /// The fault to make first.
+        /// The command that prepares the fault.
         var prepare: String
         var line: String
         var status: Int32
         /// `{dir}` stands for the scratch directory.
         var message: String
-        /// Found while the release is prepared: what it is called is printed by then, and history tells of the attempt.
+        /// Found while the release is prepared: the release has been printed by then, and the history has the attempt.
         var found = Found.planning
         var testDescription: String { name }
 
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// 1.0.0 is installed; 2.0.0 is what is wrong.
+    /// 1.0.0 is installed; 2.0.0 has the fault.
     static let cases = [
         Case(
             "missing manifest", "moult apply rel/none.json", 1,
@@ -239,8 +239,8 @@ import Testing
             """),
     ]
 
-    /// `pack FILE...` makes the bundle of 2.0.0 again from files in `w`, `seal NAME...` writes its digest, and those of
-    /// databases, into the manifest.
+    /// `pack FILE...` recreates the bundle of 2.0.0 from files in `w`, `seal NAME...` writes its digest, and those of
+    /// databases, to the manifest.
     private static let tools = """
         cp -r rel/2.0.0.work w
         pack() { tar -C w -cf w/new.tar "$@" && zstd -qf w/new.tar -o rel/test-2.0.0.tar.zst; }
@@ -333,7 +333,7 @@ import Testing
         try expect(wrong, in: world, world.run(other + wrong.line))
     }
 
-    /// Any user with read permission may look.
+    /// Any user with read permission may read the store.
     @Test(
         .enabled(if: getuid() == 0),
         arguments: [

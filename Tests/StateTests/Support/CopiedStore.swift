@@ -5,7 +5,7 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// A way to copy or move a store, as operators and backup tools do it.
+/// A way to copy or move a store that operators and backup tools use.
 enum CopyWay: String, CaseIterable {
     case archive = "cp -a"
     case hardLinks = "cp -al"
@@ -14,7 +14,7 @@ enum CopyWay: String, CaseIterable {
     case rsync = "rsync -aH"
     case move = "mv"
     case owner = "chown -R"
-    /// Seen through an overlay, as in a container: a file gets its own copy when it is changed first.
+    /// Through an overlay, as in a container: a file is copied when it is first changed.
     case overlay = "overlayfs"
     case send = "btrfs send"
 
@@ -44,7 +44,7 @@ enum CopyWay: String, CaseIterable {
         if self == .send { _ = try? Shell.run(["umount", "-l", "\(copy).system"]) }
     }
 
-    /// Copies a store to a path that does not exist; `move` and `owner` work on a copy, so that the original stays.
+    /// Copies a store to a new path; `move` and `owner` work on a copy, so that the original stays.
     func copy(_ store: String, to copy: String) throws {
         switch self {
         case .archive: try Shell.must(["cp", "-a", store, copy])
@@ -79,11 +79,11 @@ enum CopyWay: String, CaseIterable {
     }
 }
 
-/// A store with one database of each kind, its releases, and the command that works on it from outside.
+/// A store with one database of each kind, its releases, and the command, which works on it from outside.
 struct CopiedStore {
     let path: String
 
-    /// The releases 1.0.0, 2.0.0 and 3.0.0 of the product, packed once by each process.
+    /// The releases 1.0.0, 2.0.0 and 3.0.0 of the product, packed once per process.
     struct Releases {
         let scratch: Scratch
 
@@ -122,11 +122,11 @@ struct CopiedStore {
         func manifest(_ number: Int) -> String { scratch.path("packed/copies-\(number).0.0.json") }
     }
 
-    /// What a store may be like when it is copied.
+    /// The state of a store when it is copied.
     enum State: String, CaseIterable {
         case idle, twoGenerations, rolledBack, adopted, quarantine, interruptedEarly, interruptedLate
 
-        /// The number of the release that `apply` of the installed release names.
+        /// The number of the installed release.
         var installed: Int {
             switch self {
             case .idle, .rolledBack, .adopted, .quarantine: 1
@@ -148,7 +148,7 @@ struct CopiedStore {
         try #require(ended.status == 0, "\(arguments): exit \(ended.status): \(ended.errors)")
     }
 
-    /// Makes a store in this state.
+    /// Creates a store in this state.
     static func make(_ state: State, at path: String, _ releases: Releases) throws -> CopiedStore {
         let store = CopiedStore(path: path)
         try Shell.must([BuiltMoult.path(), "init", "-q", path, "--product", "local.copies"])
@@ -191,7 +191,7 @@ struct CopiedStore {
 
     // MARK: Contents
 
-    /// All that matters of a store: the databases' content, the pointer, quarantine, and what is unfinished.
+    /// The relevant content of a store: the databases' content, the pointer, quarantine, and unfinished updates.
     struct Content: Equatable, CustomStringConvertible {
         var lines: [String]
         var description: String { lines.joined(separator: "\n") }
@@ -232,7 +232,7 @@ struct CopiedStore {
         return ended.output + ended.errors
     }
 
-    /// Every file with its content and mode, but not its times and names: what no command on a copy may change.
+    /// Every file with its content and mode, but without times and names: no command on a copy may change these.
     func files() throws -> [String: String] {
         var files: [String: String] = [:]
         func walk(_ directory: String) throws {
@@ -250,7 +250,7 @@ struct CopiedStore {
         return files
     }
 
-    /// The state of a database as `moult status` shows it.
+    /// The state of a database in `moult status`.
     func state(_ database: String) throws -> String? {
         let status = try JSON(parsing: try moult(["status", "--json"]).output, source: "status")
         return status["databases"]?.array?.first { $0["name"]?.string == database }?["state"]?.string

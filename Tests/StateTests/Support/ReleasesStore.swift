@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A store with the first of five releases or more installed, and the built command.
+/// A store with the first of at least five releases installed, and the built command.
 struct ReleasesStore {
     let scratch: Scratch
     var path: String { scratch.path("store") }
@@ -34,7 +34,7 @@ struct ReleasesStore {
             version, sequence: sequence, [.reference("food", "CREATE TABLE food AS SELECT '\(version)' AS release;")])
     }
 
-    /// Runs a shell command in the directory of the store, with `moult` as it was built and the store found as `./store`.
+    /// Runs a shell command in the directory of the store, with the built `moult` and the store as `./store`.
     @discardableResult
     func run(_ line: String) throws -> Shell.Ended {
         let built = Files.directory(of: try BuiltMoult.path())
@@ -50,7 +50,7 @@ struct ReleasesStore {
         return ended.output
     }
 
-    /// The last object that a command with `--json` prints.
+    /// The last object in the output of a command with `--json`.
     func json(_ line: String) throws -> JSON {
         let text = try run(line).output.split(separator: "\n").last.map { String($0) }
         return try JSON(parsing: try #require(text), source: line)
@@ -58,7 +58,7 @@ struct ReleasesStore {
 
     func version() throws -> String? { try json("moult status --json")["version"]?.string }
 
-    /// The holds as `status` has them: `2.0.0: reason`.
+    /// The holds from `status`: `2.0.0: reason`.
     func holds() throws -> [String] { try holds(in: json("moult status --json")) }
 
     func holds(in json: JSON) throws -> [String] {
