@@ -9,7 +9,7 @@ import Testing
         (["a", "a", "A_1", "a_2"], ["a_01", "a_02", "A_1", "a_2"]),
         (["a", "a", "a_1", "a_01"], ["a_001", "a_002", "a_1", "a_01"]),
         (["a", "a", "a_1", "a_1"], ["a_1", "a_2", "a_1_3", "a_1_4"]),
-        // The difference that only Unicode sees is one to SQLite.
+        // A difference that only exists in Unicode is one for SQLite.
         (["é", "É", "e\u{301}"], ["é", "É", "e\u{301}"]),
     ])
     func distinct(_ header: [String], _ names: [String]) {

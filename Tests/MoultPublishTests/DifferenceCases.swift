@@ -1,6 +1,6 @@
 import Testing
 
-/// Where a build does not do what the sqlite3 shell does: each has its line in `docs/build-scripts.md`.
+/// Differences between a build and the sqlite3 shell: each has its line in `docs/build-scripts.md`.
 struct Difference: Sendable, CustomTestStringConvertible {
     enum Ours: Sendable {
         /// The SQL of the whole database.
@@ -57,7 +57,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
         Difference(
             name: "a placeholder", script: "CREATE TABLE t(a);\nINSERT INTO t VALUES('$${x}');\n",
             shell: "INSERT INTO t VALUES('$${x}');", ours: .dump("CREATE TABLE t(a);\nINSERT INTO t VALUES('${x}');\n")),
-        // The shell knows nothing of SOURCE_DATE_EPOCH, which the test sets to the first second of 1970.
+        // The shell does not know SOURCE_DATE_EPOCH, which the test sets to the first second of 1970.
         Difference(
             name: "the time", script: "CREATE TABLE t(a);\nINSERT INTO t VALUES(date('now') > '2020');\n",
             shell: "INSERT INTO t VALUES(1);", ours: .dump("CREATE TABLE t(a);\nINSERT INTO t VALUES(0);\n")),
@@ -66,7 +66,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
             name: "paths", script: "CREATE TABLE t(a, b);\n.import --csv below.csv t\n",
             files: ["below.csv": "below,1\n", "../below.csv": "above,1\n"], shell: "INSERT INTO t VALUES('above','1');",
             ours: .dump("CREATE TABLE t(a, b);\nINSERT INTO t VALUES('below','1');\n")),
-        // A dump does not show the mode, so the script of the shell writes it down.
+        // A dump does not show the mode, so the script for the shell records it.
         Difference(
             name: "WAL mode", script: "PRAGMA journal_mode = WAL;\nCREATE TABLE t(a);\n",
             shell: "-- wal", ours: .dump("CREATE TABLE t(a);\n-- delete\n")),

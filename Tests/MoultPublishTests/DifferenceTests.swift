@@ -4,9 +4,9 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// What `docs/build-scripts.md` says of the shell and of a build, run by both.
+/// The differences in `docs/build-scripts.md`, tested with the shell and with a build.
 @Suite struct DifferenceTests {
-    /// The database as SQL, with its journal mode as a last line.
+    /// The database as SQL, with its journal mode as the last line.
     private static let dump = "sqlite3 \"$1\" .dump && echo \"-- $(sqlite3 \"$1\" 'PRAGMA journal_mode')\""
 
     private func dump(_ database: String, in scratch: Scratch) throws -> [UInt8] {
@@ -18,7 +18,7 @@ import Testing
         let scratch = try Scratch()
         try scratch.file("in/s.sql", it.script.all)
         for (name, bytes) in it.files { try scratch.file("in/\(name)", bytes.all) }
-        // Where it does not matter where the shell is started, it is where the script is.
+        // If the shell's working directory does not matter, it is that of the script.
         let start = it.files.keys.contains { $0.hasPrefix("../") } ? "." : "in"
         _ = try Shell.run(
             ["sh", "-c", "sqlite3 \(scratch.path("shell.db")) < \(scratch.path("in/s.sql"))"], in: scratch.path(start))
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// The page names the same differences in the same order.
+    /// The page has the same differences in the same order.
     @Test func `the page lists all differences`() throws {
         let project = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let page = try #require(try Files.read("\(project)/docs/build-scripts.md", limit: 1 << 20))

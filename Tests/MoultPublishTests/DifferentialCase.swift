@@ -26,13 +26,13 @@ struct Bytes: ExpressibleByArrayLiteral, ExpressibleByStringLiteral, Sendable {
     init(stringLiteral text: String) { all = Array(text.utf8) }
 }
 
-/// A script with the files it reads, run by the sqlite3 shell and by the builder.
+/// A script with the files that it reads, run by the sqlite3 shell and by the builder.
 struct DifferentialCase: Sendable, CustomTestStringConvertible {
     let name: String
     let script: Bytes
     let files: [String: Bytes]
 
-    /// The script is one text, however long its literal is.
+    /// The script is a single text, however long its literal is.
     init(_ name: String, _ script: String, _ files: [String: Bytes] = [:]) {
         self.init(name, bytes: Bytes(stringLiteral: script), files)
     }
@@ -44,11 +44,11 @@ struct DifferentialCase: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 }
 
-/// What came out of a run.
+/// The result of a run.
 struct Outcome: Equatable {
-    /// The database as SQL, in which the storage classes show.
+    /// The database as SQL, which shows the storage classes.
     var dump: [UInt8]
-    /// What the script printed.
+    /// The output of the script.
     var output: [UInt8]
     /// The lines about rows of files, `file:line: text`.
     var warnings: [String]
@@ -60,11 +60,11 @@ extension DifferentialCase {
         try scratch.file("script.sql", script.all)
     }
 
-    /// What Debian's sqlite3 makes of it.
+    /// The result of sqlite3 from Debian.
     func byShell() throws -> Outcome {
         let scratch = try Scratch()
         try lay(out: scratch)
-        // It reads the script from standard input, as people give it one.
+        // It reads the script from standard input, as usual.
         let ended = try Shell.run(
             ["sh", "-c", "timeout 20 sqlite3 made.db < script.sql > output 2> errors"], in: scratch.path)
         try #require(ended.status != 124, "the shell does not end")
@@ -73,7 +73,7 @@ extension DifferentialCase {
         return Outcome(dump: try dump(scratch), output: try scratch.bytes("output"), warnings: warnings)
     }
 
-    /// What the builder makes of it.
+    /// The result of the builder.
     func byBuilder() throws -> Outcome {
         let scratch = try Scratch()
         try lay(out: scratch)
@@ -92,7 +92,7 @@ extension DifferentialCase {
         return try scratch.bytes("dump")
     }
 
-    /// The messages that the shell has, too.
+    /// The messages that the shell also prints.
     private func isAboutRows(_ line: String) -> Bool {
         ["expected ", "unescaped ", "unterminated ", "INSERT failed"].contains { line.contains(": \($0)") }
     }

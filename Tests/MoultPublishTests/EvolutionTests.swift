@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultPublish
 
-/// `from`: the previous release's layout is kept, and the rows are those of the script anyway.
+/// `from`: the previous release's layout is kept, with the rows of the script.
 @Suite struct EvolutionTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -44,7 +44,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["fresh.db", "made.db", "new.sql", "old.db", "old.sql"])
     }
 
-    /// Schema and rows as SQL; in no order, because rows without a separate order may be in another.
+    /// Schema and rows as SQL, unordered, because rows without a separate order may be in a different one.
     private func content(_ scratch: Scratch, _ name: String) throws -> [Substring] {
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }
@@ -87,7 +87,7 @@ import Testing
             }
         }
         let pages = old.count / 4096
-        // 401 rows of 50,000 changed and 100 went: some ten pages of the table and a few of the index.
+        // 401 of 50,000 rows changed and 100 were removed: some ten pages of the table and a few of the index.
         #expect(try changedPages("2.db") * 20 < pages)
         #expect(try changedPages("fresh.db") * 5 > pages)
     }

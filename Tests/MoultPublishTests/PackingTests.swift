@@ -4,7 +4,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A large draft that is packed already is not written a second time, and comes out the same each time.
+/// A large database that is already compact is not written a second time, and is the same in each build.
 @Suite struct PackingTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
@@ -58,7 +58,8 @@ import Testing
         #expect(reports.map(\.layout) == [it.layout, it.layout])
         #expect(try scratch.bytes("one.db") == scratch.bytes("two.db"))
         #expect(try Files.list(scratch.path) == ["one.db", "s.sql", "two.db"])
-        // It holds what the shell makes of the script, is sound, and as small as a vacuum would make it, but for the ends of pages.
+        // It has the same content as with the shell, is sound, and as small as after VACUUM, except for the ends of
+        // pages.
         try Shell.must(["sh", "-c", "sqlite3 shell.db < s.sql && sqlite3 shell.db VACUUM"], in: scratch.path)
         for database in ["one.db", "shell.db"] {
             #expect(try Shell.must(["sqlite3", database, "PRAGMA integrity_check"], in: scratch.path) == "ok\n")

@@ -1,7 +1,7 @@
 import MoultBasics
 import Testing
 
-/// Scripts that cannot be built, and what is said of them.
+/// Scripts that cannot be built, and the error messages.
 enum RefusalCases {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

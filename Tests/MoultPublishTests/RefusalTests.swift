@@ -4,7 +4,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// What ends a build: the exact words, and that nothing is left behind.
+/// Errors that stop a build: the exact messages, and no leftovers.
 @Suite struct RefusalTests {
     @Test(arguments: RefusalCases.all) func refuses(_ it: RefusalCases.Case) throws {
         let scratch = try Scratch()

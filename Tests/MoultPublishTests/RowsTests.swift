@@ -10,7 +10,7 @@ import Testing
         try #expect(it.byBuilder() == it.byShell())
     }
 
-    /// The same files as the source of a new table: its columns come from the first row.
+    /// The same files as the source of a new table, whose columns come from the first row.
     @Test(
         arguments: RowCases.csv.filter { !["empty file", "byte order mark alone"].contains($0.0) }.filter {
             // Names that are not UTF-8: see `DifferenceTests`.

@@ -1,6 +1,6 @@
-/// Scripts as people write them, and worse.
+/// Ordinary scripts, and worse ones.
 enum ScriptCases {
-    /// The script of an app's own build, as printed.
+    /// The script from the build of an app, unchanged.
     static let food = DifferentialCase(
         "food",
         """

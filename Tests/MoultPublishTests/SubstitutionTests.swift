@@ -18,7 +18,7 @@ import Testing
         #expect(try substitution.apply(to: text, at: place) == result)
     }
 
-    /// A repository's configuration may name programs that git starts for a look at it.
+    /// The configuration of a repository may name programs that git starts when it reads it.
     @Test func `a look at a repository runs none of its programs`() throws {
         let (scratch, git) = try repository()
         let trace = scratch.path("trace")
@@ -46,7 +46,8 @@ import Testing
         #expect(error?.what == "draft.json:7: ${N} has no value")
     }
 
-    /// In a script a value goes where it stands: quotes are doubled in quotes, and comments are left alone.
+    /// In a script, a value is inserted according to its context: quotes are doubled in quotes, and comments are left
+    /// alone.
     @Test func `in scripts`() throws {
         let scratch = try Scratch()
         try scratch.file(
@@ -95,7 +96,7 @@ import Testing
     @Test func `the version comes from the repository`() throws {
         let (scratch, git) = try repository()
         let first = try git("rev-parse", "HEAD")
-        // Without a tag the short hash; a built database does not change the working tree.
+        // Without a tag, the short hash; a built database does not change the working tree.
         #expect(try build(scratch).output == "\(first.prefix(7))|\(first)|1\n")
         #expect(try build(scratch).revision?.isDirty == false)
         _ = try git("tag", "v2.1.0")
@@ -114,7 +115,7 @@ import Testing
         let (output, revision) = try build(scratch)
         #expect(output == "release-dirty|\(hash)-dirty|1\n")
         #expect(revision?.isDirty == true)
-        // Only looked at.
+        // The index is unchanged.
         #expect(try Files.facts(scratch.path(".git/index")) == index)
     }
 

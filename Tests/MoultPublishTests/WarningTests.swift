@@ -3,7 +3,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// What a build points out and goes on: the exact words.
+/// Warnings after which a build continues: the exact messages.
 @Suite struct WarningTests {
     struct Case: Sendable {
         let script: String

@@ -27,7 +27,7 @@ import Testing
         #expect(try connection.attachedNames == [])
     }
 
-    /// Plain ATTACH makes an empty database of a wrong path.
+    /// A plain ATTACH creates an empty database at a wrong path.
     @Test func `a wrong path is an error and makes no file`() throws {
         let missing = scratch.path("fod.db")
         let error = #expect(throws: MoultError.self) { try connection.attach(missing, as: "food", access: .readWrite) }

@@ -3,9 +3,9 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A look at a database that apps open for one query each.
+/// Reading a database that apps open for a single query each.
 @Suite struct BusyReaderTests {
-    /// The last of them to close a WAL has the file for itself for a moment, and takes the sidecars away.
+    /// The last one to close a WAL has the file exclusively for a moment, and removes the sidecars.
     @Test func `a WAL that appears and disappears is handled`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")

@@ -24,7 +24,7 @@ import Testing
         try connection.close()
     }
 
-    /// Characters that mean something in a URI, or to SQLite's own reading of names.
+    /// Characters with a meaning in a URI, or in SQLite's own parsing of names.
     @Test(arguments: ["a?b.db", "a#b.db", "a%41.db", "a b&mode=ro.db", "ü+;=.db", ":memory:", "a\"'.db"])
     func `opens exactly the named file`(_ name: String) throws {
         let connection = try Connection(path: scratch.path(name), access: .readWriteCreate)
@@ -88,7 +88,7 @@ import Testing
         #expect(throws: MoultError.self) { try connection.execute("CREATE TABLE t (a, b, c)") }
     }
 
-    /// A reader keeps the old file after a rename, and only asking shows it.
+    /// A reader keeps the old file after a rename, and only an explicit check shows it.
     @Test func `notices that its file was replaced`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")

@@ -66,8 +66,8 @@ import Testing
                 == "it has \(12288 + difference) bytes, and its header says 3 pages of 4096, which is 12288")
     }
 
-    /// Reading a live file and closing it drops every POSIX lock that this process has on it: another process may
-    /// write in the middle of our transaction. The header through SQLite's own descriptor keeps them.
+    /// Reading a live file and closing it drops every POSIX lock of this process on it, so another process may write in
+    /// the middle of our transaction. Reading the header through SQLite's own descriptor keeps the locks.
     @Test func `reading a live file drops its locks`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         let connection = try Connection(path: path, access: .readWrite)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// The parts of a check give the same result as the whole, and no part is checked twice.
+/// The parts of a check have the same result as the whole, and no part is checked twice.
 @Suite struct DividedCheckTests {
     let scratch: Scratch
 
@@ -17,12 +17,12 @@ import Testing
             connection)
     }
 
-    /// Whether SQLite finds anything; what keeps it from looking counts, too.
+    /// Whether SQLite finds a problem, including errors that prevent the check.
     private func isFoundWhole(_ path: String) -> Bool {
         do { return try !Connection(path: path, access: .immutable).quickCheck().isEmpty } catch { return true }
     }
 
-    /// Numbers, texts that stay in a page and that need pages of their own, and rows that are gone.
+    /// Numbers, texts that fit in a page and texts that need separate pages, and deleted rows.
     private static let rows = """
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
           INSERT INTO a SELECT i, 'name ' || (i * 7919 % 2000), i / 3.0, iif(i % 50, NULL, printf('%.*c', 9000, 'x')) FROM n;
@@ -47,20 +47,20 @@ import Testing
         #expect(try isSound(path))
     }
 
-    /// Its map of pages is not kept here, so SQLite checks it.
+    /// Its pointer map is not tracked here, so SQLite checks the database.
     @Test(arguments: ["full", "incremental"]) func `an auto-vacuum database is left to SQLite`(_ mode: String) throws {
         let path = try scratch.database("a.db", "PRAGMA auto_vacuum = \(mode); \(Self.tables) \(Self.rows)")
         #expect(!isFoundWhole(path))
         #expect(try !isSound(path))
     }
 
-    /// What no check of a single table sees, and the one of the whole file does.
+    /// Damage that only the check of the whole file finds.
     enum Damage: CaseIterable {
         case aFreePageInUse, freePagesForgotten, tooManyFreePages, aBranchOfTwoTables, aTableTwice
 
         func strike(_ pages: inout Pages) throws {
             switch self {
-            // The first that the first page of the list of free ones names.
+            // The first page in the first page of the free list.
             case .aFreePageInUse: pages.set((pages.number(32) - 1) * 4096 + 8, to: pages.root("b"))
             case .freePagesForgotten:
                 pages.set(32, to: 0)
@@ -95,7 +95,7 @@ import Testing
         #expect(try !isSound(path), "\(damage)")
     }
 
-    /// What SQLite cannot read at all is a finding of its check, and no error here.
+    /// If SQLite cannot read the schema at all, this is a finding of its check, and not an error here.
     @Test func `an unreadable schema is checked by SQLite`() throws {
         let path = try scratch.database("a.db", "\(Self.tables) \(Self.rows) CREATE TABLE c AS SELECT * FROM b;")
         try Shell.must([
@@ -106,7 +106,7 @@ import Testing
         #expect(try !isSound(path))
     }
 
-    /// Bytes by chance, most of them where numbers of pages and cells are.
+    /// Random bytes, mostly at page and cell numbers.
     @Test(arguments: 0..<8) func `every finding is checked by SQLite`(seed: Int) throws {
         let made = try scratch.database("a.db", "\(Self.tables) \(Self.rows)")
         let sound = try #require(try Files.read(made, limit: 1 << 24))
@@ -131,7 +131,7 @@ import Testing
     }
 }
 
-/// The bytes of a database with pages of 4096, and where its tables begin.
+/// The bytes of a database with pages of 4096 bytes, and the root pages of its tables.
 struct Pages {
     private let path: String
     private var bytes: [UInt8]
@@ -147,7 +147,7 @@ struct Pages {
 
     func root(_ table: String) -> Int { roots[table] ?? 0 }
 
-    /// Where the number of the last branch of an inner root stands.
+    /// The offset of the last child's number in an inner root page.
     func branch(_ table: String) -> Int { (root(table) - 1) * 4096 + 8 }
 
     func number(_ place: Int) -> Int { bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }

@@ -4,19 +4,20 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// The fast check finds what SQLite's own finds: databases are damaged in each way in which tables and indexes differ.
+/// The fast check finds the same problems as SQLite: databases are damaged in every way in which tables and indexes can
+/// differ.
 @Suite struct FullCheckTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
-    /// Rows of every kind of value, in their order and against it.
+    /// Rows with every kind of value, in their order and against it.
     private static let rows = """
         INSERT INTO t VALUES (1, 'b', 2.0), (2, 'A', 2.5), (3, 'a ', NULL), (4, x'00ff', 9007199254740993),
           (5, 'a' || char(0) || 'z', -1e300), (6, NULL, 7), (7, 'Z', 0.0), (8, 'ä', 9.0e18), (9, '', 1), (10, 'b', 3);
         """
 
-    /// Each index that scans compare, and those that they leave to SQLite.
+    /// Indexes that scans compare, and indexes that are left to SQLite.
     static let indexes = [
         "CREATE INDEX i ON t (b)", "CREATE INDEX i ON t (b DESC, c)", "CREATE INDEX i ON t (b COLLATE NOCASE, c)",
         "CREATE INDEX i ON t (b COLLATE RTRIM)", "CREATE INDEX i ON t (c)", "CREATE UNIQUE INDEX i ON t (b, c)",
@@ -33,7 +34,8 @@ import Testing
         #expect(try connection.fullCheck() == [])
     }
 
-    /// Made without the index, changed, and the index put back as it was: it lacks, has too much, or has something else.
+    /// Created without the index, changed, and then with the old index: it lacks entries, has too many, or different
+    /// ones.
     @Test(
         arguments: indexes.dropLast(),
         [
@@ -64,7 +66,7 @@ import Testing
         #expect(try connection.fullCheck() == known)
     }
 
-    /// An index that says to be unique, or to be in another order or collation, than it was made in.
+    /// An index that claims to be unique, or to have a different order or collation than it was created with.
     @Test(arguments: [
         ("CREATE INDEX i ON t (b)", "CREATE UNIQUE INDEX i ON t (b)"),
         ("CREATE INDEX i ON t (b)", "CREATE INDEX i ON t (b DESC)"),
@@ -104,13 +106,13 @@ import Testing
         #expect(try connection.fullCheck() == known)
     }
 
-    /// Two entries of a leaf that stand in each other's place: no look-up finds them, and the sums are the same.
+    /// Two swapped entries of a leaf: lookups do not find them, and the sums are the same.
     @Test func `unordered entries are found`() throws {
         let path = try scratch.database(
             "a.db",
             "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); CREATE INDEX i ON t (b)"
         )
-        // Page 3 is the index's only leaf: its header is 8 bytes, then 2 for the place of each cell.
+        // Page 3 is the only leaf of the index: its header is 8 bytes, followed by 2 bytes for the offset of each cell.
         let page = Array(try #require(try Files.read(path, limit: 1 << 20))[8192..<8192 + 16])
         try scratch.damage("a.db", at: 8192 + 8, with: [page[10], page[11], page[8], page[9]])
         let connection = try Connection(path: path, access: .readOnly)

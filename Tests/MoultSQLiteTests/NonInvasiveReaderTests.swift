@@ -12,7 +12,7 @@ import Testing
 
     var path: String { scratch.path("d/a.db") }
 
-    /// The states in which a database with 505 rows can be on the disk.
+    /// The states of a database with 505 rows on disk.
     enum State: CaseIterable {
         case rollbackIdle, rollbackWriting, rollbackPersist, walInUse, walWriting, walCrashed, walEmptied,
             walWithoutSharedMemory,
@@ -111,7 +111,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// What the ordinary ways do instead: the one writes, the other does not see.
+    /// The behaviour of the usual methods: one writes, the other does not see the rows.
     @Test func `read only leaves sidecars and immutable overlooks them`() throws {
         let writer = try prepare(.walClosed)
         let connection = try Connection(path: path, access: .readOnly)
@@ -151,7 +151,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// Without a lock that keeps writers out, what was read may be a mix.
+    /// Without a lock that keeps writers out, the result of reading may be a mix.
     @Test(arguments: [State.walClosed, .walWithoutSharedMemory])
     func `reports a write in the meantime`(_ state: State) throws {
         let writer = try prepare(state)

@@ -3,7 +3,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Two schemas, and what they have or have not in common.
+/// Two schemas, and their differences.
 struct SchemaPair: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var first: String
@@ -185,7 +185,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
             ])
     }
 
-    /// The first line counts the formats: a fingerprint in a manifest must not change with the program.
+    /// The first line has the number of the format: a schema digest in a manifest must not change with the program.
     @Test func `the canonical text is stable`() throws {
         let shape = try SchemaShape(
             madeBy: """

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// Rules that only the app can check are not damage.
+/// Constraints that only the app can check are not damage.
 struct SoundnessTests {
     private let scratch: Scratch
 
@@ -50,7 +50,7 @@ struct SoundnessTests {
         #expect(soundness.notChecked.first == "table d: it needs the app's \(app.need)", "\(soundness)")
         #expect(try connection.rowCount("d") == 3)
         #expect(try RowCounts(of: connection).tables == ["d": 3, "e": 0])
-        // Nothing stays registered that a later write could use.
+        // No function stays registered that a later write could use.
         if app.need.hasPrefix("coll") {
             #expect(throws: MoultError.self) { try connection.execute("INSERT INTO d(a, b) VALUES('x', 9)") }
         }

@@ -46,7 +46,7 @@ import Testing
         try connection.transaction(.immediate) {}
     }
 
-    /// A reader keeps the commit from taking its lock: nothing of the transaction may stay.
+    /// A reader prevents the commit from taking its lock: nothing of the transaction may remain.
     @Test func `a commit that fails is rolled back`() throws {
         let reader = try Writer(scratch.path("a.db"))
         reader.execute("BEGIN")

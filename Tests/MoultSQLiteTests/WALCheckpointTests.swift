@@ -12,7 +12,7 @@ import Testing
 
     var path: String { scratch.path("a.db") }
 
-    /// What crashes and journal modes leave next to a database.
+    /// The sidecars that crashes and journal modes leave.
     @Test(arguments: ["WAL", "PERSIST", "TRUNCATE", "DELETE"], [true, false])
     func `one file remains with all committed rows`(_ mode: String, crashes: Bool) throws {
         let writer = try Writer(path)
@@ -20,7 +20,7 @@ import Testing
         writer.execute("CREATE TABLE t (a)")
         writer.execute("INSERT INTO t VALUES (1), (2)")
         if crashes {
-            // A hot journal as well: the change is on the disk, but not committed.
+            // A hot journal as well: the change is on disk, but not committed.
             writer.execute("PRAGMA cache_size = 1")
             writer.execute("BEGIN")
             writer.execute(
@@ -38,7 +38,7 @@ import Testing
             try Connection(path: path, access: .immutable).query("SELECT a FROM t") == [[.integer(1)], [.integer(2)]])
     }
 
-    /// What people do instead: the rows that no checkpoint has copied are gone.
+    /// The usual mistake: the rows that no checkpoint has copied are lost.
     @Test func `deleting the WAL by hand loses committed rows`() throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = WAL")

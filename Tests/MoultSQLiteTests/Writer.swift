@@ -1,7 +1,7 @@
 import MoultLibc
 import TestSupport
 
-/// Another process that uses a database through Python's sqlite3, a line at a time.
+/// Another process that uses a database through Python's sqlite3, line by line.
 ///
 /// Each line is a Python statement in which `c` is an open connection in autocommit mode.
 final class Writer {
@@ -14,7 +14,7 @@ final class Writer {
 
     var pid: Int32 { child.pid }
 
-    /// Runs the statement there and returns when it is done: `ok`, or the error.
+    /// Runs the statement there and returns its result: `ok`, or the error.
     @discardableResult
     func run(_ statement: String) -> String {
         child.write(statement + "\n")
@@ -24,7 +24,7 @@ final class Writer {
     @discardableResult
     func execute(_ sql: String) -> String { run("c.execute(\"\"\"\(sql)\"\"\").fetchall()") }
 
-    /// Ends as in a crash: nothing is closed.
+    /// Ends like a crash: nothing is closed.
     func crash() {
         child.signal(SIGKILL)
         child.wait()

@@ -5,7 +5,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// Databases and queries that mean harm: each ends in an answer that says why not, in time, and nothing else happens.
+/// Malicious databases and queries: each results in an error with the reason, in time, and nothing else happens.
 @Suite struct MaliciousDatabaseTests {
     struct Harm: CustomTestStringConvertible {
         let testDescription: String
@@ -77,12 +77,12 @@ import Testing
         }
     #endif
 
-    /// One call of a function, during which SQLite does not check the deadline.
+    /// A single function call, during which SQLite does not check the deadline.
     @Test func `only the processor ends it`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.validation.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
         examined.validation.processor = 1
-        // On a busy machine the time is over before so much of the processor was had.
+        // On a busy machine, the wall time is over before this much CPU time was used.
         #expect(["it took more than 1 s of the processor", "it did not end in time"].contains(examined.refusal()))
     }
 

@@ -4,7 +4,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// Migrations of strangers, tried on a copy of a user's database in its own process.
+/// Untrusted migrations, tried on a copy of a user database in a separate process.
 @Suite struct TrialTests {
     let scratch: Scratch
 
@@ -39,7 +39,7 @@ import Testing
         #expect(report.before == ["note": 2])
         #expect(report.after == ["note": 1, "x": 0])
         #expect((report.userVersion, report.lack, report.finding) == (2, nil, nil))
-        // It was taken back.
+        // It was rolled back.
         let left = try Shell.must(
             [
                 "sqlite3", scratch.path("copy/user.db"),
@@ -61,7 +61,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try report(trial) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the migrations of user cannot be tried")
-        // On a busy machine the time is over before so much of the processor was had.
+        // On a busy machine, the wall time is over before this much CPU time was used.
         #expect(["it took more than 1 s of the processor", "it did not end in time"].contains(error?.why))
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }

@@ -4,12 +4,13 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Verbs that look into databases of strangers: whatever these do, the command is there to say so, in time, and nothing
-/// else is changed.
+/// Verbs that read untrusted databases: whatever the databases do, the command survives and reports it in time, and
+/// nothing else is changed.
 @Suite struct SandboxedVerbTests {
     let scratch: Scratch
 
-    /// `bomb.db` has a tree in which every page leads to the next one dozens of times, so that counting its rows has no end.
+    /// `bomb.db` has a tree in which every page leads to the next one dozens of times, so that counting its rows never
+    /// ends.
     static let bomb = """
         import sqlite3, struct
         page = 512
@@ -39,8 +40,8 @@ import Testing
             ["sqlite3", scratch.path("good.db")], input: "CREATE TABLE t(x); INSERT INTO t VALUES(1), (2), (3);")
     }
 
-    /// `slow.db` is sound, but each check of it computes a column for many seconds on any machine. Making it takes none,
-    /// because the column gets its expression after the rows are there.
+    /// `slow.db` is sound, but each check of it computes a column for many seconds on any machine. Creating it takes no
+    /// time, because the column gets its expression after the rows are there.
     private func makeSlow() throws {
         try Shell.must(
             ["sqlite3", scratch.path("slow.db")],
@@ -59,7 +60,7 @@ import Testing
             environment: ["PATH": "\(built):/usr/local/bin:/usr/bin:/bin", "TMPDIR": try scratch.directory("tmp")])
     }
 
-    /// The examiner has no capability but the one to read them, and no more than the named files.
+    /// The examiner's only capability is to read them, and it can read only the given files.
     @Test(.enabled(if: geteuid() == 0, "only root reads files of other users"))
     func `root looks into databases that only another user may read`() throws {
         try Shell.must(
@@ -74,7 +75,7 @@ import Testing
         #expect(looked.output.contains("t         3  x"), "\(looked)")
     }
 
-    /// A store with release 1.0.0 and, next to it, 2.0.0 whose database was spoilt before it was sealed.
+    /// A store with release 1.0.0 and, next to it, 2.0.0, whose database was damaged before it was sealed.
     private func release(spoilt: String) throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let sql = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food VALUES(1, 'rye');"
@@ -99,7 +100,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.errors)")
     }
 
-    /// Runs a command that must change nothing, and returns what it said.
+    /// Runs a command that must change nothing, and returns its output.
     private func harmless(_ line: String) throws -> Shell.Ended {
         try scratch.directory("tmp")
         let aside: Set = ["tmp", "trace"]
@@ -113,7 +114,7 @@ import Testing
     @Test(arguments: ["inspect bomb.db", "diff slow.db good.db", "diff good.db slow.db --html page"])
     func `an endless check is stopped`(verb: String) throws {
         try makeSlow()
-        // The command allows a minute; a shorter time of the user's counts, too.
+        // The command allows a minute; a shorter limit set by the user also applies.
         let ended = try harmless("ulimit -S -t 1; moult \(verb)")
         #expect(ended.status == 3)
         let names = verb.split(separator: " ").filter { $0.hasSuffix(".db") }
@@ -135,7 +136,7 @@ import Testing
         #expect(ended.errors.contains("it took more of the processor than honest databases of that size need"))
     }
 
-    /// The advice names what the user has, and not the file that was unpacked.
+    /// The advice names the user's file, not the unpacked one.
     @Test func `a damaged database of a release is named with its release`() throws {
         try release(spoilt: "os.replace('bomb.db', work + '/food.db')")
         let ended = try harmless("moult diff good.db rel/test-2.0.0.json")
@@ -146,7 +147,7 @@ import Testing
         #expect(try harmless("moult plan --deep rel/test-2.0.0.json").errors.contains("is damaged: "))
     }
 
-    /// SQLite falls, made here by a signal at the moment when the other process confines itself.
+    /// SQLite crashes, here because of a signal when the other process confines itself.
     @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
     func `fall of SQLite is a refusal`(verb: String) throws {
         if verb.hasPrefix("plan") { try release(spoilt: "") }
@@ -158,7 +159,7 @@ import Testing
         #expect(try JSON(parsing: json.output, source: "its answer")["error"]?["code"]?.string == "E412")
     }
 
-    /// Files that are none, or damaged: told by SQLite or by us, as ever.
+    /// Files that are damaged or not databases: SQLite or moult reports it as usual.
     @Test(arguments: [
         "printf 'SQLite format 3\\0' > x.db", "cp good.db x.db && truncate -s 1000 x.db",
         "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",
@@ -173,23 +174,23 @@ import Testing
         }
     }
 
-    /// The command itself opens nothing of it; who does has confined himself before SQLite is there.
+    /// The command itself does not open it; the process that does has confined itself before SQLite is used.
     @Test func `only a confined process opens it`() throws {
         let ended = try harmless("strace -f -qq -o trace -e trace=openat,prctl moult inspect good.db")
         #expect(ended.status == 0, "\(ended.errors)")
         let lines = try Shell.must(["cat", scratch.path("trace")]).split(separator: "\n").map { String($0) }
         let confined = try #require(lines.firstIndex { $0.contains("PR_SET_SECCOMP, SECCOMP_MODE_FILTER, {") })
         let pid = try #require(lines[confined].split(separator: " ").first)
-        // A descriptor for Landlock's rule reads nothing.
+        // Opening a descriptor for a Landlock rule does not read the file.
         let opened = lines.indices.filter { lines[$0].contains("good.db") && !lines[$0].contains("O_PATH") }
         for index in opened { #expect(lines[index].hasPrefix("\(pid) "), "\(lines[index])") }
-        // What it is was seen by its first bytes.
+        // Its first bytes showed its type.
         #expect(opened.count { $0 < confined } == 1)
         #expect(opened.contains { $0 > confined })
     }
 
     @Test func `an interrupted command stops its sandboxed process`() throws {
-        // Threads of tests block signals, and what they start inherits that.
+        // Test threads block signals, and child processes inherit that.
         let script = """
             import os, signal, subprocess, time
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -206,7 +207,7 @@ import Testing
         #expect(try Shell.run(["pgrep", "-f", "secluded-1 \(scratch.path)"]).status == 1)
     }
 
-    /// The page is written where the user wants it, by the command itself.
+    /// The command itself writes the page to the given path.
     @Test func `page is made`() throws {
         let ended = try run(
             "ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")

@@ -4,7 +4,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// What a sound database answers, and that it answers the same to a separate process.
+/// The results for a sound database, which are the same in a separate process.
 @Suite struct ValidationTests {
     static let sql = """
         PRAGMA application_id = 7; PRAGMA user_version = 3;
@@ -35,7 +35,7 @@ import Testing
         #expect(
             report.rows == [.init(table: "food", before: 1, after: 2), .init(table: "gone", before: nil, after: nil)])
         #expect(report.failure == nil)
-        // Not a byte, a sidecar or a time of the files.
+        // Not a byte, sidecar or time of the files changes.
         let files = { (tree: Tree) in tree.lines.dropFirst() }
         #expect(try files(Tree(examined.scratch.path)) == files(before))
 
@@ -44,7 +44,7 @@ import Testing
         #expect(here == [report])
     }
 
-    /// More than there are processors, in the order in which they were asked for.
+    /// More databases than processors, with the results in the order of the requests.
     @Test func `several databases are checked at once`() throws {
         let all = try (1...7).map { number in
             try Examined(
@@ -63,13 +63,13 @@ import Testing
         #expect(try Files.list(scratch.path) == [])
     }
 
-    /// An older moult next to an app is of no use for this.
+    /// An older moult next to an app cannot do this.
     @Test func `a program that cannot check databases is not needed`() throws {
         let examined = try Examined(Self.sql)
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
 
-    /// Otherwise a database that takes the process over could have itself opened by the one that holds the store.
+    /// Otherwise a database that takes over the process could make the process with the store open it.
     @Test func `an examiner that has begun cannot hand the database back`() throws {
         let examined = try Examined(Self.sql)
         #expect(
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// A statement that sorts more than fits into memory puts it aside where it may.
+    /// A statement that sorts more than fits into memory writes to the directory where it may.
     @Test func `sorting may use the disk`() throws {
         let examined = try Examined(
             """

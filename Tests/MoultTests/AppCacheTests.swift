@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Scenario 3 without any release: an app's own cache, dropped when its schema is not the one that the app expects.
+/// Scenario 3 without a release: an app's own cache, dropped if its schema is not the expected one.
 @Suite struct AppCacheTests {
     let scratch: Scratch
     var path: String { scratch.path("thumbs.db") }
@@ -37,7 +37,7 @@ import Testing
         #expect(try Store.cache(at: path, schema: next) == .fresh("table thumb: column \"width\" missing"))
         #expect(try sqlite("SELECT count(*), max(width) FROM thumb") == "0|\n")
         #expect(try Store.cache(at: path, schema: next) == .ready)
-        // The app goes back a version: what it cannot read goes again.
+        // The app is downgraded: the cache that it cannot read is dropped again.
         #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("table thumb: column \"width\" not expected"))
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
@@ -75,7 +75,7 @@ import Testing
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABLE other(x)") }
         #expect(error?.what.contains(path) == true)
-        // Nothing was lost either.
+        // Nothing was lost.
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
     }
 
@@ -85,7 +85,7 @@ import Testing
         #expect(try Files.list(scratch.path).isEmpty)
     }
 
-    /// What a crash in the middle left is gone with the next call.
+    /// The next call removes the leftovers of a crash.
     @Test func `leftovers are removed`() throws {
         for name in [".thumbs.db.moult-new", ".thumbs.db.moult-old", ".thumbs.db.moult-old-wal"] {
             try Files.writeNew(Array("rubbish".utf8), to: scratch.path(name))
@@ -94,7 +94,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    /// Many at once: exactly one of them finds it fresh, and all rows written after that stay.
+    /// Many at once: exactly one of them gets the new cache, and all rows written after that stay.
     @Test func `only one of many processes recreates it`() async throws {
         try Files.writeNew(Array("no database".utf8), to: path)
         let path = path

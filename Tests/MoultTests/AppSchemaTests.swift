@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A user's database with collations and functions that only the app has.
+/// A user database with collations and functions that only the app has.
 @Suite struct AppSchemaTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -32,7 +32,7 @@ import Testing
         try maker.make("2.0.0", sequence: 2, [.user("user", sql, migrations: ["m/2.sql": migration])])
     }
 
-    /// Runs SQL as the app does; `leaving` ends the process without closing the database.
+    /// Runs SQL like the app; `leaving` ends the process without closing the database.
     private func app(_ sql: String, leaving: Bool = false) throws {
         try Shell.must([
             "python3", "-c",
@@ -77,7 +77,7 @@ import Testing
         let check = try #require(
             try Verifier(StoreSnapshot(layout)).verify(deep: true).first { $0.method == "integrity_check" })
         #expect(check.finding == nil)
-        // Views and triggers are no part of a check, and CHECKs none of one that cannot write.
+        // Views and triggers are not part of a check, and CHECKs are not part of a read-only one.
         let isPartOfIt = schema.contains("INDEX") || schema.contains("WITHOUT ROWID")
         #expect(check.notChecked.contains { $0.contains("it needs the app's") } == isPartOfIt, "\(check)")
         try store.updateBlocking(to: second())
@@ -122,7 +122,7 @@ import Testing
         try app("CREATE TABLE own(b); INSERT INTO own VALUES(-1);")
         let script = "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'x';"
         #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + script)) }
-        // SQLite looks at no CHECK of rows that are there.
+        // SQLite does not apply a CHECK to existing rows.
         let added =
             "CREATE TABLE more(a); INSERT INTO more VALUES(1); ALTER TABLE more ADD COLUMN b NOT NULL DEFAULT 'x' CHECK(b = 'y');"
         #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + added)) }

@@ -1,11 +1,11 @@
-// What an app gets with this one import, and no other of the project's.
+// The public API that an app gets with this single import.
 import Moult
 import MoultFiles
 import Synchronization
 import TestSupport
 import Testing
 
-/// The library as an app uses it that has no shell.
+/// The library, used by an app without a shell.
 @Suite struct AppTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -31,7 +31,7 @@ import Testing
     @Test func `update and plan have one default, which is the store's`() async throws {
         let second = try Self.make(maker, 2)
         #expect(try await store.update(to: second).isInstalled)
-        // An app that was downgraded gets its data back.
+        // A downgraded app gets its data back.
         #expect(try store.plan(first).changesStore)
         #expect(try await store.update(to: first).isInstalled)
         try scratch.must("sed -i 's/\"follow\": \"match\"/\"follow\": \"newer\"/' store/moult.json")
@@ -76,7 +76,7 @@ import Testing
         let trusting = Store(at: scratch.path("signed"), trusting: [key])
         let unsigned = await #expect(throws: MoultError.self) { try await trusting.update(to: first) }
         #expect(unsigned?.code == .unsigned)
-        // The store that was made for it is gone again.
+        // The store that was created for it is removed again.
         #expect(try Files.facts(scratch.path("signed/moult.json")) == nil)
         try scratch.must("moult sign -q -k a.key \(first)")
         #expect(try await trusting.update(to: first).isInstalled)
@@ -86,7 +86,7 @@ import Testing
             }
             #expect(error?.code == code)
         }
-        // One that was made without keys is not taken for one that has them.
+        // A store that was created without keys does not count as one with keys.
         try await store.update(to: first)
         let error = #expect(throws: MoultError.self) {
             try Store(at: scratch.path("store"), trusting: [key]).plan(first)
@@ -119,7 +119,7 @@ import Testing
         try connection.close()
     }
 
-    /// As a GRDB pool opens them: the journal mode is set for all attached files.
+    /// Opened like by a GRDB pool: the journal mode is set for all attached files.
     @Test(arguments: ["store", "a b", "100%25", "what?x=1#y", "ä'\"é"])
     func `attached by their URIs, read-only databases stay as they are`(_ name: String) async throws {
         let store = Store(at: scratch.path(name))

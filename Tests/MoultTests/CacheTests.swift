@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Caches of a release: kept if they fit, otherwise set aside with their sidecars and recreated.
+/// Caches of a release: kept if they match, otherwise set aside with their sidecars and recreated.
 @Suite struct CacheTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -46,7 +46,7 @@ import Testing
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let inode = try Files.facts(path)?.inode
-        // White space, quotes, case and order make no other schema.
+        // Differences in white space, quotes, case and order do not change the schema.
         let same =
             "create table [thumb] ( \"id\" integer primary key , image blob ) ;\ncreate index BY_IMAGE on thumb (image);"
         let written = same.replacing("BY_IMAGE", with: "by_image")
@@ -58,7 +58,7 @@ import Testing
 
     @Test func `a different schema sets the cache and its sidecars aside`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
-        // Rows that are in the WAL only, as a killed app leaves them.
+        // Rows that are only in the WAL, as left by a killed app.
         try Shell.must([
             "python3", "-c",
             """
@@ -80,7 +80,7 @@ import Testing
         #expect(try fresh == "0|id,image,width\n")
         #expect(try Files.facts("\(path)-wal") == nil)
         let set = try #require(sets().first)
-        // The set is whole: the rows of its WAL can still be read.
+        // The set is complete: the rows of its WAL can still be read.
         #expect(try Shell.must(["sqlite3", "\(set)/thumbs.db", "SELECT count(*) FROM thumb"]) == "500\n")
         let label = try #require(try QuarantineRecord(in: set))
         #expect(label.database == "thumbs" && label.kind == .cache && label.path == path)
@@ -173,7 +173,7 @@ import Testing
         #expect(text.contains(line), "\(text)")
     }
 
-    /// Who holds a lock works with the cache, and is named; when it is gone the update works.
+    /// A process with a lock is using the cache, and is named; after it exits, the update works.
     @Test func `a locked cache is replaced later`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let stuck = try Background([
@@ -214,7 +214,7 @@ import Testing
         #expect(try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"]) == before)
     }
 
-    /// A file that cannot be removed is an error, and everything is as it was.
+    /// If a file cannot be removed, this is an error, and everything is unchanged.
     @Test func `a failure to delete is an error`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let next = try release("2.0.0", 2, Self.two)
@@ -228,7 +228,7 @@ import Testing
         #expect(try sets().isEmpty)
     }
 
-    // MARK: another root
+    // MARK: a separate directory
 
     @Test(arguments: ["/dev/shm", "/tmp"])
     func `caches may be in a separate directory`(parent: String) throws {

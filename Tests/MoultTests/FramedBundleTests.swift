@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Bundles of ours, which are unpacked frame by frame on every core.
+/// Bundles with frames, which are unpacked on every core.
 @Suite struct FramedBundleTests {
     let scratch: Scratch
     let store: Store
@@ -28,7 +28,7 @@ import Testing
         bundle = scratch.path("releases/test-1.0.0.frames.tar.zst")
     }
 
-    /// Changes the manifest in Python, where it is `m`.
+    /// Changes the manifest with Python, where it is `m`.
     private func edit(_ change: String) throws {
         try Shell.must([
             "python3", "-c",
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// Whatever is wrong is found by the digests of the frames, or before, and nothing of it gets in.
+    /// The digests of the frames, or earlier checks, detect every error, and nothing is installed.
     @Test(arguments: [
         (
             "a digest of a large member",
@@ -83,7 +83,7 @@ import Testing
                 "import sys; f=open(sys.argv[1],'r+b'); f.seek(\(place)); b=f.read(1); f.seek(\(place)); f.write(bytes([b[0]^1]))",
                 bundle,
             ])
-            // A bit that zstd does not look at would do no harm: what is written is verified.
+            // A bit that zstd ignores would do no harm: the output is verified.
             do {
                 try store.updateBlocking(to: manifest)
                 let packed = try Files.read(scratch.path("releases/1.0.0.work/food.db"), limit: 1 << 30)

@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Scenario 4: a big database is attached where it lies, a small one for the user is made from a template.
+/// Scenario 4: a large database is attached where it is, and a small one for the user is created from a template.
 @Suite struct InPlaceTests {
     let scratch: Scratch
     let maker: ReleaseMaker

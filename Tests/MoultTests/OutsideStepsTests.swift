@@ -4,9 +4,9 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The core treats a built-in step as it treats one of another package: by the public protocol, and nothing else.
+/// The core treats a built-in step like one of another package: only through the public protocol.
 @Suite struct OutsideStepsTests {
-    /// A step of another package that does what a built-in one does. The core cannot see which one it is.
+    /// A step of another package that wraps a built-in one. The core cannot tell which one it is.
     private struct Outside: Step {
         let inner: any Step
         var name: String { inner.name }

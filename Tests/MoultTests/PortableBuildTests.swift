@@ -5,7 +5,7 @@
     import TestSupport
     import Testing
 
-    /// What a build without the features of Linux does in their place, and what it refuses.
+    /// The behaviour of a build without Linux-only calls: its fallbacks, and the operations that it refuses.
     @Suite struct PortableBuildTests {
         let scratch: Scratch
         let maker: ReleaseMaker

@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The quarantine does not grow without limit, and user data is removed only by its owner.
+/// The quarantine does not grow without limit, and only the operator removes user data.
 @Suite struct QuarantineTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -19,7 +19,7 @@ import Testing
         store = Store(at: scratch.path("store"))
     }
 
-    /// A release whose cache of about 100 KiB has another schema than that of any other.
+    /// A release with a cache of about 100 KiB, whose schema is unique.
     private func release(_ number: Int) throws -> String {
         try maker.make(
             "\(number).0.0", sequence: number,
@@ -35,7 +35,7 @@ import Testing
         try Settings.rewrite(StoreLayout(root: store.directory), name, value)
     }
 
-    /// The sets of a database, by the releases whose content they are.
+    /// The sets of a database, by the releases of their content.
     private func sets(_ name: String) throws -> [String] {
         try Files.list(quarantine).filter { $0.hasSuffix("-\(name)") }.compactMap {
             try QuarantineRecord(in: "\(quarantine)/\($0)")?.release
@@ -45,22 +45,22 @@ import Testing
     @Test func `the oldest caches go first`() throws {
         try store.updateBlocking(to: release(1))
         for number in 2...4 { try store.updateBlocking(to: release(number)) }
-        // Without a small limit all of them stay.
+        // Without a small limit, all of them stay.
         #expect(try sets("thumbs") == ["1.0.0", "2.0.0", "3.0.0"])
         try store.reset("user", settingUserDataAside: true)
-        // Labels have seconds; the order must not hang on how fast this test is.
+        // Dates have a resolution of seconds; the order must not depend on the speed of the test.
         for (age, release) in zip([30, 20, 10], ["1.0.0", "2.0.0", "3.0.0"]) { try makeOlder(release, seconds: age) }
         try set("quarantineLimit", .integer(250_000))
         try store.updateBlocking(to: release(5))
         #expect(try sets("thumbs") == ["3.0.0", "4.0.0"])
-        // With no room for any none stays, but what users wrote does.
+        // Without space for any, none stays, but user data does.
         try set("quarantineLimit", .integer(0))
         try store.updateBlocking(to: release(6))
         #expect(try sets("thumbs") == [])
         #expect(try sets("user") == ["4.0.0"])
     }
 
-    /// Makes the sets of a release older than they are.
+    /// Gives the sets of a release an earlier date.
     private func makeOlder(_ release: String, seconds: Int) throws {
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
             let directory = "\(quarantine)/\(name)"
@@ -80,7 +80,7 @@ import Testing
         try store.updateBlocking(to: release(3))
         try store.reset("user", settingUserDataAside: true)
         let orchestrator = try Orchestrator(root: store.directory, steps: .builtIn)
-        // Nothing is as old as that; and what would be removed is only told.
+        // Nothing is that old; a dry run only lists what would be removed.
         #expect(try orchestrator.clean(quarantineDays: 41).quarantine.removed == [])
         let before = try Tree(quarantine)
         let dry = try orchestrator.clean(quarantineDays: 30, dry: true).quarantine
@@ -93,12 +93,12 @@ import Testing
         let all = try orchestrator.clean(quarantineDays: 30, includingUserData: true).quarantine
         #expect(all.removed.map(\.record?.database) == ["user"])
         #expect(try sets("user") == ["3.0.0"])
-        // All that was there on the last day, too.
+        // This includes sets of the last day.
         _ = try orchestrator.clean(quarantineDays: 0, includingUserData: true)
         #expect(try sets("user") == [] && sets("thumbs") == [])
     }
 
-    /// A set whose record is gone may be user data.
+    /// A set without a record may contain user data.
     @Test func `an unknown set is kept`() throws {
         try store.updateBlocking(to: release(1))
         try store.updateBlocking(to: release(2))

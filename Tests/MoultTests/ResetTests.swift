@@ -8,7 +8,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Scenario 5: a database that will not load is set aside with its sidecars and recreated.
+/// Scenario 5: a database that does not load is set aside with its sidecars and recreated.
 @Suite struct ResetTests {
     let scratch: Scratch
     let store: Store
@@ -52,7 +52,7 @@ import Testing
         try broken.make("user.db", in: root)
         let before = try set(root, "user.db")
         let recovered = try store.reset("user", settingUserDataAside: true)
-        // An open database, with nothing next to it that would change it.
+        // An open database, without sidecars that would change it.
         let connection = try store.open("user")
         #expect(connection.recovered == nil)
         #expect(
@@ -62,7 +62,7 @@ import Testing
         try connection.execute("INSERT INTO note(text) VALUES('new')")
         try connection.close()
         #expect(try set(root, "user.db").count == 1)
-        // The old ones are all in quarantine.
+        // The old files are all in quarantine.
         if before.isEmpty {
             #expect(recovered.setAside == nil)
         } else {
@@ -71,7 +71,7 @@ import Testing
             let label = try #require(try QuarantineRecord(in: aside))
             #expect(label.kind == .user && label.database == "user" && label.path == user)
         }
-        // What could still be read is next to them.
+        // The salvaged rows are next to them.
         if broken.isReadable {
             let salvaged = try #require(recovered.salvaged)
             #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*), max(text) FROM note"]) == "300|note 99\n")
@@ -117,7 +117,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    /// Damage in the middle: the rows before it and after it are read.
+    /// Damage in the middle: the rows before and after it are read.
     @Test func `a reset salvages rows around damage`() throws {
         try Shell.must([
             "python3", "-c",
@@ -139,7 +139,7 @@ import Testing
         let salvaged = try #require(recovered.salvaged)
         #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM note"]) == "300\n")
         let rows = Int(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM more"]).prefix { $0.isNumber }) ?? 0
-        // One page has three of these rows.
+        // A page has three of these rows.
         #expect(rows >= 990 && rows < 1000)
         #expect(try Shell.must(["sqlite3", salvaged, "PRAGMA integrity_check"]) == "ok\n")
     }
@@ -160,7 +160,7 @@ import Testing
         try connection.close()
     }
 
-    // MARK: by the library
+    // MARK: with the library
 
     @Test(arguments: Broken.allCases)
     func `opening recovers`(_ broken: Broken) throws {
@@ -190,7 +190,7 @@ import Testing
         #expect(try Tree(root) == before)
     }
 
-    /// Something destroys it all the time: that is reported, and the quarantine does not fill up.
+    /// If a database is damaged again and again, this is reported, and the quarantine does not fill up.
     @Test func `a second failure at once is reported`() throws {
         try Broken.zeroBytes.make("user.db", in: root)
         try store.open("user", recovering: .setUserDataAside).close()
@@ -232,7 +232,7 @@ import Testing
         #expect(try Tree(root) == before)
     }
 
-    /// A journal that a killed app left is rolled back, as ever.
+    /// The journal of a killed app is rolled back as usual.
     @Test func `an interrupted write is not a fault`() throws {
         try Shell.must([
             "python3", "-c",

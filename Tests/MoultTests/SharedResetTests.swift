@@ -48,7 +48,7 @@ import Testing
             let salvaged = try #require(recovered.salvaged)
             #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM food WHERE mine = 1"]) == "50\n")
         }
-        // It is still the installed release, so nothing happens; and the next one is installed as usual.
+        // It is still the installed release, so nothing happens; the next one is installed as usual.
         #expect(try store.isCurrent(first))
         try Shell.must(["sqlite3", pantry, "INSERT INTO food VALUES(900, 'new mine', 1)"])
         try store.updateBlocking(to: Self.release(2, maker))
@@ -64,7 +64,7 @@ import Testing
         #expect(try Tree(store.directory) == before)
     }
 
-    /// An update says that it cannot be read, and what to do, and leaves it as it is.
+    /// An update reports that it cannot be read, with advice, and does not change it.
     @Test func `an update does not replace an unreadable shared database`() throws {
         try Broken.damagedSchema.make("pantry.db", in: store.directory)
         let before = try Files.facts(pantry)

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What an app sees of updates from bundles.
+/// Updates from bundles, from the view of an app.
 @Suite struct UpdateTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -98,7 +98,7 @@ import Testing
     @Test func `a plain file of before is adopted and can come back`() throws {
         let store = Store(at: try scratch.directory("store"))
         let old = scratch.path("store/food.db")
-        // In WAL mode and not checkpointed, as an app that was killed leaves it.
+        // In WAL mode without a checkpoint, as left by a killed app.
         try Shell.must([
             "python3", "-c",
             """

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The user's database follows the releases by migrations, and is never replaced.
+/// Migrations update the user database with each release, and it is never replaced.
 @Suite struct UserMigrationTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -32,7 +32,7 @@ import Testing
         CREATE INDEX note_tag ON note(tag);
         PRAGMA user_version = 3;
         """
-    /// The recipe for changing a table that SQLite's documentation gives.
+    /// The procedure for changing a table in SQLite's documentation.
     static let toThree = """
         PRAGMA foreign_keys = OFF;
         CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
@@ -55,7 +55,7 @@ import Testing
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    /// All that may not change when an update fails: names, content, times and inodes.
+    /// Everything that must not change when an update fails: names, content, times and inodes.
     private func tree() throws -> Tree {
         try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])
     }
@@ -188,7 +188,7 @@ import Testing
         #expect(try sqlite("SELECT text FROM note") == "yours\n")
     }
 
-    /// Rows that dangled before are the user's, and tables that the app made stay.
+    /// Rows that already violated a foreign key belong to the user, and tables created by the app stay.
     @Test func `objects of the user are not a reason to refuse`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(
@@ -221,7 +221,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    /// What the older release cannot read keeps the store from going back to it.
+    /// A rollback is refused if the older release cannot read the user database.
     @Test func `no rollback behind the users database`() throws {
         let one = JSON.Member("identity", ["userVersion": 1])
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one, more: [one])]))
@@ -232,7 +232,7 @@ import Testing
         #expect(try sqlite("PRAGMA user_version") == "2\n")
     }
 
-    /// A transaction that an app does not end keeps the update out, and nothing is changed.
+    /// An open transaction of an app blocks the update, and nothing is changed.
     @Test(arguments: ["delete", "wal"]) func `a blocking writer is named`(mode: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode)")
@@ -257,7 +257,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    /// An app was killed in the middle of a transaction: its journal is rolled back, not reported forever.
+    /// The journal of an app that was killed in a transaction is rolled back, and not reported forever.
     @Test func `a hot journal is not an obstacle`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")

@@ -14,7 +14,7 @@ import Testing
         #expect(try hex(hasher.finish()) == abc)
     }
 
-    /// A block has 128 bytes; around that size the last block is handled separately.
+    /// A block has 128 bytes; around that size, the last block is handled separately.
     @Test(arguments: [0, 1, 127, 128, 129, 255, 256, 257, 1_000])
     func `own BLAKE2b agrees with libcrypto`(count: Int) throws {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }

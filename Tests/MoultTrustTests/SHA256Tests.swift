@@ -28,7 +28,7 @@ import Testing
         #expect(try hash.finish() == SHA256.digest(of: bytes))
     }
 
-    /// Short of a block, exactly some, and more than may wait, in pieces that fit no block.
+    /// Less than a block, exact multiples, and more than may be queued, in pieces that do not match blocks.
     @Test(arguments: [0, 1, 1 << 18, 1 << 19, (1 << 18) + 1, 5_000_003])
     func `a digest on another thread is the same`(size: Int) throws {
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
@@ -39,7 +39,7 @@ import Testing
         #expect(try digest.finish() == SHA256.digest(of: bytes).hex)
     }
 
-    /// As where an archive turns out to be damaged in the middle: its thread ends with it.
+    /// As if an archive is found to be damaged in the middle: its thread ends with it.
     @Test func `an abandoned digest ends`() throws {
         weak var gone: GrowingDigest?
         do {
@@ -63,7 +63,7 @@ import Testing
         #expect(lseek(file.number, 0, SEEK_CUR) == 12_345)
     }
 
-    /// A length in 32 bits would stop after one byte here. The sparse file takes no room on the disk.
+    /// A 32-bit length would stop after one byte here. The sparse file takes no disk space.
     @Test func `counts past four gibibytes`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])

@@ -62,7 +62,7 @@ import Testing
         String(try Shell.must(["python3", "-c", "import base64; print(\(expression).decode())"]).dropLast())
     }
 
-    /// With this key everyone could make valid signatures: of all points only ten have such a small order.
+    /// With this key, anyone could make valid signatures: only ten of all points have such a small order.
     @Test(
         arguments: [
             "0000000000000000000000000000000000000000000000000000000000000000",
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    /// A byte behind the fourth gibibyte counts: a signature must cover the whole file.
+    /// A byte after the fourth gibibyte counts: a signature must cover the whole file.
     @Test func `covers files above four gibibytes`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])

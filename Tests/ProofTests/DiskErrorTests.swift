@@ -7,8 +7,8 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The disk fails once under a database that apps write to, at every third SQLite call of each kind on each of its
-/// files. (`make proof` does it at every call of the whole update.)
+/// The disk fails once below a database that apps write to, at every third SQLite call of each kind on each of its
+/// files. (`make proof` does this at every call of the whole update.)
 @Suite(.serialized) struct DiskErrorTests {
     static let calls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"]
     static let files = ["pantry.db", "pantry.db-wal", "pantry.db-journal"]
@@ -29,7 +29,7 @@ import Testing
             ])
     }
 
-    /// What apps find.
+    /// The view of apps.
     private static func state(_ store: String) throws -> [String] {
         let pantry = "SELECT group_concat(name) FROM food; SELECT release FROM moult_release; PRAGMA journal_mode"
         return try [
@@ -67,27 +67,27 @@ import Testing
                 statuses[ended.status, default: 0] += 1
                 let note = Comment("\(call) \(number) on \(file): \(ended.status) \(ended.errors)")
                 let orchestrator = try Orchestrator(root: store, steps: .builtIn)
-                // What the status says is so, at once where nothing is unfinished, and in any case after settling.
+                // The status is correct, at once if nothing is unfinished, and in any case after recovery.
                 let endings = try orchestrator.recover().map(\.ending)
                 let settled = try Self.state(store)
                 switch ended.status {
                 case 0: #expect(settled == new, note)
                 case 6:
                     #expect(settled == old || settled == new, note)
-                    // A recovery that failed first and then succeeded is reported.
+                    // If a recovery first failed and then succeeded, this is reported.
                     let last = try History.read(orchestrator.layout).entries.last?.outcome
                     #expect(last == (endings == [.finished] ? .finished : .undone), note)
                 default:
                     #expect(settled == old, note)
                     #expect(!endings.contains(.finished), note)
                 }
-                // No journal is left to keep the next one out.
+                // No journal is left that would block the next connection.
                 #expect(try Files.facts("\(store)/pantry.db-journal") == nil, note)
                 _ = try orchestrator.update(UpdateRequest(manifest: second))
                 #expect(try Self.state(store) == new, note)
             }
         }
-        // An exchange in rollback mode only reads the old file, and writes to the new one before it has the name.
+        // An exchange in rollback mode only reads the old file, and writes to the new one before it gets its name.
         if way == "live" || mode == "wal" {
             #expect(statuses.values.reduce(0, +) >= 6, "\(statuses)")
             #expect(statuses.keys.contains { $0 != 0 }, "\(statuses)")

@@ -7,9 +7,9 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The built command, killed by the kernel at a system call: the next writing command settles what is left.
+/// The built command, killed by the kernel at a system call: the next command that writes recovers.
 @Suite(.serialized) struct KillTests {
-    /// The calls that change something on a disk, and at which of them to kill: early, late and in between.
+    /// The calls that change a disk, and the occurrences at which to kill: early, late and in between.
     static let points: [(call: String, number: Int)] = [
         ("mkdirat", 1), ("mkdirat", 3), ("openat2", 20), ("openat2", 30), ("fchmod", 1), ("fchmod", 2), ("fsync", 1),
         ("fsync", 3),
@@ -32,7 +32,8 @@ import Testing
                 "-e", "inject=\(point.call):signal=SIGKILL:when=\(point.number)", moult, "apply", releases.second,
                 "--store", world.store,
             ])
-            // A point that the update does not reach tests nothing; the table must be kept so that most are reached.
+            // If the update does not reach a point, it is not tested; the table must be maintained so that most are
+            // reached.
             guard ended.status != 0 else { continue }
             fired += 1
             let versions = try world.versions()

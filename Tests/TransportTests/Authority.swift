@@ -17,8 +17,8 @@ struct Authority {
             ], in: directory)
     }
 
-    /// Makes `NAME.pem` and `NAME.key` for a server of this name, such as `IP:127.0.0.1`; gives the path without the ending.
-    /// With -1 days it expired yesterday.
+    /// Creates `NAME.pem` and `NAME.key` for a server with this name, such as `IP:127.0.0.1`; returns the path without
+    /// the extension. With -1 days, it expired yesterday.
     func certify(_ subject: String, as name: String, days: Int = 2) throws -> String {
         try Shell.must(
             [

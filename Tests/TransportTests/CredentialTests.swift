@@ -3,13 +3,13 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Passwords of `~/.netrc` go to the host that was named, over TLS, and nowhere else.
+/// Passwords in `~/.netrc` are sent only to their host, and only over TLS.
 @Suite struct CredentialTests {
     private let scratch: Scratch
     private let authority: Authority
     private let certificate: String
 
-    /// "moult:feather" as HTTP writes it.
+    /// "moult:feather" in HTTP's encoding.
     private let password = "Basic bW91bHQ6ZmVhdGhlcg=="
 
     init() throws {
@@ -49,7 +49,7 @@ import Testing
         #expect(try credentials(at: server) == [password])
     }
 
-    /// A group or other users could read the passwords, or change where they go.
+    /// A group or other users could read the passwords, or change their destination.
     @Test(arguments: ["644", "640", "620"]) func `a netrc file that others may read is not used`(mode: String) throws {
         let server = try ScriptedServer(scratch.path("public"), certificate: certificate)
         try follow(server.url("feed.json"))
@@ -105,7 +105,7 @@ import Testing
         #expect(try storage.requests() == [])
     }
 
-    /// The message must not send an operator to put a password where it is not used.
+    /// The message must not suggest putting a password where it is not used.
     @Test func `a server that wants a password over plain http is named`() throws {
         let server = try WebServer(scratch.path("public"))
         try follow(server.url("private/feed.json"))

@@ -5,7 +5,7 @@ import MoultTransport
 import TestSupport
 import Testing
 
-/// Servers that are slow on purpose: each limit ends them, and the next mirror is asked.
+/// Deliberately slow servers: each limit stops them, and the next mirror is tried.
 @Suite struct DeadlineTests {
     private let scratch: Scratch
     private let good: WebServer
@@ -34,7 +34,7 @@ import Testing
 
     private func isInstalled() throws -> Bool { try Files.factsThroughLinks(scratch.path("store/food.db")) != nil }
 
-    /// Below the minimum rate it is given up after `patience`, whatever is sent.
+    /// Below the minimum rate, moult gives up after `patience`, whatever is sent.
     @Test(arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", ".tar.zst"])
     func `a server below the minimum rate is left for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))
@@ -44,7 +44,7 @@ import Testing
         #expect(try slow.requests().contains { $0.path.hasSuffix(file) })
     }
 
-    /// A server above the minimum rate is ended by the deadline of a file.
+    /// A server above the minimum rate is stopped by the deadline of a file.
     @Test(arguments: ["feed.json", ".tar.zst"])
     func `a server that needs longer than a file may take is left for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))
@@ -53,7 +53,7 @@ import Testing
         #expect(try isInstalled())
     }
 
-    /// Of two mirrors each gets its part of the command's time, so that the second is asked in any case.
+    /// Each of two mirrors gets a share of the command's time, so the second is always tried.
     @Test func `a slow mirror does not use up the time of the next one`() throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: ".json"))
         try follow([slow.url("feed.json"), good.url("feed.json")], ["minimumRate": 1, "deadline": 4])
@@ -97,7 +97,7 @@ import Testing
         #expect(try later.requests().prefix(2).map(\.path) == ["/feed.json", "/feed.json"])
     }
 
-    /// A pause that is longer than the time left is none: the next mirror is asked at once.
+    /// If a pause is longer than the remaining time, the next mirror is tried at once.
     @Test(arguments: ["3600", "Fri, 31 Dec 2100 23:59:59 GMT"])
     func `a long pause is not waited for`(_ pause: String) throws {
         let later = try ScriptedServer(scratch.path("public"), .retryAfter(pause, times: 1000))

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Stands between a client and a web server, and spoils answers as real networks do.
+/// Runs between a client and a web server, and damages answers like real networks do.
 final class FaultyProxy {
     let port: Int
     private let scratch: Scratch
@@ -15,19 +15,19 @@ final class FaultyProxy {
         case cut
         /// Sends a share of the body, and then nothing.
         case stall
-        /// Sends a share of the body, and says that it is all.
+        /// Sends a share of the body, and claims that it is complete.
         case truncate
         case corrupt
-        /// Says that the body is longer than it is.
+        /// Claims that the body is longer than it is.
         case long
-        /// Sends more than it says anywhere.
+        /// Sends more than it announces.
         case endless
-        /// Goes on from the wrong place.
+        /// Resumes at the wrong offset.
         case misplace
         case refuse
     }
 
-    /// Spoils the first answers whose path ends in a way; `at` is the share of the body that comes before.
+    /// Damages the first answers whose path ends with a text; `at` is the share of the body that is sent before.
     init(
         before server: WebServer, _ fault: Fault = .none, at share: Double = 0.5, times: Int = 1,
         only ending: String = ""
@@ -49,7 +49,7 @@ final class FaultyProxy {
         let path: String
         let range: String
         let status: Int
-        /// The bytes of the body that went through.
+        /// The number of bytes of the body that were passed on.
         let bytes: Int
     }
 

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The command, a store and a feed with a real web server and a bad network between them.
+/// The command, a store and a feed, with a real web server and a bad network between them.
 @Suite(.serialized) struct FeedOverHTTPTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -34,7 +34,7 @@ import Testing
 
     private func follow(_ url: String) throws {
         try must("moult init -q --product org.example.test --key a.pub --feed \(url)")
-        // Where the feed is kept is there from the first look on.
+        // The directory of the feed exists from the first check on.
         try scratch.directory("store/.moult/feed")
         let settings = scratch.path("store/moult.json")
         let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)
@@ -62,7 +62,7 @@ import Testing
         #expect(try Tree(scratch.path("store")) == before)
         try must("moult apply -q")
         #expect(try installed == "1.0.0\n")
-        // An unchanged feed costs one question, and the answer is 304.
+        // An unchanged feed takes one request, and the answer is 304.
         let count = try proxy.requests().count
         #expect(try run("moult check -q").status == 0)
         try must("moult apply -q")
@@ -73,7 +73,7 @@ import Testing
         #expect(try installed == "2.0.0\n")
     }
 
-    /// A server that has a page for every question must not keep the command.
+    /// A server that has a page for every request must not keep the command busy.
     @Test func `a server with a list of keys for every number is asked for few of them`() throws {
         let proxy = try FaultyProxy(before: server)
         for number in 1...60 {
@@ -85,7 +85,7 @@ import Testing
         #expect(try proxy.requests().count { $0.path.hasPrefix("/keys-") && $0.path.hasSuffix(".json") } <= 16)
     }
 
-    /// Other bytes of the same size under the name of a bundle or patch, as a failing disk leaves them.
+    /// Different bytes of the same size in place of a bundle or patch, as from a failing disk.
     @Test func `a damaged download is fetched again`() throws {
         let proxy = try FaultyProxy(before: server)
         try follow(proxy.url("feed.json"))
@@ -102,7 +102,7 @@ import Testing
         try must("chmod u+w store/.moult/current/ && rm -f store/.moult/current/food.db && moult apply -q")
         #expect(try installed == "1.0.0\n")
         try must("moult verify --deep")
-        // The whole one is not fetched once more.
+        // The complete file is not downloaded again.
         let count = try proxy.requests().count
         try must("chmod u+w store/.moult/current/ && rm -f store/.moult/current/food.db && moult apply -q")
         #expect(try proxy.requests().dropFirst(count).contains { $0.path.hasSuffix(".zst") } == false)
@@ -138,7 +138,7 @@ import Testing
         #expect(try installed == "nothing")
     }
 
-    /// Every fault in every file: the right release, or a refusal that leaves the store as it was.
+    /// Every fault in every file: the result is the correct release, or a refusal that leaves the store unchanged.
     @Test(
         arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", "test-1.0.0.tar.zst"],
         [FaultyProxy.Fault.cut, .stall, .truncate, .corrupt, .long, .endless, .refuse])
@@ -154,12 +154,12 @@ import Testing
             let after = try Tree(scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
             #expect(after == before)
         }
-        // The fault is over, and so is the trouble.
+        // After the fault, everything works.
         try must("moult apply -q")
         #expect(try installed == "1.0.0\n")
     }
 
-    /// Killed at 90 % of the bundle: the next one fetches the last 10 %.
+    /// Killed at 90 % of the bundle: the next command downloads the last 10 %.
     @Test func `a download is resumed after a kill`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.9, only: ".tar.zst")
         try follow(proxy.url("feed.json"))
@@ -172,7 +172,7 @@ import Testing
             }
         }
         program.signal(SIGKILL)
-        // The lock goes with the process.
+        // The lock ends with the process.
         try must("moult apply -q --wait 10")
         #expect(try installed == "1.0.0\n")
         let last = try #require(proxy.requests().last)
@@ -187,7 +187,7 @@ import Testing
         #expect(try installed == "1.0.0\n")
     }
 
-    /// The first mirror is in each way that signatures and digests show; the second one is honest.
+    /// The first mirror attacks in each way that signatures and digests detect; the second one is honest.
     @Test func `a mirror that lies is passed over`() throws {
         let lies = [
             "echo '{}' > lies/feed.json", "cp old/feed.json* lies", "truncate -s 20M lies/feed.json",

@@ -43,7 +43,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    /// The feed comes from one mirror, and the bundle, which that one has lost, from another kind.
+    /// The feed comes from one mirror, and the bundle, which that one has lost, from a mirror of a different kind.
     @Test(.enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
     func `a file that one mirror has lost comes from the next`() throws {
         let registry = try Registry()
@@ -57,7 +57,7 @@ import Testing
         let requests = try registry.requests { try bench.must("moult apply -q") }
         #expect(requests.contains { $0.path.hasSuffix(bundle) && $0.status == 404 })
         #expect(try bench.installed() == "1.0.0")
-        // The other way round.
+        // The other way around.
         try bench.must("moult publish \(registry.address("whole/food")) rel/test-1.0.0.json -k a.key -q")
         try bench.must("rm public/test-1.0.0.tar.zst")
         try follow(server.url("feed.json"), mirrors: [.string(registry.address("whole/food"))])
@@ -87,7 +87,7 @@ import Testing
 
     // MARK: groups
 
-    /// How many of so many stores ask each of the servers first.
+    /// How many of the stores first ask each of the servers.
     private func first(of servers: [ScriptedServer], stores: Int) throws -> [Int] {
         var counts = servers.map { _ in 0 }
         for store in 0..<stores {
@@ -114,7 +114,7 @@ import Testing
         // The group contains the URL, which then is one of three.
         try follow(servers[0].url("feed.json"), mirrors: [.array(urls), .string(last.url("feed.json"))])
         let counts = try first(of: servers, stores: 40)
-        // By chance, 40 stores leave one of three servers out once in three million runs.
+        // By chance, 40 stores skip one of three servers once in three million runs.
         #expect(counts.allSatisfy { $0 > 0 }, "\(counts)")
         #expect(try last.requests() == [])
     }

@@ -12,13 +12,13 @@ final class ScriptedServer {
 
     enum Behaviour {
         case none
-        /// Sends the bodies of files whose name ends so, at so many bytes per second.
+        /// Sends the bodies of files with this suffix at this many bytes per second.
         case drip(bytesPerSecond: Int, only: String)
-        /// Sends header lines without end.
+        /// Sends endless header lines.
         case endlessHeader
-        /// Sends 503 with a Retry-After of so many seconds, for the first requests.
+        /// Sends 503 with a Retry-After of this many seconds for the first requests.
         case retryAfter(String, times: Int)
-        /// Redirects each request to the same path behind a prefix.
+        /// Redirects each request to the same path with a prefix.
         case redirect(to: String)
         /// Sends 401 to every request without credentials.
         case wantsPassword
@@ -35,7 +35,7 @@ final class ScriptedServer {
         }
     }
 
-    /// With a certificate, named without its ending, by TLS only.
+    /// With a certificate, given without its extension, only TLS is used.
     init(_ directory: String, _ behaviour: Behaviour = .none, certificate: String? = nil) throws {
         isSecure = certificate != nil
         scratch = try Scratch()

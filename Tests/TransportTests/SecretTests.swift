@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A token in the URL of a feed is sent to the server, and is written nowhere but in `moult.json`.
+/// A token in the URL of a feed is sent to the server, and is written only to `moult.json`.
 @Suite(.serialized) struct SecretTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -33,7 +33,7 @@ import Testing
         try Files.replace(settings, with: Array(json.setting(name, to: value).pretty.utf8), mode: 0o600)
     }
 
-    /// What it prints has the feed's place and not its token.
+    /// The output has the feed's location without its token.
     private func quiet(_ line: String, status: Int32, shows: String = "") throws {
         let ended = try run(line)
         #expect(ended.status == status, "\(line): \(ended.errors)")
@@ -41,7 +41,7 @@ import Testing
         #expect((ended.output + ended.errors).contains(shows), "\(line): \(ended.output)\(ended.errors)")
     }
 
-    /// Files that have it, below a directory.
+    /// The files below a directory that contain it.
     private func leaks(_ directory: String) throws -> [String] {
         let ended = try run("grep -rlF \(token) \(directory)")
         return ended.output.split(separator: "\n").map(String.init)
@@ -54,7 +54,7 @@ import Testing
         #expect(try (Files.facts(scratch.path("store/moult.json"))?.mode ?? 0) & 0o777 == 0o600)
         try quiet(
             "moult init other --json --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
-        // A consumer writes down all that it is given.
+        // A consumer records everything that it gets.
         let dump = "{ env; tr '\\0' ' ' < /proc/$PPID/cmdline; cat; } >> \(scratch.path("dump"))"
         try set(
             "consumers", [["name": "dump", "command": ["reload": ["/bin/sh", "-c", .string(dump)]]]])
@@ -106,7 +106,7 @@ import Testing
         #expect(try leaks("store") == ["store/moult.json"])
     }
 
-    /// Every user may read the arguments of a process.
+    /// Every user can read the arguments of a process.
     @Test func `no process has the token among its arguments`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.5, only: ".tar.zst?token=\(token)")
         try must(
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// A plan does not keep the token, and takes it from the settings.
+    /// A plan does not contain the token, and takes it from the settings.
     @Test func `a plan for a feed that the settings do not name is refused`() throws {
         try must("moult init -q --product org.example.test --key a.pub")
         try quiet("moult plan --feed '\(server.url("feed.json?\(token)"))' -o saved.plan", status: 2)

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A feed behind TLS, and behind proxies: as curl's users expect it, by the variables that they know.
+/// A feed behind TLS and behind proxies, configured by the variables that curl's users know.
 @Suite struct SecureTransportTests {
     private let scratch: Scratch
     private let authority: Authority
@@ -40,7 +40,7 @@ import Testing
         #expect(try run("sqlite3 'file:store/food.db?immutable=1' 'SELECT count(*) FROM food'").output == "200\n")
     }
 
-    /// What cannot be known to be the server is not asked, and that is never "nothing new".
+    /// If the server cannot be authenticated, no request is sent, and this is never reported as no newer release.
     @Test(arguments: ["unknown authority", "other authority", "other name"])
     func `unknown certificates are refused`(who: String) throws {
         var server = server
@@ -54,7 +54,7 @@ import Testing
                 scratch.path("public"), certificate: authority.certify("IP:127.0.0.2", as: "another"))
         }
         try follow(server.url("feed.json"))
-        // Kept feeds and the record of the attempt are not part of the visible state.
+        // The cached feed and the record of the attempt are not part of the visible state.
         let aside: Set = [".moult/feed", ".moult/downloads", ".moult/lock", ".moult/history.jsonl"]
         let before = try Tree(scratch.path("store"), times: false, skipping: aside)
         for verb in ["check", "plan", "apply"] {
@@ -66,7 +66,7 @@ import Testing
         #expect(try Tree(scratch.path("store"), times: false, skipping: aside) == before)
     }
 
-    /// Time does not come into a handshake by itself: this says so, and is never "nothing new".
+    /// The handshake itself does not check the time: the error says so, and it is never reported as no newer release.
     @Test func `an expired certificate is refused`() throws {
         let server = try WebServer(
             scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "expired", days: -1))

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Against a real web server, and a proxy before it that behaves as bad networks do.
+/// With a real web server, and a proxy in front of it that behaves like a bad network.
 @Suite struct TransportTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    // MARK: small things
+    // MARK: small files
 
     @Test func `reads into memory`() throws {
         #expect(try transport().read(Location(server.url("small")), limit: 5) != .nothing)
@@ -74,7 +74,7 @@ import Testing
             try transport().read(Location(proxy.url(path)), limit: 100)
         }
         #expect(error.outcome == outcome && error.why == why)
-        // Tried again only where that may help.
+        // Retried only if that may help.
         #expect(try proxy.requests().count == (outcome == .busy ? 3 : 1))
     }
 
@@ -134,14 +134,14 @@ import Testing
         #expect(!ended.output.contains("feather") && !ended.errors.contains("feather"))
     }
 
-    // MARK: large things
+    // MARK: large files
 
     @Test func downloads() throws {
         try download(server.url("file"))
         #expect(try isWhole)
     }
 
-    /// A connection that is cut at 90 % costs the last 10 % once more, and no more.
+    /// A connection that is cut at 90 % transfers only the last 10 % again.
     @Test func `a transfer is resumed where it was cut`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         try download(proxy.url("file"))
@@ -151,7 +151,7 @@ import Testing
         #expect(requests.map(\.bytes) == [900_000, 100_000])
     }
 
-    /// So does another attempt later: what came is there.
+    /// So does a later attempt, because the partial file is kept.
     @Test func `a transfer is resumed from a partial file`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
@@ -161,7 +161,7 @@ import Testing
         #expect(try proxy.requests().map(\.range) == ["", "bytes=900000-"])
     }
 
-    /// If the file has become another one in between, all of it is fetched again.
+    /// If the file has changed in between, all of it is downloaded again.
     @Test func `a part of another version is not resumed`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
@@ -192,7 +192,7 @@ import Testing
     func `a single false answer is recovered from`(_ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault)
         do { try download(proxy.url("file")) } catch let error as MoultError {
-            // A server that says another size than the manifest is not asked on.
+            // If a server reports a different size than the manifest, it is not asked again.
             #expect(fault != .refuse && error.what.contains("does not match the release"))
             return
         }

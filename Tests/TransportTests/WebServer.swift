@@ -4,14 +4,14 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// nginx, serving a directory on a port of its own.
+/// nginx, which serves a directory on its own port.
 final class WebServer {
     let port: Int
     private let scratch: Scratch
     private let program: Background
     private let isSecure: Bool
 
-    /// With a certificate, named without its ending, by TLS only; `elsewhere` is where `/elsewhere` leads.
+    /// With a certificate, given without its extension, only TLS is used; `elsewhere` is the target of `/elsewhere`.
     init(_ directory: String, certificate: String? = nil, elsewhere: String = "/") throws {
         isSecure = certificate != nil
         scratch = try Scratch()

@@ -3,7 +3,7 @@ import MoultSQLite
 import TestSupport
 
 extension Scratch {
-    /// Makes a database with these statements and returns its path.
+    /// Creates a database with these statements and returns its path.
     @discardableResult
     func database(_ name: String, _ sql: String) throws -> String {
         let connection = try Connection(path: path(name), access: .readWriteCreate)
@@ -12,7 +12,7 @@ extension Scratch {
         return path(name)
     }
 
-    /// Makes two: both begin with the same statements.
+    /// Creates two databases, which start with the same statements.
     func pair(_ both: String, old: String = "", new: String = "") throws -> (old: String, new: String) {
         (try database("old.db", both + ";" + old), try database("new.db", both + ";" + new))
     }

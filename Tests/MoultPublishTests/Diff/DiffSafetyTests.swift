@@ -5,7 +5,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Comparing changes nothing, and ends for every file.
+/// A comparison changes nothing, and ends for every file.
 @Suite struct DiffSafetyTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -16,7 +16,7 @@ import Testing
         INSERT INTO t SELECT i, 'row ' || i FROM n
         """
 
-    /// A database that another process has open or left behind, as it lies there.
+    /// A database that another process has open or left behind, in its current state.
     enum State: String, CaseIterable { case rollback, closedWAL, killedWAL, walWithoutIndex }
 
     private func make(_ state: State, _ name: String, _ sql: String) throws -> String {
@@ -66,7 +66,7 @@ import Testing
         #expect(try DatabaseComparison("x", old: path, new: scratch.path("copy.db")).diff().isSameFile)
     }
 
-    /// Whatever bytes are broken: the comparison ends, and says nothing wrong about the sound side.
+    /// Whatever bytes are damaged, the comparison ends, and reports nothing wrong about the sound side.
     @Test(arguments: 1...60) func `a comparison of damaged files ends`(_ seed: UInt64) throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must(["cp", old, scratch.path("new.db")])
@@ -75,7 +75,7 @@ import Testing
         let size = try #require(try Files.facts(new)).size
         let file = try Descriptor(new, .write)
         for _ in 0..<(1 + Int(random.next() % 6)) {
-            // Half of the hits go to the structure: the headers at the pages' starts.
+            // Half of the damage is in the structure: the headers at the start of pages.
             let page = Int(random.next() % UInt64(size / 4096)) * 4096
             let offset = random.next() % 2 == 0 ? page + Int(random.next() % 16) : Int(random.next() % UInt64(size))
             try [UInt8(truncatingIfNeeded: random.next())].withUnsafeBytes { try file.write($0, at: offset) }
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// A root that is its own child; one that has the schema for a child; one that has a child twice.
+    /// A root that is its own child; one that has the schema as a child; one that has a child twice.
     @Test(arguments: [1, 2, 3]) func `a comparison of cyclic pages ends`(_ kind: Int) throws {
         let old = try scratch.database("old.db", "PRAGMA page_size = 512; \(rows)")
         try Shell.must(["cp", old, scratch.path("new.db")])
@@ -100,7 +100,7 @@ import Testing
         var page = [UInt8](repeating: 0, count: 512)
         _ = try page.withUnsafeMutableBytes { try file.read(into: $0, at: 512) }
         try #require(page[0] == 0x05)
-        // The root is page 2, and its last child is named behind its header.
+        // The root is page 2, and its last child is named after its header.
         let first = page[12] == 0 ? Int(page[13]) : 0
         let child: [UInt8] = kind == 1 ? [0, 0, 0, 2] : kind == 2 ? [0, 0, 0, 1] : Array(page[first..<first + 4])
         try child.withUnsafeBytes { try file.write($0, at: 512 + 8) }

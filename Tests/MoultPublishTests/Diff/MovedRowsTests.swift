@@ -3,15 +3,15 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Tables most of whose rows are at another place than before, compared with what EXCEPT answers over both files.
+/// Tables in which most rows have moved, compared with the result of EXCEPT over both files.
 @Suite struct MovedRowsTests {
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let columns: String
-        /// The values of row `i`; the new database has the same rows in another order, and some changes.
+        /// The values of row `i`; the new database has the same rows in a different order, and some changes.
         let values: String
         let method: TableDiff.Method
-        /// Where rows are found by a key that is never NULL, the changed rows are known exactly.
+        /// If rows are found by a key that is never NULL, the changed rows are known exactly.
         var key: String?
     }
 
@@ -53,7 +53,7 @@ import Testing
             """)
         let oracle = try Connection(path: new, access: .readOnly)
         try oracle.attach(old, as: "old", access: .readOnly)
-        // No two rows hold the same, so sets say as much as bags.
+        // All rows are distinct, so sets are enough.
         let came = Int(try oracle.int("SELECT count(*) FROM (SELECT * FROM main.t EXCEPT SELECT * FROM old.t)"))
         let went = Int(try oracle.int("SELECT count(*) FROM (SELECT * FROM old.t EXCEPT SELECT * FROM main.t)"))
         let found = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.first)
@@ -104,7 +104,7 @@ import Testing
             """,
             new: "UPDATE t SET c\(count) = 'e' WHERE c1 = 'c'")
         let table = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.first)
-        // Without a key and without room for the rowid, a changed row is one that went and one that came.
+        // Without a key and without space for the rowid, a changed row counts as one removed and one added.
         #expect([table.added, table.removed, table.changed] == (key.isEmpty ? [1, 1, 0] : [0, 0, 1]))
     }
 }

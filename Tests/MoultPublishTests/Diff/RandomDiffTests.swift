@@ -4,14 +4,14 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Random databases and random changes, compared with what SQLite itself answers to plain SQL over both files.
+/// Random databases and random changes, compared with the results of plain SQL over both files.
 @Suite struct RandomDiffTests {
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let table: String
         let key: [String]
         var pageSize = 4096
-        /// The longest text, to have rows that need more than one page.
+        /// The maximum length of texts, to get rows that need more than one page.
         var longest = 40
         var rows = 3000
     }
@@ -54,7 +54,7 @@ import Testing
             INSERT INTO t SELECT 1000000 + rowid, 'new', b, c FROM (SELECT row_number() OVER () AS rowid, b, c FROM t LIMIT 20);
             COMMIT;
             """)
-        // The same rows on other pages.
+        // The same rows on different pages.
         if seed == 3 { try connection.execute("VACUUM") }
         try connection.close()
 
@@ -74,7 +74,7 @@ import Testing
             let length = Int(random.next() % UInt64(shape.longest))
             let text = String(repeating: "abcdefgh"[Int(random.next() % 8)], count: length)
             let value = ["NULL", "\(random.next() % 1000)", "'\(text)'", "x'\(random.next() % 90 + 10)'"]
-            // Holes between the keys, and an order that is not that of the keys.
+            // Gaps between the keys, and an order different from that of the keys.
             sql += "INSERT INTO t VALUES (\(row * 7919 % 1_000_003), \(value[Int(random.next() % 4)]), '\(text)', "
             sql += "\(Double(random.next() % 1_000_000) / 7));"
         }

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What an inspection says of one database.
+/// The inspection of one database.
 @Suite struct InspectionTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -30,7 +30,7 @@ import Testing
         #expect(found.tables.map(\.rows) == [2, 1])
         #expect(found.tables.map(\.columns) == [["id", "name", "kcal"], ["word"]])
         #expect(found.tables.map(\.isVirtual) == [false, true])
-        // The very value that manifests have and that an update compares.
+        // Exactly the value that manifests have and that an update compares.
         let shape = try SchemaShape(madeBy: sql)
         #expect(found.schemaDigest == "sha256:\(try SHA256.digest(of: Array(shape.canonicalText.utf8)).hex)")
         #expect(!found.isWAL)

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What files are taken for, and what is in them.
+/// The recognized types of files, and their content.
 @Suite struct SubjectTests {
     let scratch: Scratch
     let maker: ReleaseMaker

@@ -48,7 +48,7 @@ import Testing
             #""food": { "kind": "reference", "build": { "script": "make.sql" } }, "user": { "kind": "user" }"#)
     }
 
-    /// A release that names a commit must be what was committed.
+    /// A release that names a commit must match that commit.
     @Test func `a dirty tree is refused unless allowed`() throws {
         let directory = scratch.path("in")
         _ = try make(directory)
@@ -78,7 +78,7 @@ import Testing
         let one = try pack(make(scratch.path("one")), to: scratch.path("out-one"))
         let before = umask(0o077)
         defer { umask(before) }
-        // At another time, of files that are older: no clock may come into it.
+        // At a different time, with older files: no clock may affect it.
         let begun = time(nil)
         while time(nil) == begun { usleep(10_000) }
         let later = try make(scratch.path("elsewhere"))
@@ -102,7 +102,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", "\(open)/food.db", "SELECT * FROM food"]) == "1|egg\n2|milk\n")
     }
 
-    /// A higher level packs the same content smaller.
+    /// A higher level makes the same content smaller.
     @Test func `the level is set by the option`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
@@ -127,7 +127,7 @@ import Testing
             parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
         let bundle = try #require(manifest.bundle)
         let frames = try #require(bundle.frames)
-        // All frames and the seek table are the file; their content is the tar.
+        // The frames and the seek table make up the file; their content is the tar.
         #expect(frames.packed.reduce(0, +) < bundle.size)
         let tar = try Shell.must(["sh", "-c", "zstd -dc \(try #require(report.bundle)) | wc -c"]).trimmed
         #expect(String(frames.content.reduce(0, +)) == tar)
@@ -154,7 +154,7 @@ import Testing
         let first = try pack(draft(in: directory, both), to: output, name: "app")
         #expect(first.manifest == "\(output)/app.json")
         #expect(try Files.list(output) == ["app.json", "app.tar.zst", "food.db"])
-        // The same version with other content; what belonged to the old one and is not in this one is gone.
+        // The same version with different content; files of the old one that are not in this one are removed.
         try Shell.must(["sqlite3", "\(directory)/other.db", "CREATE TABLE other(id)"])
         _ = try pack(draft(in: directory, #""other": { \#(inPlace) }"#), to: output, name: "app")
         #expect(try Files.list(output) == ["app.json", "other.db"])

@@ -4,7 +4,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The page of a comparison, read by a parser that is not ours.
+/// The page of a comparison, read by an independent parser.
 @Suite struct DiffPageTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -17,7 +17,7 @@ import Testing
         return DiffPage(diff).html
     }
 
-    /// The tags in their order and the texts of all cells, as Python's parser finds them.
+    /// The tags in order and the texts of all cells, according to Python's parser.
     private func parsed(_ html: String) throws -> (tags: Set<String>, texts: [String]) {
         let program = """
             import html.parser, json, sys
@@ -72,7 +72,7 @@ import Testing
         let line = try #require(texts.firstIndex(of: "food"))
         #expect(texts[line...].filter { !$0.isEmpty }.prefix(6) == ["food", "3,000", "3,500", "1,500", "1,000", "500"])
         #expect(texts.contains("in 500"))
-        // No markup came out as a text.
+        // No markup appears as text.
         #expect(!texts.contains { $0.contains("</") })
         #expect(texts.filter { $0 == ", 3 of them here" }.count == 3)
     }
@@ -86,7 +86,7 @@ import Testing
         let page = try page(old, "\(old) UPDATE t SET note = printf('%.3000c', 'y') WHERE id = 50;")
         let pages = try #require(try Files.facts(scratch.path("new.db"))).size / 4096
         #expect(page.components(of: "h9v9h-9z") == pages)
-        // The page of the row, and the first, which counts changes.
+        // The page with the row, and the first page, which has a change counter.
         #expect(page.contains("2 of \(pages) pages changed"), "\(page)")
     }
 

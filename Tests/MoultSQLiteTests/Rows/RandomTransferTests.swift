@@ -11,7 +11,7 @@ import Testing
     ]
     private static let types = ["", "TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"]
 
-    /// A table `t` with an `id` that tells rows apart, and columns `a` to `c`.
+    /// A table `t` with an `id` that identifies rows, and columns `a` to `c`.
     private func schema(_ random: inout SeededRandom) -> String {
         let columns = ["a", "b", "c"].map { name in
             "\(name) \(random.pick(Self.types))\(random.chance(10) ? " NOT NULL DEFAULT 'd'" : "")"
@@ -47,7 +47,7 @@ import Testing
         let old = schema(&random)
         let new = random.chance(50) ? old : schema(&random)
         let (once, shipped) = (rows(Array(1...9), &random), rows(Array(6...14), &random))
-        // Where ids need not be unique, some rows are there twice.
+        // If ids need not be unique, some rows exist twice.
         let mine = random.chance(50) ? once + once : once
         let same = random.chance(50) ? rows(Array(15...17), &random) : ""
         let test = try TransferCase(old: old + mine + same, new: new + shipped + same)
@@ -61,24 +61,24 @@ import Testing
         #expect(outcome.selected == before.count)
         #expect(outcome.selected == outcome.carried + outcome.rejected)
         #expect(rejects.count == outcome.rejected + outcome.shippedLosers)
-        // Every row, taken one by one out of the places where it may be.
+        // Every row, removed one by one from its possible places.
         var places = Bag(after)
         places.add(rejects)
         for row in before {
             let isFound = places.take(row)
             #expect(isFound, "the old row \(row) is lost")
         }
-        // The remaining rows, with the carried rows that equalled shipped ones, are the shipped content.
+        // The remaining rows, with the carried rows that equal shipped ones, are the shipped content.
         var all = Bag(after)
         all.add(rejects)
         for row in shippedBefore {
             let isFound = all.take(row)
             #expect(isFound, "the shipped row \(row) is lost")
         }
-        // Nothing else came into being.
+        // No other rows were created.
         #expect(after.count + rejects.count <= before.count + shippedBefore.count)
         #expect(try test.new.integrityCheck() == [])
-        // A second run with the same release writes no loser again.
+        // A second run with the same release does not record the losers again.
         let losers =
             try test.new.int("SELECT count(*) FROM sqlite_schema WHERE name = 'moult_rejected'") == 0
             ? 0 : outcome.shippedLosers
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// Each row as its reject record would write it, computed by SQLite itself.
+    /// Each row in the form of its reject record, computed by SQLite itself.
     private func content(_ connection: Connection) throws -> [String] {
         try connection.query(
             """

@@ -3,7 +3,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// An old and a new database of a test's own.
+/// A private old and new database for a test.
 struct TransferCase {
     let scratch: Scratch
     let old: Connection
@@ -25,7 +25,7 @@ struct TransferCase {
         }
     }
 
-    /// All rows of the new database's table as SQL literals, sorted as SQLite returns them.
+    /// All rows of the new database's table as SQL literals, sorted like SQLite returns them.
     func rows(_ sql: String) throws -> [String] {
         try new.query(sql).map { $0.map(\.description).joined(separator: ",") }
     }
@@ -186,7 +186,7 @@ struct TransferCase {
         let outcome = try #require(try test.run(RowRule(table: "t", onReject: .record)).first)
         #expect(outcome.carried + outcome.rejected == 3)
         #expect(try test.rows("SELECT a FROM t WHERE id = 1") == ["'Käse 🧀'"])
-        // What cannot be the same bytes again in the old encoding is not in the table.
+        // Values that would not have the same bytes again in the old encoding are not in the table.
         try test.run()
         let back = try TransferCase(
             old: "PRAGMA encoding = '\(new)'",

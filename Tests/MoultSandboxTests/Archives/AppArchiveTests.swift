@@ -3,12 +3,12 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app that embeds the library has its archives read by the command that is installed next to it.
+/// An app that embeds the library uses the command that is installed next to it to read archives.
 @Suite struct AppArchiveTests {
     let scratch: Scratch
     init() throws {
         scratch = try Scratch()
-        // Made of frames, as publishers make them.
+        // With frames, as publishers make them.
         let draft =
             #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","source":"food.db"}}}"#
         try Files.writeNew(Array(draft.utf8), to: scratch.path("draft.json"))
@@ -19,7 +19,7 @@ import Testing
         try scratch.must("mkdir -p app/bin app/libexec/moult && cp '\(app)' app/bin/app")
     }
 
-    /// Installs a script as the command, and the release by the app. `$moult` is the real command.
+    /// Installs a script as the command, and then the release with the app. `$moult` is the real command.
     private func install(_ script: String) throws -> Shell.Ended {
         let real = try BuiltMoult.path()
         try Files.replace(
@@ -28,7 +28,7 @@ import Testing
         return try scratch.run("app/bin/app rel/test-1.0.0.json store")
     }
 
-    /// What the script does where an archive is read; databases are examined as always.
+    /// A script that runs instead of reading an archive; databases are examined as usual.
     private func reading(_ script: String) -> String {
         "[ \"$1\" = unpack-1 ] || exec \"$moult\" \"$@\"\necho \"$1\" >> '\(scratch.path("calls"))'\n\(script)"
     }
@@ -46,7 +46,7 @@ import Testing
 
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
-    /// Nothing is installed, nothing is left, and the next attempt with a sound program installs the release.
+    /// Nothing is installed, nothing remains, and the next attempt with a correct program installs the release.
     @Test(arguments: [
         ("echo nonsense", "it is not JSON"),
         ("exit 64", "it ended with status 64"),
@@ -70,7 +70,7 @@ import Testing
         #expect(try install("exec \"$moult\" \"$@\"").status == 0)
     }
 
-    /// The right messages with other bytes: the digest does not fit.
+    /// Correct messages with different bytes: the digest does not match.
     @Test func `other bytes than the release has are refused`() throws {
         let refused = try install(
             reading(

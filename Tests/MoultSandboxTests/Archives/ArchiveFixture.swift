@@ -11,25 +11,25 @@ struct ArchiveFixture {
     let path: String
     let members: [String: Int]
 
-    /// With more than 2 MiB its reader cannot end before all is read: that is all of the memory that it writes to.
+    /// With more than 2 MiB, its reader cannot exit before everything is read, because its shared memory is smaller.
     init(_ name: String = "a.tar.gz", size: Int = 900_000) throws {
         scratch = try Scratch()
         path = scratch.path(name)
         members = ["food.db": size, "notes/1.sql": 20]
         try scratch.must(
             "mkdir -p in/notes && seq 1 800000 | head -c \(size) > in/food.db && seq 1 9 | head -c 20 > in/notes/1.sql")
-        // Truncated to 18 bytes by seq; filled up.
+        // seq truncated it to 18 bytes, so it is extended.
         try scratch.must("truncate -s 20 in/notes/1.sql && cd in && bsdtar -acf ../\(name) food.db notes/1.sql")
     }
 
-    /// A program in the place of the reader: a shell script.
+    /// A shell script in place of the reader.
     func impostor(_ script: String) throws -> String {
         let program = scratch.path("impostor")
         try Files.replace(program, with: Array("#!/bin/bash\n\(script)\n".utf8), mode: 0o755)
         return program
     }
 
-    /// What comes of it, by the built command or another program.
+    /// The result with the built command or another program.
     func read(
         by program: String? = nil, patience: Int = 20, stop: @escaping @Sendable () throws -> Void = {},
         during: (String) throws -> Void = { _ in }

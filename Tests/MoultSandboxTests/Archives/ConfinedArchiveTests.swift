@@ -6,7 +6,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// Archives are read by a process that can do nothing else, and what it says is not trusted.
+/// A confined process reads archives, and its messages are not trusted.
 @Suite struct ConfinedArchiveTests {
     @Test(arguments: ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip"])
     func `it reads every kind of archive`(name: String) throws {
@@ -17,7 +17,7 @@ import Testing
             ])
     }
 
-    /// While the content comes, exactly one child has the archive open, and that child is confined.
+    /// While the content arrives, exactly one child has the archive open, and that child is confined.
     @Test func `the process that reads the archive is confined`() throws {
         let fixture = try ArchiveFixture(size: 5_000_000)
         var seen: [String: String] = [:]
@@ -43,7 +43,7 @@ import Testing
             #expect(seen[name].flatMap { Int($0, radix: 16) } == 0)
         }
         #expect(seen["Threads:"] == "1")
-        // Three pipes and the archive; the memory is mapped, and closed.
+        // Three pipes and the archive; the memory is mapped, and its descriptor closed.
         #expect(files.count == 4 && files.filter { $0 == fixture.path }.count == 1, "\(files)")
         #expect(files.allSatisfy { $0 == fixture.path || $0.hasPrefix("pipe:") })
     }
@@ -56,7 +56,7 @@ import Testing
 
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
-    /// Otherwise an archive that takes the process over could have itself read by the other one.
+    /// Otherwise an archive that takes over the process could make the other one read it.
     @Test func `a process that has begun cannot hand the archive back`() throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
         #expect(error.code == .archiveProcess)
@@ -109,7 +109,7 @@ import Testing
         #expect(try fixture.refusal(by: "\(member); \(missing); exec sleep 1000").code == .archiveMissing)
     }
 
-    /// A process that was taken over chooses its words, but gives no advice of its own, and has no other code.
+    /// A process that was taken over can choose the text, but not the advice or the code.
     @Test func `a refusal has advice that is known`() throws {
         let fixture = try ArchiveFixture()
         let long = String(repeating: "x ", count: 1500)
@@ -141,7 +141,7 @@ import Testing
         #expect(throws: Stop.self) { try fixture.read(by: program, stop: { throw Stop() }) }
     }
 
-    /// The real reader, killed behind each of its messages.
+    /// The real reader, killed after each of its messages.
     @Test func `a process that dies is an error at any message`() throws {
         let fixture = try ArchiveFixture()
         let real = try BuiltMoult.path()
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    /// `prlimit` in the place of what its own limits do.
+    /// `prlimit` has the effect of its own limits.
     @Test(arguments: [("XCPU", "it took more than"), ("SEGV", "SIGSEGV ended"), ("SYS", "SIGSYS ended")])
     func `the error says how the process ended`(signal: String, why: String) throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); ulimit -c 0; kill -\(signal) $$")
@@ -165,7 +165,7 @@ import Testing
         #expect(error.what.hasPrefix("cannot unpack ") && error.code == .archiveProcess)
     }
 
-    /// Tied to the process that starts it, however that ends.
+    /// It ends with the process that started it, however that ends.
     @Test func `the process does not outlive the command`() throws {
         let fixture = try ArchiveFixture()
         let program = try fixture.impostor("echo $$ > '\(fixture.scratch.path("pid"))'; exec sleep 1000")

@@ -1,6 +1,6 @@
 import Testing
 
-/// Runs a filter of seccomp as the kernel does, so that a call can be tried that must not be made.
+/// Evaluates a seccomp filter like the kernel, to test calls that must not be made.
 struct FilterMachine {
     let program: [UInt64]
 
@@ -18,7 +18,7 @@ struct FilterMachine {
         #endif
     }()
 
-    /// What the kernel answers to a call with these six arguments; nil if the program is none.
+    /// The kernel's answer to a call with these six arguments; nil if the program is invalid.
     func answer(_ number: Int, _ arguments: [UInt64], architecture: UInt32 = architecture) -> Answer? {
         func word(at offset: Int) -> UInt32? {
             switch offset {

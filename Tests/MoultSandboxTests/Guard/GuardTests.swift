@@ -4,10 +4,10 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A real process under the guard asks for one thing after the other.
+/// A real process under the guard tries one action after the other.
 @Suite(.enabled(if: Guard.level.hasSeccomp && Guard.level.landlock >= 3, "this kernel has other guards"))
 struct GuardTests {
-    /// What Landlock looks at: everything outside of the scratch directory is read-only.
+    /// Actions that Landlock checks: everything outside the scratch directory is read-only.
     static let changes = [
         "write", "append", "open.truncate", "truncate", "create", "unlink", "mkdir", "rmdir", "rename", "rename.in",
         "link", "link.in", "symlink", "mkfifo",
@@ -26,7 +26,7 @@ struct GuardTests {
         #expect(try Tree(guarded.world) == before)
     }
 
-    /// What Landlock does not look at, and what has nothing to do with files.
+    /// Actions that Landlock does not check, and actions unrelated to files.
     static let calls = [
         "chmod", "chmod.scratch", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utimes",
         "utimensat", "futimens", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
@@ -38,7 +38,7 @@ struct GuardTests {
 
     @Test(arguments: calls, [Probed.Way.spawned, .alone])
     func `call is denied`(call: String, way: Probed.Way) throws {
-        // Root alone could do most of them without the guard, so only then this shows that it is the guard who denies.
+        // Without the guard, root could do most of them, so only then does this show that the guard denies them.
         if geteuid() == 0 { #expect(try Probed().ask(call, nil) != "\(call): Operation not permitted") }
         let guarded = try Probed()
         let before = try Tree(guarded.world)

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Ordinary programs under the guard: what they need goes on working, and what they use up is limited.
+/// Ordinary programs under the guard: allowed actions work, and resources are limited.
 struct GuardedProgramTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -78,7 +78,7 @@ struct GuardedProgramTests {
         #expect(try error(["true"], writing: ["/nothing"]) == "cannot open /nothing: No such file or directory")
     }
 
-    /// The tests have threads, and a confined thread beside free ones would confine nothing.
+    /// The tests have threads, and confining one of several threads would have no effect.
     @Test
     func `only a single-threaded process can confine itself`() throws {
         let error = try #require(throws: MoultError.self) { try Guard(.program()).confineThisProcess() }

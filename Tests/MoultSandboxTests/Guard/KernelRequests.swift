@@ -1,9 +1,9 @@
 import MoultBasics
 import MoultFiles
 
-/// The requests of ioctl that the kernel's headers name.
+/// The ioctl requests in the kernel's headers.
 ///
-/// `ioctls.txt` has those of linux-libc-dev 6.1, each as a compiler computes it; `scripts/ioctls` writes it.
+/// `ioctls.txt` has those of linux-libc-dev 6.1, with the numbers computed by a compiler; `scripts/ioctls` writes it.
 enum KernelRequests {
     static func all() throws -> [(name: String, request: UInt64)] {
         let path = "\(Files.directory(of: #filePath))/ioctls.txt"

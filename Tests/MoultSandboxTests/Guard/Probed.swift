@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A directory with things in it that a guarded process must leave alone, and one next to it where it may write.
+/// A directory with files that a guarded process must not touch, and one next to it to which it may write.
 final class Probed {
     private let all: Scratch
     let world: String
@@ -18,17 +18,17 @@ final class Probed {
         try Files.ensureDirectory("\(world)/empty")
     }
 
-    /// How the probe is put under the guard.
+    /// How the probe is confined.
     enum Way: String, CaseIterable {
-        /// Set by the parent before it starts.
+        /// By the parent, before it starts.
         case spawned = "no"
         /// By itself.
         case alone
-        /// By itself, and it may read nothing outside of its directory.
+        /// By itself, and it may read nothing outside its directory.
         case reads
     }
 
-    /// What the kernel answers to each call.
+    /// The kernel's answer to each call.
     func ask(_ calls: [String], _ way: Way?) throws -> [String] {
         let probe = "\(Files.directory(of: try BuiltMoult.path()))/GuardProbe"
         let words = [probe, way?.rawValue ?? "no", scratch, file] + calls

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import Testing
 
-/// The filter of each profile, evaluated for every call: nothing here is executed.
+/// The filter of each profile, evaluated for every call without executing anything.
 @Suite struct ProfileTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let profile: Profile
@@ -17,14 +17,15 @@ import Testing
         + [false, true].flatMap { plans in
             [Profile.Sockets.none, .local, .all].map { .program(plans: plans, sockets: $0) }
         }
-    /// Before 3 Landlock does not see files being cut, before 6 no signals.
+    /// Before version 3, Landlock does not handle truncation, before 6 no signals.
     static let cases = profiles.flatMap { profile in [0, 2, 3, 7].map { Case(profile: profile, landlock: $0) } }
 
     private func machine(_ one: Case) throws -> FilterMachine {
         FilterMachine(program: try Filter.program(one.profile, landlock: one.landlock, process: Self.process))
     }
 
-    /// Arguments that meet each rule for the call, and that miss it by one bit, with nothing and with everything in the rest.
+    /// Arguments that meet each rule for the call, and arguments that miss it by one bit, with the other bits all clear
+    /// and all set.
     private func samples(_ rules: [SystemCallRule]) -> [[UInt64]] {
         var samples: [[UInt64]] = [.init(repeating: 0, count: 6), .init(repeating: .max, count: 6)]
         for rule in rules {
@@ -61,7 +62,7 @@ import Testing
         #expect(wrong.prefix(10) == [])
     }
 
-    /// The kernel does not look at the upper half of the request either.
+    /// The kernel ignores the upper half of the request, too.
     @Test(arguments: profiles.map { Case(profile: $0, landlock: 7) })
     func `every request to a device but those of the list is denied`(_ one: Case) throws {
         let machine = try machine(one)
@@ -76,7 +77,7 @@ import Testing
             }
         }
         if one.profile == .archive { return #expect(allowed == []) }
-        // Two names for one number are one request.
+        // Two names for one number count as one request.
         let harmless: Set<String> = [
             "TCGETS", "TIOCGWINSZ", "TIOCGPGRP", "FIONREAD", "FIONBIO", "FIONCLEX", "FIOCLEX", "FICLONE",
             "BTRFS_IOC_CLONE", "FICLONERANGE", "BTRFS_IOC_CLONE_RANGE", "FIGETBSZ", "FS_IOC_FIEMAP", "FS_IOC_GETFLAGS",
@@ -86,7 +87,7 @@ import Testing
         #expect(allowed.isSuperset(of: ["TCGETS", "FIONBIO", "FICLONE"]))
     }
 
-    /// What the list must never say, whatever else it says: with any arguments in at least one position.
+    /// Calls that the list must never allow, whatever the other arguments are.
     static let dangerous =
         [
             "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon",
@@ -123,12 +124,12 @@ import Testing
     @Test(arguments: cases) func `other numberings of calls are closed`(_ one: Case) throws {
         let machine = try machine(one)
         let none = [UInt64](repeating: 0, count: 6)
-        // i386, and x32, whose calls are those of x86-64 with one more bit.
+        // i386, and x32, whose calls are those of x86-64 with one additional bit.
         #expect(machine.answer(4, none, architecture: 0x4000_0003) == .kill)
         for number in 0...600 { #expect(machine.answer(0x4000_0000 | number, none) == .error(Int(ENOSYS))) }
     }
 
-    /// A name that is written wrongly would be a call that is missing.
+    /// A misspelled name would be a missing call.
     @Test(arguments: cases) func `every name is one of a call`(_ one: Case) {
         for rule in one.profile.rules(landlock: one.landlock, process: Self.process) {
             #expect(rule.isKnown, "\(rule.name)")
@@ -155,7 +156,7 @@ import Testing
 }
 
 extension ProfileTests {
-    /// It has everything that it needs when the archive comes.
+    /// It has everything that it needs when the archive arrives.
     @Test(arguments: [0, 2, 7]) func `a process that reads archives opens, starts and changes nothing`(landlock: Int)
         throws
     {
@@ -178,7 +179,7 @@ extension ProfileTests {
     }
 }
 
-/// What becomes of a call by the lists of a profile alone.
+/// The result for a call by the lists of a profile alone.
 private struct Listed {
     let rules: [Int: [SystemCallRule]]
     private let missing: Set<Int>

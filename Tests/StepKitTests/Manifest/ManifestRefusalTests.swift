@@ -2,7 +2,7 @@ import MoultBasics
 import StepKit
 import Testing
 
-/// What the parser says against a document; nil if it takes it.
+/// The parser's error for a document; nil if it accepts it.
 func refusal(_ document: JSON, as form: Manifest.Form) -> String? {
     refusal(Array(document.line.utf8), as: form)
 }
@@ -22,7 +22,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 
     @Test(arguments: wrongDrafts + wrongSealed)
     func `an error has the place, the problem and the fix`(_ wrong: WrongManifest) throws {
-        // Without a more specific next step, the error names the general one.
+        // Without a more specific next step, the error has the general one.
         let step =
             wrong.form == .draft
             ? "Correct the draft. To see its fields: moult help draft"
@@ -88,7 +88,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         #expect(
             refusal(latin1, as: .sealed)
                 == "m.json is not valid JSON: line 1, column 14: the text that begins here is not valid UTF-8")
-        // As Windows writes it: UTF-16 with its mark.
+        // UTF-16 with a byte order mark, as written by Windows.
         #expect(
             refusal([0xFF, 0xFE, 0x7B, 0x00], as: .draft)
                 == "m.json is not valid JSON: line 1, column 1: expected a value, found byte 255")
@@ -103,7 +103,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
                 == "the manifest m.json is too large: it has 1048577 bytes, and the limit is 1048576")
     }
 
-    /// Sums over sizes are made without looking for overflow: no manifest can bring one about.
+    /// Sums of sizes are calculated without overflow checks, so no manifest may cause an overflow.
     @Test func `the sum of the largest sizes does not overflow`() throws {
         let largest = 1 << 48
         #expect(try refusal(Sample.draft().edited([.set("/databases/food/size", .size(largest))]), as: .draft) == nil)

@@ -3,7 +3,7 @@ import StepKit
 import Testing
 
 @Suite struct ManifestWritingTests {
-    /// The sample has every field (`theSamplesLeaveNoFieldOut`) in the order of writing, so nothing is lost or moved.
+    /// The sample has every field (`theSamplesLeaveNoFieldOut`) in the order of writing, so no field is lost or moved.
     @Test func `every field is written in order`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(try manifest.sealedJSON().pretty == Sample.sealed().pretty)
@@ -56,7 +56,7 @@ import Testing
         #expect(try Manifest(parsing: Array(written.line.utf8), as: .sealed, source: "m.json") == manifest)
     }
 
-    /// As `pack` does it: a draft gets its sizes and digests, and what only drafts have is gone.
+    /// Like in `pack`: a draft gets its sizes and digests, and fields that only drafts have are removed.
     @Test func `a draft is sealed`() throws {
         var manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         for index in manifest.databases.indices {
@@ -76,7 +76,7 @@ import Testing
         #expect(sealed.warnings == [])
     }
 
-    /// Names with a meaning for SQL or JSON come back as they went in.
+    /// Names with a meaning in SQL or JSON are read back unchanged.
     @Test func `unusual texts are kept`() throws {
         let strange = "a \"b\" \\ \n \u{1} é 😀 ' ; --"
         let document = try Sample.sealed().edited([

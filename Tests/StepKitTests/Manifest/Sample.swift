@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Documents with every field, none of them with its default value.
+/// Documents with every field, none with its default value.
 enum Sample {
     static func sealed() throws -> JSON { try JSON(parsing: sealedText, source: "sample") }
     static func draft() throws -> JSON { try JSON(parsing: draftText, as: .draft, source: "sample") }
@@ -75,7 +75,7 @@ enum Sample {
         """
 
     static let draftText = """
-        // What people write, and the machine must understand.
+        // Written by people, and readable by the parser.
         {
           "$schema": "../schema/manifest-draft.schema.json",
           "manifest": 1,

@@ -2,12 +2,12 @@ import MoultBasics
 import StepKit
 import Testing
 
-/// A manifest that is right but for one thing, and what is said of it.
+/// A manifest with a single error, and the message for it.
 struct WrongManifest: Sendable, CustomTestStringConvertible {
     let form: Manifest.Form
     let edits: [Edit]
     let says: String
-    /// Why a schema cannot say so, if it cannot.
+    /// Why a schema cannot express the error, if it cannot.
     let beyond: BeyondSchema?
 
     init(_ form: Manifest.Form, _ edits: Edit..., says: String, beyond: BeyondSchema? = nil) {
@@ -21,9 +21,9 @@ struct WrongManifest: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// What the parser refuses and a schema cannot express, each by the words with which the parser says it.
+/// Errors that the parser detects and a schema cannot express, each with the parser's words.
 enum BeyondSchema: String, CaseIterable {
-    /// JSON Schema takes 1.0 for a whole number.
+    /// JSON Schema treats 1.0 as an integer.
     case wholeNumbersHaveNoPoint = "is a decimal number"
     case daysExist = "is not a time"
     case expiresAfterCreated = "must be later than created"

@@ -184,7 +184,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.pantry.marker must be true or false, is a string"
     ),
 
-    // Two of one name
+    // Duplicate names
     .init(
         .draft, .set("/databases/pantry/member", "food-2.db"),
         says: "databases.pantry.member \"food-2.db\" is also databases.food.member. Give one of them another member.",
@@ -249,7 +249,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/food/identity/schema", .string(Sample.digest)),
         says: "databases.food.identity.schema must be \"sha256:\" and 64 hexadecimal digits in lower case"),
 
-    // What belongs to another kind
+    // Fields of another kind
     .init(
         .draft, .set("/databases/user/place", "generation"),
         says: "databases.user.place belongs to databases of kind \"reference\", and this one is \"user\""),
@@ -338,7 +338,7 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/thumbs/compatible/userVersionAtLeast", .integer(-1 << 32)),
         says: "databases.thumbs.compatible.userVersionAtLeast must fit in 32 bits, is -4294967296"),
 
-    // Where a draft takes databases from
+    // The sources of a draft's databases
     .init(
         .draft, .set("/databases/food/source", "food.db"),
         says: "databases.food.build and \"source\" cannot both be given"),

@@ -1,7 +1,7 @@
 import MoultBasics
 import StepKit
 
-/// What only a sealed manifest must have.
+/// Errors that only sealed manifests can have.
 let wrongSealed: [WrongManifest] = [
     .init(.sealed, .remove("/sequence"), says: "sequence is missing. A draft is sealed by: moult pack"),
     .init(

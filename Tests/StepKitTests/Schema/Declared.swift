@@ -3,13 +3,13 @@ import MoultBasics
 /// A field that a schema declares.
 struct DeclaredField {
     let name: String
-    /// Where in the schema it is declared.
+    /// The place of the declaration in the schema.
     let place: String
     let schema: JSON
 }
 
 extension Schema {
-    /// All fields that this schema declares, wherever they stand.
+    /// All fields that this schema declares, at any level.
     func fields() -> [DeclaredField] { fields(in: root, "") }
 
     private func fields(in schema: JSON, _ place: String) -> [DeclaredField] {
@@ -21,7 +21,7 @@ extension Schema {
         }
     }
 
-    /// The fields that are declared for the object at a place of a document; nil if its names are free.
+    /// The fields declared for the object at a place of a document; nil if its names are free.
     func names(at path: String) throws -> Set<String>? {
         var here = [root]
         for part in path.split(separator: "/") {
@@ -34,7 +34,7 @@ extension Schema {
         return names.isEmpty ? nil : Set(names)
     }
 
-    /// The schemas inside of one that say of what a document is made, and not only under which condition.
+    /// The schemas inside one that describe the structure of a document, as opposed to conditions.
     private static func structure(of schema: JSON) -> [(place: String, schema: JSON)] {
         inside(schema).filter { part in
             ["/properties/", "/additionalProperties", "/items"].contains { part.place.hasPrefix($0) }
@@ -42,7 +42,7 @@ extension Schema {
         }
     }
 
-    /// A schema, or those of which it wants one.
+    /// A schema, or its alternatives.
     private static func alternatives(of schema: JSON) -> [JSON] {
         schema["properties"] == nil ? schema["anyOf"]?.array ?? [schema] : [schema]
     }

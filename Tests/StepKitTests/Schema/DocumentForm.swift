@@ -2,7 +2,7 @@ import MoultBasics
 import MoultStore
 import StepKit
 
-/// A kind of document that has a schema and a parser, which must agree.
+/// A kind of document with a schema and a parser, which must agree.
 enum DocumentForm: String, CaseIterable, Sendable {
     case draft = "manifest-draft"
     case sealed = "manifest-sealed"
@@ -21,7 +21,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
         }
     }
 
-    /// What the parser says against a document; nil if it takes it.
+    /// The parser's error for a document; nil if it accepts it.
     func refusal(_ document: JSON) -> String? {
         switch self {
         case .draft: return StepKitTests.refusal(document, as: .draft)
@@ -39,14 +39,14 @@ enum DocumentForm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The sample, with each of its values in turn taken out or put in place of another, and each object with one more.
+    /// Variants of the sample: each value is removed or replaced, and each object gets an additional member.
     func mutants() throws -> [Mutant] {
         let sample = try sample()
         let values: [JSON] = [
             .null, true, .number(2), .integer(0), .integer(1 << 48 + 1), .integer(.max), "", "main", [""], ["x": 1],
         ]
         let databases = sample["databases"]?.members?.map(\.name) ?? []
-        // The digest of one database is as good as that of another; it is the kinds that differ.
+        // The digest of one database is as good as that of another; only the kinds matter.
         var seen: Set<[String]> = []
         return sample.paths.flatMap { path -> [Mutant] in
             let shape = path.split(separator: "/").map { part -> String in

@@ -3,7 +3,7 @@ import MoultFiles
 import StepKit
 import Testing
 
-/// The drafts that people will copy from are what the parser takes and the schema describes.
+/// The parser and the schema accept the example drafts, which users will copy.
 @Suite struct ExampleDraftsTests {
     @Test func `the parser and the schema accept them`() throws {
         let validator = SchemaValidator(try DocumentForm.draft.schema())

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import Testing
 
-/// The reference pages have every field, and each of their examples is what the parser and the schema accept.
+/// The reference pages have every field, and the parser and the schema accept each of their examples.
 @Suite struct ReferencePageTests {
     @Test(arguments: ReferencePage.all)
     func `every example is accepted by the parser and the schema`(_ page: ReferencePage) throws {
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// A page that the test does not read would pass every check.
+    /// An example that the test does not read would pass every check.
     @Test func `a wrong example is found`() throws {
         let page = ReferencePage(file: "settings.md", form: .settings)
         let text = "```json\n{ \"moult\": 1, \"product\": \"a.b\", \"keeep\": 2 }\n```\n"
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Fields whose value must fit another field of the sample.
+    /// Fields whose value must match another field of the sample.
     static let boundToOthers: Set = [
         "keys.trusted[].id", "keys.trusted[].key", "patches[].member", "databases.NAME.member",
         "databases.NAME.migrations[].member", "bundle.frames.packed", "bundle.frames.content", "bundle.frames.sha256",
@@ -82,8 +82,8 @@ struct ReferencePage: CustomTestStringConvertible {
 
     func examples() throws -> [Example] { try examples(in: text()) }
 
-    /// The blocks of JSON. Those that are only a part of a document replace the fields of the same names in the last whole
-    /// document with no more than the required fields.
+    /// The JSON blocks. A block that is only a part of a document replaces the fields with the same names in the last
+    /// complete document that has only the required fields.
     func examples(in text: String) throws -> [Example] {
         var base: JSON?
         var form = form
@@ -112,7 +112,7 @@ struct ReferencePage: CustomTestStringConvertible {
 }
 
 extension JSON {
-    /// This document with the fields of a part of one; databases are added to those that it has.
+    /// This document with the fields of a partial one; databases are added to the existing ones.
     fileprivate func extended(by part: JSON) -> JSON {
         (part.members ?? []).reduce(self) { document, member in
             let old = member.name == "databases" ? document["databases"] : nil
@@ -120,17 +120,17 @@ extension JSON {
         }
     }
 
-    /// The fields that this document has, as the pages write them: `databases.NAME.preserve[].table`.
+    /// The fields of this document, in the form of the pages: `databases.NAME.preserve[].table`.
     fileprivate var fieldPaths: Set<String> { Set(paths.map(fieldPath)) }
 
-    /// A path in this document as the pages write it.
+    /// A path in this document, in the form of the pages.
     fileprivate func fieldPath(of path: String) -> String {
         var (result, parent) = ("", "")
         for part in path.split(separator: "/") {
             if Int(part) != nil {
                 result += "[]"
             } else {
-                // Only these fields of a document have names of the writer's choice below them.
+                // Only these fields of a document contain names that the user chooses.
                 let isNamed = result == parent && ["databases", "budget", "steps"].contains(parent)
                 result += (result.isEmpty ? "" : ".") + (isNamed ? "NAME" : part)
             }
@@ -141,7 +141,7 @@ extension JSON {
 }
 
 extension DeclaredField {
-    /// The field as the pages write it: `databases.NAME.preserve[].table`.
+    /// The field in the form of the pages: `databases.NAME.preserve[].table`.
     fileprivate var path: String {
         place.replacing(/\/anyOf\/[0-9]+/, with: "").replacing("/items", with: "[]")
             .replacing("/additionalProperties", with: ".NAME").replacing("/properties/", with: ".").dropFirst()

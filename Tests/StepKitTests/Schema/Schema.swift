@@ -1,21 +1,21 @@
 import MoultBasics
 import MoultFiles
 
-/// A JSON Schema of those that the project brings, read with the keywords that they use; any other is an error.
+/// A JSON Schema of the project, read with the keywords that the schemas use; any other keyword is an error.
 struct Schema {
     let root: JSON
 
     enum Keyword: String {
-        // What a schema says to people and editors only
+        // Information for people and editors only
         case schema = "$schema"
         case title, description, `default`, examples, format
-        // Where schemas stand
+        // Keywords that contain schemas
         case definitions = "$defs"
         case reference = "$ref"
         case properties, additionalProperties, propertyNames, items, dependentSchemas
         case anyOf, oneOf, not
         case `if`, then
-        // What a value must be
+        // Constraints on a value
         case type, `enum`, const, required, minProperties, pattern, maxLength, minimum, maximum
     }
 
@@ -39,7 +39,7 @@ struct Schema {
         return try Schema(JSON(parsing: bytes, source: path))
     }
 
-    /// The schema that a reference to `#/$defs/<name>` means.
+    /// The schema to which a reference `#/$defs/<name>` points.
     func resolve(_ reference: String) throws -> JSON {
         guard reference.hasPrefix("#/$defs/"), let found = root.at(String(reference.dropFirst())) else {
             throw Fault(description: "\(reference) leads nowhere")
@@ -47,7 +47,7 @@ struct Schema {
         return found
     }
 
-    /// The schemas directly inside of one, each with its place.
+    /// The schemas directly inside one, each with its place.
     static func inside(_ schema: JSON) -> [(place: String, schema: JSON)] {
         (schema.members ?? []).flatMap { member -> [(String, JSON)] in
             switch Keyword(rawValue: member.name) {

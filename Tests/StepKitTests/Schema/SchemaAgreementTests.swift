@@ -2,9 +2,8 @@ import MoultBasics
 import StepKit
 import Testing
 
-/// The schemas say what the parsers do: both take, or both refuse, whatever a schema can express.
-///
-/// One after the other, because they compute for seconds and others wait for the same threads.
+/// The schemas agree with the parsers: both accept, or both refuse, everything that a schema can express. The tests run
+/// one after the other, because they compute for seconds and other tests wait for the same threads.
 @Suite(.serialized) struct SchemaAgreementTests {
     @Test(arguments: DocumentForm.allCases)
     func `both accept the sample`(_ form: DocumentForm) throws {
@@ -16,7 +15,7 @@ import Testing
     func `both refuse invalid documents`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
-            // What the schema takes anyway must be what no schema can express.
+            // If the schema accepts it anyway, it must be an error that a schema cannot express.
             #expect(try validator.accepts(wrong.document()) == (wrong.beyond != nil), "\(wrong.testDescription)")
             if let beyond = wrong.beyond { #expect(wrong.says.contains(beyond.rawValue)) }
         }
@@ -41,7 +40,7 @@ import Testing
         }
     }
 
-    /// A schema that has forgotten a field says something else than the parser, so none of these tests is blind to it.
+    /// A schema without a field must disagree with the parser, so these tests notice every missing field.
     @Test(arguments: DocumentForm.allCases)
     func `every field of the schema is needed`(_ form: DocumentForm) throws {
         let schema = try form.schema()

@@ -2,7 +2,7 @@ import MoultBasics
 import StepKit
 import Testing
 
-/// The schemas declare exactly the fields that the parsers ask for.
+/// The schemas declare exactly the fields that the parsers read.
 @Suite struct SchemaFieldsTests {
     /// The parser's own list, from its error about an unknown field.
     @Test(arguments: [DocumentForm.draft, .settings])
@@ -20,7 +20,7 @@ import Testing
         #expect(places > 1)
     }
 
-    /// Sealing takes out what only drafts have, and adds nothing that a draft may not have already.
+    /// Sealing removes fields that only drafts have, and adds only fields that a draft may already have.
     @Test func `both forms of a manifest have the same fields`() throws {
         let draft = try DocumentForm.draft.schema()
         let sealed = try DocumentForm.sealed.schema()
@@ -34,7 +34,7 @@ import Testing
     @Test func `both forms of a manifest describe a field in the same way`() throws {
         let draft = try Dictionary(grouping: DocumentForm.draft.schema().fields(), by: \.place)
         for field in try DocumentForm.sealed.schema().fields() {
-            // In a draft a migration may also be just a path.
+            // In a draft, a migration may also be just a path.
             let place = field.place.replacing("/migrations/items/", with: "/migrations/items/anyOf/1/")
             let said = try #require(field.schema["description"]?.string)
             let saidOfDraft = try #require(draft[place]?.first?.schema["description"]?.string, "\(place)")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// The tests of this room compare with the samples, so these must have everything, and nothing as it is anyway.
+    /// The tests of this target compare with the samples, so these must have every field, and no default values.
     @Test(arguments: DocumentForm.allCases)
     func `the samples leave no field out`(_ form: DocumentForm) throws {
         let sample = try form.sample()

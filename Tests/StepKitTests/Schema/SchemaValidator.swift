@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Says whether a document is as a schema wants it.
+/// Checks whether a document matches a schema.
 final class SchemaValidator {
     let schema: Schema
     private var patterns: [String: Regex<AnyRegexOutput>] = [:]
@@ -17,7 +17,7 @@ final class SchemaValidator {
     func accepts(_ value: JSON) throws -> Bool { try accepts(value, schema.root) }
 
     func accepts(_ value: JSON, _ schema: JSON) throws -> Bool {
-        // `true` and `false` are schemas, too.
+        // `true` and `false` are also schemas.
         if let answer = schema.bool { return answer }
         guard let members = schema.members else { throw Schema.Fault(description: "\(schema.kind) is not a schema") }
         for member in members {
@@ -70,7 +70,7 @@ final class SchemaValidator {
     private func matches(_ text: String, _ pattern: String) throws -> Bool {
         let match = Match(pattern: pattern, text: text)
         if let known = matches[match] { return known }
-        // ECMA-262, which JSON Schema means, matches by code points.
+        // ECMA-262, to which JSON Schema refers, matches by code points.
         let regex = try patterns[pattern] ?? Regex(pattern).matchingSemantics(.unicodeScalar)
         patterns[pattern] = regex
         let found = text.contains(regex)
@@ -87,7 +87,7 @@ final class SchemaValidator {
         }
     }
 
-    /// JSON Schema compares numbers by what they are worth.
+    /// JSON Schema compares numbers by value.
     private static func equal(_ a: JSON, _ b: JSON) -> Bool {
         if let a = number(a), let b = number(b) { return a == b }
         return a == b

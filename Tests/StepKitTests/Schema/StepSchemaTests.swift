@@ -1,7 +1,7 @@
 import MoultBasics
 import Testing
 
-/// The schemas of the protocol of steps take what the page about it shows, and refuse what it calls wrong.
+/// The schemas of the step protocol accept the examples on its page, and refuse what the page calls wrong.
 @Suite struct StepSchemaTests {
     static let replies: [(text: String, isRight: Bool)] = [
         (#"{"reply":"result","protocol":1,"name":"a.b","summary":"s","planIsPure":true}"#, true),

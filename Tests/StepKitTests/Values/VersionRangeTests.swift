@@ -18,7 +18,7 @@ import Testing
         Case("=2.1.3", has: ["2.1.3"], not: ["2.1.2", "2.1.4"]),
         Case("2.1.3+b", has: ["2.1.3", "2.1.3+c"], not: ["2.1.4"]),
         Case("*", has: ["0.0.0", "999.0.0"], not: ["1.0.0-rc.1"]),
-        // A partial version means all that begin so.
+        // A partial version means all versions that start with it.
         Case("2", has: ["2.0.0", "2.9.9"], not: ["1.9.9", "3.0.0"]),
         Case("=2.1", has: ["2.1.0", "2.1.9"], not: ["2.0.9", "2.2.0"]),
         Case("<=2", has: ["2.9.9", "0.0.0"], not: ["3.0.0"]),
@@ -28,7 +28,7 @@ import Testing
         Case("<2", has: ["1.9.9"], not: ["2.0.0"]),
         Case(">2.1.3", has: ["2.1.4"], not: ["2.1.3", "2.1.4-rc.1"]),
         Case("<=2.1.3", has: ["2.1.3", "2.1.3+b"], not: ["2.1.4"]),
-        // Caret: to the next change of the first number that is not 0.
+        // Caret: up to the next change of the first number that is not 0.
         Case("^2.1", has: ["2.1.0", "2.9.0"], not: ["2.0.9", "3.0.0"]),
         Case("^2", has: ["2.0.0", "2.9.0"], not: ["1.9.9", "3.0.0"]),
         Case("^1.2.3", has: ["1.2.3", "1.99.0"], not: ["1.2.2", "2.0.0"]),
@@ -38,7 +38,7 @@ import Testing
         Case("^0.0", has: ["0.0.0", "0.0.9"], not: ["0.1.0"]),
         Case("^0.2", has: ["0.2.0", "0.2.9"], not: ["0.1.9", "0.3.0"]),
         Case("^0", has: ["0.0.0", "0.9.9"], not: ["1.0.0"]),
-        // Tilde: the patch may change, and the minor if only the major is given.
+        // Tilde: the patch may change, and also the minor if only the major is given.
         Case("~2.1.3", has: ["2.1.3", "2.1.9"], not: ["2.1.2", "2.2.0"]),
         Case("~2.1", has: ["2.1.0", "2.1.9"], not: ["2.0.9", "2.2.0"]),
         Case("~2", has: ["2.0.0", "2.9.9"], not: ["3.0.0"]),

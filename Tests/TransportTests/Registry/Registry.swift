@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Debian's container registry on a free port of the loopback address, with its own storage.
+/// Debian's container registry on a free port of the loopback address, with separate storage.
 final class Registry {
     let port: Int
     private let scratch: Scratch
@@ -26,7 +26,7 @@ final class Registry {
         case token(TokenService)
     }
 
-    /// With a certificate, named without its ending, by TLS only. With `storage`, blobs are redirected there;
+    /// With a certificate, given without its extension, only TLS is used. With `storage`, blobs are redirected there;
     /// `data` is the directory of another registry.
     init(
         _ access: Access = .everyone, certificate: String? = nil, storage: String? = nil, data: String? = nil
@@ -40,7 +40,7 @@ final class Registry {
         switch access {
         case .everyone: authentication = ""
         case .password:
-            // By the program that operators use; the registry accepts bcrypt only.
+            // With the program that operators use; the registry accepts only bcrypt.
             let line = try Shell.must(["htpasswd", "-Bbn", "-C", "4", "moult", "feather"])
             try Files.writeNew(Array(line.utf8), to: scratch.path("users"))
             authentication = "auth: {htpasswd: {realm: r, path: \(scratch.path("users"))}}"
@@ -84,7 +84,7 @@ final class Registry {
         var description: String { "\(method) \(path) \(status)" }
     }
 
-    /// The requests of moult, in order, without the state of uploads.
+    /// The requests of moult in order, without the upload state.
     func requests() throws -> [Request] {
         let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 26) ?? [], as: UTF8.self)
         return text.split(separator: "\n").filter { $0.hasSuffix("\"moult\"") }.compactMap { line in

@@ -9,7 +9,7 @@ struct RegistryAccessTests {
     private let bench: RegistryBench
     private let authority: Authority
     private let certificate: String
-    /// "moult:feather" as HTTP writes it.
+    /// "moult:feather" in HTTP's encoding.
     private let password = "bW91bHQ6ZmVhdGhlcg=="
 
     init() throws {
@@ -24,7 +24,7 @@ struct RegistryAccessTests {
         ["HOME": bench.scratch.path("home"), "CURL_CA_BUNDLE": authority.certificate]
     }
 
-    /// Writes a file of credentials, which only its owner can read.
+    /// Writes a credentials file that only its owner can read.
     private func save(_ text: String, at path: String, mode: UInt32 = 0o600) throws {
         try bench.must("mkdir -p $(dirname \(path))")
         try Files.replace(bench.scratch.path(path), with: Array(text.utf8), mode: mode)
@@ -39,7 +39,7 @@ struct RegistryAccessTests {
             "moult publish \(place) rel/test-1.0.0.json -k a.key -q", environment: environment.merging(more) { $1 })
     }
 
-    /// Publishes, installs, and looks again.
+    /// Publishes, installs, and checks again.
     private func works(_ place: String, environment more: [String: String] = [:]) throws {
         let published = try publish(place, environment: more)
         try #require(published.status == 0, "\(published.errors)")
@@ -95,7 +95,7 @@ struct RegistryAccessTests {
         #expect(!ended.errors.contains("stone") && !ended.errors.contains("bW91bHQ6c3RvbmU="))
     }
 
-    /// The files that skopeo, podman and docker write; the last one is named by a variable.
+    /// The files that skopeo, podman and docker write; a variable names the last one.
     @Test(
         arguments: [
             ("home/.docker/config.json", [:]),
@@ -118,7 +118,7 @@ struct RegistryAccessTests {
         try works(registry.address("team/food"))
     }
 
-    /// Beside the host: a longer path wins, and docker writes URLs.
+    /// In addition to the host: a longer path takes precedence, and docker writes URLs.
     @Test(arguments: ["HOST/team/food", "HOST/team", "http://HOST", "https://HOST/v1/"])
     func `an entry matches the repository`(key: String) throws {
         let registry = try Registry(.password)
@@ -176,7 +176,7 @@ struct RegistryAccessTests {
         let registry = try Registry()
         try save("{\"credsStore\": \"nest\"}", at: "home/.docker/config.json")
         let path = try helper("echo 'credentials not found in native keychain'; exit 1")
-        // Without a challenge it is not even asked.
+        // Without a challenge, it is not called.
         try works(registry.address("team/food"), environment: path)
         let closed = try Registry(.password)
         let ended = try publish(closed.address("team/food"), environment: path)
@@ -268,7 +268,7 @@ struct RegistryAccessTests {
         try works(registry.address("team/food"))
     }
 
-    /// The registry names the service, and a password would cross the network in the clear.
+    /// The registry names the service, and the password would be sent in clear text.
     @Test func `no password goes to a token service without TLS`() throws {
         let service = try TokenService()
         let registry = try Registry(.token(service), certificate: certificate)
@@ -300,7 +300,7 @@ struct RegistryAccessTests {
         #expect(requests.count { $0.method == "PUT" && $0.path.contains("/blobs/uploads/") && $0.status == 201 } == 2)
     }
 
-    /// A redirect leads to storage of another host, which must not see the password.
+    /// A redirect leads to storage on another host, which must not get the password.
     @Test func `storage behind a redirect gets no credentials`() throws {
         let open = try Registry()
         let place = open.address("team/food")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Attacks by a registry or by a user who may push to it, each refused with nothing changed.
+/// Attacks by a registry or by a user who may push to it, each refused without a change.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryAttackTests {
     private let bench: RegistryBench
@@ -21,7 +21,7 @@ struct RegistryAttackTests {
         try bench.follow(place)
     }
 
-    /// `apply`, `plan` and `check` say the same, and the store stays as it is.
+    /// `apply`, `plan` and `check` report the same, and the store does not change.
     private func refused(_ message: String, status: Int32 = 3) throws {
         func state() throws -> Tree {
             try Tree(bench.scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/lock"])
@@ -48,7 +48,7 @@ struct RegistryAttackTests {
         try put("public/feed.json public/feed.json.minisig")
     }
 
-    // MARK: by those who may push
+    // MARK: by a user who may push
 
     @Test func `arbitrary content`() throws {
         try bench.must("echo '{}' > public/feed.json")
@@ -118,7 +118,7 @@ struct RegistryAttackTests {
         try refused("is larger than 1.00 MiB")
     }
 
-    /// The publisher writes the files of the feed into a directory.
+    /// The publisher writes the files of the feed to a directory.
     @Test func `a name that leads elsewhere`() throws {
         try put(
             "public/feed.json public/feed.json.minisig",
@@ -153,7 +153,7 @@ struct RegistryAttackTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    /// What the header says of the digest is not believed.
+    /// The digest in the header is not trusted.
     @Test func `another digest in the header`() throws {
         try proxy.inject(
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: ".")
@@ -179,7 +179,7 @@ struct RegistryAttackTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    /// HEAD requests have no body, uploads and tokens have small ones.
+    /// HEAD requests have no body; uploads and tokens have small ones.
     @Test func `answers without an end while publishing`() throws {
         try bench.release("2.0.0", 2)
         for part in ["^HEAD", "^POST", "^PUT", "^GET"] {

@@ -54,7 +54,7 @@ struct RegistryBehindNginxTests {
         try installs()
     }
 
-    /// The rate limit of nginx itself, which public registries have, too.
+    /// The rate limit of nginx, as in public registries.
     @Test func `a request limit is respected`() throws {
         try front.start(
             "error_page 429 = @wait; location @wait { add_header Retry-After 1 always; return 429; }",
@@ -63,7 +63,7 @@ struct RegistryBehindNginxTests {
         try installs()
         let requests = try front.requests()
         #expect(requests.contains { $0.hasSuffix(" 429") })
-        // Never twice at once: a pause comes after each refusal.
+        // Never twice in a row: a pause follows each refusal.
         #expect(!zip(requests, requests.dropFirst()).contains { $0.hasSuffix(" 429") && $1.hasSuffix(" 429") })
     }
 
@@ -77,7 +77,7 @@ struct RegistryBehindNginxTests {
         try installs()
     }
 
-    /// Of another name, so it is another host to the client.
+    /// With a different name, so it is another host for the client.
     @Test func `files are fetched from another host`() throws {
         try front.start("location ~ /blobs/ { return 307 http://localhost:\(registry.port)$request_uri; }")
         try installs()
@@ -96,7 +96,7 @@ struct RegistryBehindNginxTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    /// nginx is killed while it sends the bundle, and started again.
+    /// nginx is killed while it sends the bundle, and restarted.
     @Test func `a transfer that was cut is resumed where it stopped`() throws {
         let slow = "location ~ \(bundle) { PASS limit_rate 200k; }"
         try front.start(slow)

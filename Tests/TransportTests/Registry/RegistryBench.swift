@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A directory with releases and a key, the command, and what a test asks of them.
+/// A directory with releases, a key and the command, and helpers for tests.
 struct RegistryBench {
     let scratch: Scratch
 
@@ -22,7 +22,7 @@ struct RegistryBench {
         try scratch.must(line, environment: environment)
     }
 
-    /// Makes a release with random content of about so many bytes; gives the path of its manifest.
+    /// Creates a release with random content of about this many bytes; returns the path of its manifest.
     @discardableResult
     func release(_ version: String, _ sequence: Int, bytes: Int = 40_000, top: [JSON.Member] = []) throws -> String {
         let sql = """
@@ -61,14 +61,15 @@ struct RegistryBench {
             .split(separator: "\n").joined()
     }
 
-    /// The message of a command that ends with a status.
+    /// The message of a command that exits with a status.
     func refusal(_ line: String, status: Int32, environment: [String: String] = [:]) throws -> String {
         let ended = try run(line, environment: environment)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }
         return ended.errors
     }
 
-    /// Puts files into a registry as moult does, by hand: each a layer with its name; `type` is that of the artifact.
+    /// Pushes files to a registry by hand, in the same form as moult: each is a layer with its name; `type` is that of
+    /// the artifact.
     func put(
         _ files: [String], to registry: Registry, _ repository: String, tag: String, type: String = "feed",
         mediaType: String = "application/vnd.oci.image.manifest.v1+json", change: String = "pass"

@@ -96,7 +96,7 @@ struct FailingRegistryTests {
         #expect(text.contains("redirects"), "\(text)")
     }
 
-    /// A proxy that ends TLS and does not say so to the registry.
+    /// A proxy that terminates TLS and does not tell the registry.
     @Test func `an upload to another scheme is refused`() throws {
         try proxy.inject(.header("Location", "https://127.0.0.1:\(proxy.port)/v2/x"), at: "^POST")
         try bench.release("2.0.0", 2)
@@ -129,7 +129,7 @@ struct FailingRegistryTests {
 
     @Test func `a large upload resumes after the last complete chunk`() throws {
         let manifest = try bench.release("2.0.0", 2, bytes: 70 << 20)
-        // The second of three chunks is lost before the registry sees it.
+        // The second of three chunks is lost before it reaches the registry.
         try proxy.inject(.refuse, at: "^PATCH", skip: 1, times: 1)
         try bench.must("moult publish \(place) \(manifest) -k a.key -q")
         let lines = try proxy.requests().map(\.line)
@@ -148,7 +148,7 @@ struct FailingRegistryTests {
 
     @Test func `a feed that changes while it is published is not overwritten`() throws {
         try bench.release("2.0.0", 2)
-        // The last HEAD of the tag is what the command compares with.
+        // The command compares with the last HEAD of the tag.
         try proxy.inject(
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: "HEAD .*manifests/feed"
         )
@@ -177,17 +177,18 @@ struct FailingRegistryTests {
     }
 }
 
-/// The publisher is killed at each of its requests: stores follow at every moment, and the same command completes it.
+/// The publisher is killed at each of its requests: stores can follow at every moment, and the same command completes
+/// the work.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct KilledRegistryPublisherTests {
     @Test(arguments: [false, true]) func `a publisher that is killed at each request`(isSeen: Bool) throws {
         var number = 0
         while try kill(at: number, isSeen: isSeen) { number += 1 }
-        // Reading the feed, six blobs of up to three requests each, two tags and two questions before them.
+        // Reading the feed, six blobs with up to three requests each, two tags and two checks before them.
         #expect(number > 15)
     }
 
-    /// From each request on the registry stores nothing more, as with a full disk.
+    /// From each request on, the registry stores nothing more, as with a full disk.
     @Test func `a registry that fails from each request on`() throws {
         var number = 0
         while true {
@@ -213,7 +214,7 @@ struct KilledRegistryPublisherTests {
         #expect(number > 15)
     }
 
-    /// False if the command ended before its request with this number. The registry has seen that request, or not.
+    /// False if the command ended before its request with this number. The registry has received the request or not.
     private func kill(at number: Int, isSeen: Bool) throws -> Bool {
         let bench = try RegistryBench()
         let registry = try Registry()
@@ -244,7 +245,7 @@ struct KilledRegistryPublisherTests {
             #expect(status == 0)
             return false
         }
-        // A store finds the old release or the new one, complete.
+        // A store finds either the complete old release or the complete new one.
         let isPublic = try bench.run("moult check -q").status == 2
         try bench.must("moult apply -q && moult verify --deep -q")
         #expect(try bench.installed() == (isPublic ? "2.0.0" : "1.0.0"), "request \(number)")

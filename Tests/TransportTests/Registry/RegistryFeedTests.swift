@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A feed in a container registry: everything that a feed in a directory does.
+/// A feed in a container registry has all features of a feed in a directory.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryFeedTests {
     private let bench: RegistryBench
@@ -51,7 +51,7 @@ struct RegistryFeedTests {
         try bench.must("moult sign -q public/feed.json -k a.key")
         try bench.put(["public/feed.json", "public/feed.json.minisig"], to: registry, "team/food", tag: "feed")
         try bench.follow(place)
-        // Downloads the feed, and keeps it.
+        // Downloads and keeps the feed.
         #expect(try bench.run("moult check -q").status == 2)
         try bench.must("until [ $(date +%s) -gt \(expires.seconds) ]; do sleep 0.1; done")
         var refusal = ""
@@ -93,7 +93,7 @@ struct RegistryFeedTests {
         try bench.publish("2.0.0", 2, to: place, "-k b.key")
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // The old key signs nothing any more.
+        // The old key no longer signs anything.
         try bench.release("3.0.0", 3)
         #expect(try bench.run("moult publish \(place) rel/test-3.0.0.json -k a.key").status == 3)
         // A store from before the rotation finds the key list.

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// nginx in front of a registry, as operators set it up; its configuration can be changed.
+/// nginx in front of a registry, like operators set it up; its configuration can be changed.
 final class RegistryFront {
     let port: Int
     private let scratch: Scratch
@@ -24,7 +24,7 @@ final class RegistryFront {
     /// The file with the user `moult`.
     var users: String { scratch.path("users") }
 
-    /// (Re)starts it. `rules` are for the server, `common` for all requests that reach the registry.
+    /// Starts or restarts it. `rules` are for the server, `common` for all requests that reach the registry.
     func start(_ rules: String = "", common: String = "", http: String = "") throws {
         stop()
         let pass = """
@@ -54,10 +54,10 @@ final class RegistryFront {
         self.program = program
     }
 
-    /// Ends it at once, in the middle of what it sends.
+    /// Stops it at once, in the middle of a transfer.
     func stop() {
         program?.signal(SIGKILL)
-        // A port that is still taken would let the next one fail.
+        // The next one would fail if the port were still taken.
         while program != nil, Port.answers(port) { usleep(1000) }
         program = nil
     }

@@ -3,13 +3,13 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Stands before a registry, and answers some requests as failing servers and attackers do.
+/// Runs in front of a registry, and answers some requests like failing servers and attackers.
 final class RegistryProxy {
     let port: Int
     private let scratch: Scratch
     private let program: Background
 
-    /// What happens to a request.
+    /// The treatment of a request.
     enum Fault {
         /// Closes the connection; the registry does not see the request.
         case refuse
@@ -26,13 +26,13 @@ final class RegistryProxy {
         case redirect(to: String)
         /// Sends the body of this file.
         case replace(String)
-        /// Sends a body without an end.
+        /// Sends an endless body.
         case endless
-        /// Sends the body at so many bytes per second.
+        /// Sends the body at this many bytes per second.
         case drip(Int)
         /// Passes the request on after a pause.
         case delay(seconds: Int)
-        /// Sends another value of a header field.
+        /// Sends a different value of a header field.
         case header(String, String)
 
         fileprivate var words: [String] {
@@ -67,15 +67,15 @@ final class RegistryProxy {
 
     func address(_ repository: String) -> String { "oci+http://127.0.0.1:\(port)/\(repository)" }
 
-    /// From now on, requests whose line ("GET /v2/…") matches are answered with the fault: those after the first `skip`, and
-    /// `times` of them.
+    /// From now on, requests whose line ("GET /v2/…") matches get the fault, after the first `skip` and up to `times`
+    /// of them.
     func inject(_ fault: Fault, at pattern: String, skip: Int = 0, times: Int = 1_000_000) throws {
         let line = ([pattern, "\(skip)", "\(times)"] + fault.words).joined(separator: "\t")
         try Files.replace(scratch.path("rule"), with: Array(line.utf8))
         try Files.remove(scratch.path("log"))
     }
 
-    /// Answers everything as the registry does.
+    /// Passes all requests on to the registry.
     func heal() throws {
         try Files.replace(scratch.path("rule"), with: [])
         try Files.remove(scratch.path("log"))

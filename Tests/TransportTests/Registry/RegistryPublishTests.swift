@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish` to a registry, and what other programs find there.
+/// `moult publish` to a registry, and access to the result by other programs.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryPublishTests {
     private let bench: RegistryBench
@@ -40,8 +40,8 @@ struct RegistryPublishTests {
         }
         let bundle = try bench.must("sha256sum rel/test-1.0.0.tar.zst").prefix(64)
         #expect(requests.contains { $0.path.hasSuffix(bundle) && $0.method == "HEAD" && $0.status == 404 })
-        // Only the new feed and the second release are uploaded. (A feed of the first release alone would be mounted
-        // too if it was signed within the same second.)
+        // Only the new feed and the second release are uploaded. (A feed with only the first release would also be
+        // mounted if it was signed within the same second.)
         #expect(requests.count { $0.method == "PUT" && $0.path.contains("/blobs/uploads/") } == 5)
         try bench.follow(other)
         try bench.must("moult apply -q")
@@ -118,7 +118,7 @@ struct RegistryPublishTests {
         #expect(try bench.run("moult check").status == 1)
     }
 
-    /// Signing the next feed would vouch for releases that an attacker has put into this one.
+    /// Signing the next feed would endorse releases that an attacker has put into this one.
     @Test func `a feed that another key signed is not signed again`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.must("moult keygen b -q --no-password")
