@@ -5,8 +5,8 @@ path and as a URI.
 usage: integrations/grdb/sequence.py MOULT [FLIPS]     FLIPS releases under the pool, default 100
 
 The flags and statements were recorded from GRDB 7.8.0 itself, with its trace function, on Linux. It does not set
-SQLITE_OPEN_URI, so this needs a SQLite that was built with SQLITE_USE_URI, as Debian's is. As root it runs a second time as
-an ordinary user.
+SQLITE_OPEN_URI, so this needs a SQLite that was built with SQLITE_USE_URI, as Debian's is. If root runs it, it runs a second time
+as an ordinary user.
 """
 import ctypes, ctypes.util, hashlib, json, os, pathlib, shutil, subprocess, sys, tempfile
 
@@ -153,7 +153,7 @@ def as_path(example):
 
 
 def as_uri(example, flips):
-    """The URI: nothing of a release changes, writes to it are refused, and the app's own files are written."""
+    """With the URI: no file of the release changes, writes to it are refused, and the app's own files are written."""
     store = example.store("a b%25?#\u00e9")
     example.apply(store, 2)
     example.apply(store, 1)

@@ -1,4 +1,4 @@
-"""A till that has the prices open all day. SIGUSR1 makes it let go of them, SIGHUP makes it open them again.
+"""A till that has the prices open all day. It closes them on SIGUSR1 and opens them again on SIGHUP.
 
     till.py DATABASE PIDFILE [--stubborn]
 """

@@ -1,4 +1,5 @@
-"""A picture of curves: both axes are logarithmic, so that what is flat is level and what is linear rises by a decade for each."""
+"""A chart of curves. Both axes are logarithmic: constant times are level, and linear ones rise by a decade per
+decade."""
 import math
 from xml.sax.saxutils import escape
 
@@ -7,7 +8,7 @@ COLOURS = ["#1f6feb", "#c2410c", "#15803d", "#7e22ce"]
 
 
 def svg(title, sizes, series):
-    """`series` has the seconds at each size by the name of the curve."""
+    """`series` maps the name of each curve to its seconds at each size."""
     values = [value * 1000 for points in series.values() for value in points]
     x0, x1 = math.log10(sizes[0]), math.log10(sizes[-1])
     y0, y1 = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
@@ -37,7 +38,7 @@ def svg(title, sizes, series):
 
 
 def spread(places, least=14):
-    """Moves labels apart that would lie over each other."""
+    """Moves labels apart that would overlap."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     for before, after in zip(order, order[1:]):

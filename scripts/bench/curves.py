@@ -1,4 +1,4 @@
-"""How times grow with the database, its releases, and what a store and a feed keep: points, pictures, and verdicts."""
+"""How times grow with databases, releases, and the contents of stores and feeds: points, charts, and verdicts."""
 import fcntl, json, os, signal, sqlite3, statistics
 
 import chart
@@ -10,7 +10,7 @@ NEWEST = 1_000_000
 
 
 class Curve:
-    """One thing that grows. The jobs are (name, command, "flat" or "linear")."""
+    """Something that grows. The jobs are (name, command, "flat" or "linear")."""
 
     def __init__(self, name, unit, sizes, jobs, runs=5):
         self.name, self.unit, self.sizes, self.runs = name, unit, sizes, runs
@@ -20,7 +20,7 @@ class Curve:
         self.memory = {name: [] for name, _, _ in jobs}
 
     def measure(self, before=":"):
-        """The next point of each job; `before` makes the ground even."""
+        """The next point of each job; `before` restores the same starting state."""
         for name, line in self.lines.items():
             times = []
             for number in range(self.runs + 1):
@@ -34,7 +34,7 @@ class Curve:
                   f"{self.points[name][-1] * 1000:9.1f} ms {self.memory[name][-1]:5.0f} MiB", flush=True)
 
     def verdict(self, name):
-        """What the last point is to another one, and whether that is the shape that it should have."""
+        """The ratio of the last point to another one, and whether the curve has the expected shape."""
         points = self.points[name]
         if self.shape[name] == "flat":
             return f"{points[-1] / points[0]:.1f} times the first", points[-1] <= 2 * points[0]
@@ -47,7 +47,7 @@ class Curve:
 
 
 def draw(page):
-    """Measures all curves; the Markdown of them, with pictures in a directory beside the page if one is given."""
+    """Measures all curves and returns their Markdown, with charts in a directory beside the page if one is given."""
     curves = [make() for make in (databases_size, databases_count, feeds, generations, histories, leases)]
     lines = ["## How times grow", "", "Measured by `make bench CURVES=1` and `make bench-report`. Times are medians. *flat* means at most "
              "twice the first point, *linear* means in proportion to the size.", ""]
@@ -82,7 +82,7 @@ def init(store, arguments=""):
 
 
 def packed(directory, count=1):
-    """Packs a release of so many databases, which are made if they are not there; the path of its manifest."""
+    """Packs a release with this many databases, which are created if missing; returns the path of its manifest."""
     os.makedirs(f"{work}/{directory}", exist_ok=True)
     names = [f"food{number}" for number in range(count)]
     for name in names:
@@ -99,7 +99,8 @@ def packed(directory, count=1):
 
 
 def renamed(manifest, version, sequence):
-    """A release with the content of another one: only its manifest is new, so that a thousand are made in no time."""
+    """A release with the content of another one: only its manifest is new, so a thousand of them take little time to
+    make."""
     with open(f"{work}/{manifest}") as file:
         content = json.load(file)
     path = manifest.replace("1.0.0", version)
@@ -206,7 +207,7 @@ def histories():
 
 
 def leases():
-    """Each lease is held by a process of its own, as those of apps are."""
+    """Each lease is held by a separate process, as apps do."""
     sizes = [1, 50] if options.quick else [1, 100, 1000]
     curve = Curve("leases", "processes", sizes, [
         ("status", f"{moult} status --store kept", "flat"),

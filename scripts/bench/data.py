@@ -1,4 +1,4 @@
-"""Databases, and releases of them."""
+"""Databases, and releases with them."""
 import glob, json, os, random, sqlite3
 
 from measure import moult, shell, work
@@ -21,7 +21,7 @@ def database(path, megabytes):
 
 
 def larger(path, source, times):
-    """The same rows so many times, with numbers and words of their own: made in a sixth of the time."""
+    """The same rows several times, with different numbers and words: takes a sixth of the time."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; ATTACH '{source}' AS source;
         CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, part TEXT, kcal REAL, note TEXT);""")
@@ -36,7 +36,7 @@ def larger(path, source, times):
 
 
 def evolve(path, share):
-    """Changes one row in `share`, where it stands."""
+    """Changes a fraction of `share` of the rows in place."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(f"""PRAGMA synchronous=OFF; BEGIN;
         UPDATE food SET kcal = kcal + 1, note = note || ' again' WHERE id % {share} = 3; COMMIT;""")
@@ -44,7 +44,7 @@ def evolve(path, share):
 
 
 def pack(directory, version, sequence, level, arguments="", out="out", **fields):
-    """Packs `food.db` of a directory; the manifest's path, from the working directory."""
+    """Packs `food.db` of a directory; returns the path of the manifest, relative to the working directory."""
     draft = {"manifest": 1, "product": "org.example.bench", "version": version, "sequence": sequence,
              "databases": {"food": {"kind": "reference", "source": "food.db"} | fields}}
     with open(f"{work}/{directory}/draft-{version}.json", "w") as file:
@@ -63,7 +63,7 @@ EMPTY = make_empty()
 
 
 def script(archive, sums, check="quick_check"):
-    """What a careful user writes instead."""
+    """The script that a careful user writes instead."""
     return (f"{archive} && (cd new && sha256sum --quiet -c ../{sums}) && sqlite3 new/food.db 'pragma {check}' "
             "&& sync new/food.db new && mv -T new/food.db live/food.db && sync live")
 

@@ -48,7 +48,7 @@ def measure(line):
 
 
 def memory(line):
-    """The largest memory of a process, in MiB; GNU time costs a start of its own, so nothing is timed."""
+    """The peak memory of a process, in MiB; GNU time takes some time to start, so nothing is timed here."""
     argv = ["/usr/bin/time", "-f", "%M", "-o", f"{work}/memory", "bash", "-euc", line]
     if subprocess.run(argv, cwd=work, stdout=subprocess.DEVNULL).returncode not in FINE:
         sys.exit(f"failed: {line}")
@@ -57,7 +57,7 @@ def memory(line):
 
 
 class Side:
-    """One way to do a job: `before` makes the ground even, and is not timed."""
+    """One way to do a job: `before` restores the same starting state, and is not timed."""
 
     def __init__(self, name, line, before=":"):
         self.name, self.line, self.before = name, line, before
@@ -87,13 +87,13 @@ class Race:
               "memory at most": memory_most})
 
     def alone(self, ours, most_ms):
-        """Against a time, where the aim is one."""
+        """Compares with a time, if the goal is a time."""
         wall, cpu = self.median[ours]
         keep({"job": self.job, "ms": wall * 1000, "cpu": (cpu, 0), "memory": (self.memory[ours], 0), "at most": most_ms})
 
 
 def compare(job, most, ours, theirs, before=":", runs=rounds, **aims):
-    """Two sides, each (name, command), on the same ground."""
+    """Compares two sides, each (name, command), from the same starting state."""
     if is_wanted(job):
         Race(job, [Side(*ours, before), Side(*theirs, before)], runs).row(ours[0], theirs[0], most, **aims)
 
@@ -121,7 +121,7 @@ def aim_text(row):
 
 
 def misses(row):
-    """The aims of a row that it misses: "time" or "size", "processor", "memory"."""
+    """The goals that a row misses: "time" or "size", "processor", "memory"."""
     found = []
     value = row["ms"] if "ms" in row else row["ratio"]
     if row["at most"] is not None and value > row["at most"]:

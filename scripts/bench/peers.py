@@ -1,4 +1,4 @@
-"""Other programs that bring a database up to date, each as its manual says; those that are not installed are left out."""
+"""Other programs that update a database, each used as its manual says; programs that are not installed are skipped."""
 import atexit, functools, os, shutil, subprocess, time
 
 from data import EMPTY
@@ -9,7 +9,7 @@ KEY = ("openssl req -x509 -newkey rsa:4096 -nodes -keyout peer.key -out peer.pem
 
 
 def peers(directory, archive):
-    """A side for each program, on the database of a directory."""
+    """A side for each program, with the database of a directory."""
     sides = [grype(directory, archive), trivy(directory)]
     for program, make in (("casync", casync), ("ostree", ostree), ("swupdate", swupdate), ("rauc", rauc)):
         if not shutil.which(program):
@@ -30,14 +30,15 @@ def digest_of(path):
 
 
 def grype(directory, archive):
-    """grype (v6): the archive's digest, unpacked beside, a digest of the database for later starts, the old directory removed."""
+    """grype (v6): checks the digest of the archive, unpacks it elsewhere, computes a digest of the database for later
+    starts, and removes the old directory."""
     hasher = "xxhsum -q -H1" if shutil.which("xxhsum") else "cksum"
     return Side("as grype does", f"echo '{digest_of(archive)}  {archive}' | sha256sum --quiet -c && bsdtar -xf {archive} -C new "
                 f"&& {hasher} new/food.db > new/import.json && rm -rf live && mv -T new live", EMPTY)
 
 
 def trivy(directory):
-    """trivy: a layer of an image, whose digest is checked, unpacked over the old database."""
+    """trivy: a layer of an image; its digest is checked, and it is unpacked over the old database."""
     layer = f"{directory}/layer.tar.gz"
     shell(f"test -e {layer} || tar -C {directory} -czf {layer} food.db")
     return Side("as trivy does", f"echo '{digest_of(layer)}  {layer}' | sha256sum --quiet -c && tar -xzf {layer} -C live && echo > live/metadata.json",
@@ -58,7 +59,7 @@ def ostree(directory):
 
 
 def swupdate(directory):
-    """Signed, as it is used; the image goes to a file."""
+    """Signed, as it is normally used; the image is written to a file."""
     path = f"{directory}/swu"
     os.makedirs(f"{work}/{path}", exist_ok=True)
     with open(f"{work}/{path}/sw-description", "w") as file:
@@ -86,7 +87,7 @@ def rauc(directory):
 
 @functools.cache
 def start_rauc():
-    """rauc's service, on a bus of its own instead of the system's."""
+    """rauc's service, on a private bus instead of the system's."""
     with open(f"{work}/rauc.conf", "w") as file:
         file.write(f"[system]\ncompatible=bench\nbootloader=noop\nstatusfile={work}/rauc.status\n\n[keyring]\npath={work}/peer.pem\n\n"
                    f"[slot.rootfs.0]\ndevice=/dev/null\ntype=raw\nbootname=A\n\n"

@@ -1,4 +1,4 @@
-"""What a publisher does: build, pack, compare, and make patches; and how patches are applied."""
+"""The publisher's work: build, pack, compare, and make patches; also, how long patches take to apply."""
 import csv, glob, os, random, shutil
 
 from data import EMPTY, database, evolve, pack
@@ -56,7 +56,8 @@ MAKERS = {"zstd -19 --long=31 --patch-from": (60, 60, "zstd -q -f -19 --long=31 
 
 
 def patches():
-    """The release before and this one, changed in place and rebuilt: sizes, time to make, and time to apply."""
+    """The last release and this one, changed in place and rebuilt: sizes, time to make the patches, and time to apply
+    them."""
     for megabytes in [4] if options.quick else [4, 60, 200]:
         if is_wanted(f"patch, {megabytes} MB") or options.only.startswith(f"patch, {megabytes} MB"):
             patch_pairs(megabytes, f"patches{megabytes}")
@@ -112,7 +113,7 @@ def apply_patch(name, number, manifest, first, directory, runs):
 
 
 def delta(job, old, new, runs):
-    """Its memory is to be twice the old file at most, but for what every process needs."""
+    """It may use at most twice the size of the old file, plus what every process needs."""
     most = max(64, 2 * size(old) / (1 << 20))
     compare(job, 1.0, ("moult delta", f"{moult} delta -q {old} {new} -o x.patch"),
             ("xdelta3 -9", f"xdelta3 -9 -f -e -s {old} {new} x.xdelta"), "rm -f x.patch", runs, memory_most=most)

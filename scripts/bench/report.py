@@ -1,4 +1,4 @@
-"""The page of results."""
+"""The page with the results."""
 import os, platform, subprocess
 
 from measure import load, missed, misses, moult, options, table, work
@@ -9,7 +9,8 @@ GROWTH = "## How times grow"
 
 
 def write(path, growth):
-    """The tables, then the curves, or those of an earlier run if this one made none; text written by hand stays."""
+    """Writes the tables, then the curves, or those of an earlier run if this one measured none; keeps hand-written
+    text."""
     with open(path) as file:
         before, mark, by_hand = file.read().partition(BY_HAND)
     if growth is None:
@@ -77,7 +78,7 @@ def bytes_made():
 
 
 def all_missed():
-    """Each has its reason below, where the time goes."""
+    """The page gives the reason for each of them below, where it explains the times."""
     rows, aims = [row for row in table if misses(row)], [row for row in table if row["at most"] is not None]
     if not rows:
         return [f"All {len(aims)} aims are met."]

@@ -8,7 +8,8 @@ READERS = 8
 
 
 def readers():
-    """The time of a point query by eight readers, in a store at rest and while a release replaces the file below them."""
+    """The time of a point query by eight readers, in an idle store and while a release replaces the file that they
+    read."""
     job = f"readers during a live replacement, {middle} MB: p99 of a query"
     if not is_wanted(job):
         return
@@ -63,7 +64,7 @@ def read(number, stop, pipe):
 
 @contextlib.contextmanager
 def registry():
-    """Debian's registry, on a port of its own."""
+    """Debian's registry, on a separate port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -84,7 +85,8 @@ def registry():
 
 
 def registries():
-    """Publishing to a registry and installing from it, against skopeo with the same blobs between the registry and a directory."""
+    """Publishing to a registry and installing from it, compared with skopeo copying the same blobs between the registry
+    and a directory."""
     job = f"registry, {middle} MB"
     if not is_wanted(job) or not shutil.which("docker-registry") or not shutil.which("skopeo"):
         return

@@ -1,4 +1,4 @@
-"""Updates of a read-only database: full, signed, of foreign bundles, with nothing to do, and back."""
+"""Updates of a read-only database: complete, signed, with bundles of other tools, with nothing to do, and rollbacks."""
 import glob, json, os, shutil, sqlite3, subprocess
 
 from data import EMPTY, SCRIPT, database, evolve, larger, make_empty, pack, script
@@ -18,7 +18,8 @@ def make_databases():
 
 
 def first_release(directory, level):
-    """A first release, with and without a signature, and an archive of the same bytes for the others; the paths of all."""
+    """A first release, with and without a signature, and an archive of the same bytes for the others; returns all
+    paths."""
     manifest = pack(directory, "1.0.0", 1, level, out=f"out{level}")
     # The bundle contains the source in its sealed form.
     shell(f"""cd {directory}; tar -xf out{level}/*-1.0.0.tar.zst; sha256sum food.db > sums; tar -cf food.tar food.db
@@ -30,7 +31,7 @@ def first_release(directory, level):
 
 
 def full_update(megabytes, level=LEVEL):
-    """By this machine's own check, and by the publisher's proof; others do with the same bytes what they can."""
+    """Checked by this machine, and by the publisher's proof; the others check the same bytes as well as they can."""
     name = f"full update, {megabytes} MB" + (f", level {level}" if level != LEVEL else "")
     directory = f"m{megabytes}"
     manifest, signed, archive = first_release(directory, level)
@@ -84,7 +85,7 @@ def full_check():
 
 
 def several_tables():
-    """The same rows in four tables, as most databases have some."""
+    """The same rows in four tables, because most databases have several."""
     job = f"full update, {middle} MB, four tables"
     if not is_wanted(job):
         return
@@ -115,7 +116,7 @@ def nothing_to_do():
 
 
 def plans():
-    """A plan reads neither the bundle nor the database, so it takes the same for all sizes."""
+    """A plan reads neither the bundle nor the database, so it takes the same time for all sizes."""
     for megabytes in (small, large):
         job = f"plan, {megabytes} MB"
         if is_wanted(job):
@@ -150,7 +151,7 @@ def rollback():
 
 
 def shared():
-    """Replacing a database that the app writes to, of which no row is lost, by this moult and by an earlier one."""
+    """Replaces a database that the app writes to, without losing a row: with this moult and with an earlier one."""
     if not options.before or not is_wanted("shared update"):
         return
     other = os.path.abspath(options.before)

@@ -1,6 +1,6 @@
-"""What the app does to its databases: rows with a number each and odd values, and tables of its own.
+"""What the app does to its databases: it writes rows, each with a number and odd values, and creates tables.
 
-    app.py DATABASE SEED NUMBER OUT    inserts rows, and leaves what became of each that was committed in OUT
+    app.py DATABASE SEED NUMBER OUT    inserts rows, and writes the committed form of each to OUT
 """
 import os, pickle, random, sqlite3, sys
 
@@ -30,7 +30,7 @@ def tables(connection):
 
 
 class Writer:
-    """Makes statements; each new or changed row has the next number."""
+    """Makes statements; each new or changed row gets the next number."""
 
     def __init__(self, connection, rng, number):
         self.connection, self.rng, self.number = connection, rng, number
@@ -60,7 +60,7 @@ class Writer:
                 f"VALUES({', '.join(self.value(name, kind, table) for name, kind in chosen)})")
 
     def one(self, table, there):
-        """A condition for one row, which a shell can use as well."""
+        """A condition that selects one row, and that also works in a shell."""
         at = self.rng.randrange(there)
         try:
             rowid = self.connection.execute(f"SELECT rowid FROM {table} LIMIT 1 OFFSET {at}").fetchone()[0]
@@ -88,7 +88,7 @@ class Writer:
 
 
 def own_schema(rng, connection, name):
-    """SQL for a table, index, trigger, view or column of the app's own."""
+    """SQL for a table, index, trigger, view or column that the app creates."""
     have = sorted(tables(connection))
     table = rng.choice(have) if have else None
     what = rng.choice(["table", "table", "index", "trigger", "view"])
@@ -103,7 +103,8 @@ def own_schema(rng, connection, name):
 
 
 def insert(path, seed, number, out):
-    """Rows of an app that runs beside a command. What cannot be written, because the command has the file, is not acknowledged."""
+    """Rows of an app that runs beside a command. Rows that it cannot write because the command locks the file are not
+    acknowledged."""
     from content import Content
     # The app opens read-only databases as such; root could write to them.
     if not os.path.exists(path) or os.path.islink(path) and os.readlink(path).startswith(".moult/"):

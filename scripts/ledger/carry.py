@@ -1,6 +1,6 @@
-"""What becomes of the rows of a shared database when its content is replaced, by the rules of docs/user-rows.md.
+"""Where the rows of a shared database go when its content is replaced, by the rules of docs/user-rows.md.
 
-This is written from the contract and shares nothing with the implementation but SQLite itself.
+This follows the contract, and shares only SQLite itself with the implementation.
 """
 import sqlite3
 
@@ -8,7 +8,7 @@ from content import Content, bound, exact, open_memory, quoted, uniques
 
 
 class Refused(Exception):
-    """The contract demands that the step is refused."""
+    """The contract requires the step to be refused."""
 
 
 class Row(tuple):
@@ -21,7 +21,7 @@ class Row(tuple):
 
 
 class Carried:
-    """The content that is expected afterwards, and what is not in it."""
+    """The expected content afterwards, and the rows that are not in it."""
 
     def __init__(self, content):
         self.content = content
@@ -54,7 +54,7 @@ def of_table(entries, table):
 
 
 def selection(old, table, installed, target):
-    """The entries that select the rows of a table; whether they are the installed release's."""
+    """The entries that select the rows of a table; also whether they are those of the installed release."""
     mine = of_table(installed, table)
     if mine:
         return mine, True
@@ -62,7 +62,7 @@ def selection(old, table, installed, target):
 
 
 def carry(old, shipped_before, shipped_now, before, target, choose, purpose="update", adopting=False, accept=False):
-    """`old` is the live content, the shipped ones are contents, `before` and `target` specs of the database."""
+    """`old` is the live content, the shipped ones are contents, `before` and `target` are specs of the database."""
     excluded = set()
     while True:
         result = attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded)
@@ -202,7 +202,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
 
 
 def is_same(other, whole, after, into, choose):
-    """Whether a row is there already. Columns that only the new schema has may count or not."""
+    """Whether a row is already there. Columns that only the new schema has may be compared or not."""
     if other == whole:
         return True
     have, want = dict(zip(after, other)), dict(zip(after, whole))
@@ -224,7 +224,7 @@ def defaults(content, table):
 
 
 class Fit:
-    """Whether a row fits into a table, whatever else is in it, and comes out as it went in."""
+    """Whether a row fits into a table regardless of other rows, and can be read back unchanged."""
 
     def __init__(self, content, table):
         self.content, self.table = content, table
@@ -233,7 +233,8 @@ class Fit:
         self.db.execute(content.objects[table][2])
 
     def try_row(self, names, values):
-        """Whether the row comes out as it went in, and the whole row with its defaults; None if no constraint lets it in."""
+        """Whether the row can be read back unchanged, and the whole row with its defaults; None if no constraint allows
+        it."""
         self.db.execute("BEGIN")
         try:
             run_insert(self.db, self.table, names, values)
@@ -282,7 +283,7 @@ def insert(new, table, names, values, key, whole, after):
 
 
 def violations(result, choose, adopting):
-    """The users' rows that refer to nothing. Shipped ones do so only where a user's row took the place of another."""
+    """The users' rows that refer to nothing. Shipped ones do so only if a user's row took the place of another."""
     new = result.content
     for _ in range(1000):
         found = new.db.execute("PRAGMA foreign_key_check").fetchall()
@@ -346,7 +347,7 @@ def leftover(result, old, table, rest, shipped, choose):
 
 
 def objects(result, old, shipped_before, shipped_now, choose):
-    """Tables, indexes, triggers and views that the app made."""
+    """Tables, indexes, triggers and views that the app created."""
     known = shipped_before.objects if shipped_before else {}
     for name, what in old.objects.items():
         if name in known and known[name][2] == what[2]:

@@ -1,7 +1,7 @@
-"""The releases that stories install: families of twelve releases, each made from the one before by a few changes.
+"""The releases that stories install: families of twelve releases, each made from the previous one by a few changes.
 
-A family is known by its number alone, so a story needs no more than that number. A release is packed by the real command
-when a story first needs it, into a directory named by its content.
+Its number determines a family, so a story contains only that number. The real command packs a release when a story first
+needs it, into a directory named by its content.
 """
 import functools, hashlib, json, os, random, shutil, sqlite3, subprocess, tempfile
 
@@ -24,7 +24,7 @@ def table_sql(table):
 
 
 def search_sql(name, column):
-    """A full-text index over a column of a table that keeps the text."""
+    """A full-text index over a column of a table that stores the text."""
     return [
         f"CREATE VIRTUAL TABLE {name}_fts USING fts5({column}, content='{name}', content_rowid='k')",
         f"CREATE TRIGGER {name}_ai AFTER INSERT ON {name} BEGIN INSERT INTO {name}_fts(rowid, {column}) VALUES(new.k, new.{column}); END",
@@ -313,7 +313,7 @@ def family(number, without=()):
 
 
 def script(db):
-    """The SQL that makes the database that is shipped."""
+    """The SQL that creates the shipped database."""
     if db["kind"] == "user":
         return db["base"] + "\n" + "\n".join(db["migrations"])
     lines = [table_sql(t) + ";" for t in db["tables"]]
@@ -346,7 +346,7 @@ def columns_of(db, table):
 
 
 def draft(release):
-    """The draft and the files beside it, as text by name."""
+    """The draft and its files, as text by name."""
     files, entries, budget = {}, {}, {}
     for name, db in release["databases"].items():
         files[f"{name}.sql"] = script(db)
@@ -370,11 +370,11 @@ def draft(release):
 
 
 class PackRefused(Exception):
-    """`moult pack` refused a draft in which nothing is wrong."""
+    """`moult pack` refused a draft without any fault."""
 
 
 class Catalogue:
-    """The packed releases. Those of one binary can be used by several processes and by later runs."""
+    """The packed releases. Several processes, and later runs, can use those of one binary."""
 
     def __init__(self, moult, directory, features=frozenset()):
         self.moult, self.directory = moult, directory
@@ -385,7 +385,7 @@ class Catalogue:
         os.makedirs(directory, exist_ok=True)
 
     def get(self, story, index):
-        """A release of the story's family; a kept story has its releases with it, so that it stays the same for ever."""
+        """A release of the story's family; a kept story includes its releases, so it never changes."""
         number, without = story["family"], tuple(story.get("without", ()))
         key = (id(story["drafts"]) if "drafts" in story else number, without, index)
         if key not in self.known:

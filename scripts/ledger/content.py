@@ -39,7 +39,7 @@ def bound(text):
 
 
 def shown(text):
-    """An exact value as a person reads it."""
+    """An exact value in readable form."""
     if text[0] == "f":
         return repr(float.fromhex(text[1:]))
     if text[0] == "t":
@@ -80,7 +80,7 @@ class Content:
             source.close()
 
     def copy(self):
-        """Another one that may be changed."""
+        """A copy that may be changed."""
         return Content.of_connection(self.db)
 
     def lazily(name):
@@ -187,7 +187,7 @@ class Content:
         return self.cache["numbered"]
 
     def differences(self, other, ignore_schema=False):
-        """What differs from another, as pairs of a word for the kind and a line."""
+        """The differences from another content, as pairs of a word for the kind and a line."""
         found = []
         for table in dict.fromkeys(self.tables + other.tables):
             if (table in self.tables) != (table in other.tables):
@@ -220,7 +220,7 @@ class Content:
         return not self.differences(other) and sorted(self.rejected) == sorted(other.rejected)
 
     def faults(self):
-        """What SQLite itself finds, and rows that full-text search cannot find."""
+        """Faults that SQLite itself finds, and rows that a full-text search cannot find."""
         found = [("integrity", row[0].decode()) for row in self.all("PRAGMA integrity_check") if row[0] != b"ok"]
         for name in self.virtual:
             try:
@@ -235,7 +235,7 @@ def line(columns, row):
 
 
 def uniques(content, table):
-    """The sets of columns of which each row must have its own values, and the key by which a row is known again."""
+    """The sets of columns that are unique in each row, and the key that identifies a row."""
     info = content.all(f"PRAGMA table_info({quoted(table)})")
     pk = [row[1].decode() for row in sorted(info, key=lambda r: r[5]) if row[5]]
     sets = []

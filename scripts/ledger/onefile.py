@@ -1,4 +1,4 @@
-"""Stories of a single file that `moult replace` replaces and brings back, with an oracle that knows each content."""
+"""Stories about a single file that `moult replace` replaces and restores, with an oracle that knows each content."""
 import json, os, random, shutil, sqlite3, subprocess, sys
 
 from app import ODD
@@ -13,7 +13,7 @@ if sys.argv[2] == "crash": os.kill(os.getpid(), signal.SIGKILL)"""
 
 
 def story(seed, number):
-    """Like the stories of stores, but with operations on one file."""
+    """Like the stories about stores, but with operations on one file."""
     rng = random.Random(f"file story {seed} {number}")
     ops = []
     for _ in range(min(30, 4 + int(rng.expovariate(1 / 8)))):
@@ -95,7 +95,7 @@ class FileWorld(World):
         return ["replace", "-q", self.file, self.new(op["new"])] + (["--preserve", op["preserve"]] if op["preserve"] else [])
 
     def new(self, number):
-        """A new file: prices of its own, and perhaps another column for the app's rows."""
+        """A new file with different prices, and sometimes another column for the app's rows."""
         path = os.path.join(self.directory, f"new{number}.db")
         if not os.path.exists(path):
             more = f", c{number % 3} DEFAULT 'd'" if number % 2 else ""
@@ -131,12 +131,12 @@ class FileWorld(World):
         return made
 
     def before(self):
-        """The number of the copy that an undo brings back; None if no copy is older."""
+        """The number of the copy that an undo restores; None if no copy is older."""
         older = range(len(self.copies) if self.at is None else self.at)
         return older[-1] if older else None
 
     def found(self):
-        """The copies on the disk, and which of them is in the file; None if that is the content of a replacement."""
+        """The copies on the disk, and which of them the file contains; None if it has the content of a replacement."""
         generations = os.path.join(self.store, ".moult", "generations")
         names = os.listdir(generations) if os.path.isdir(generations) else []
         copies = sorted((name for name in names if name.startswith("0+adopted")), key=lambda name: int((name.split(".") + ["1"])[1]))
@@ -154,7 +154,8 @@ class FileWorld(World):
         return kept | numbered(self.content).union(*map(numbered, self.copies))
 
     def settled(self, op, ended, exits, contents, copies, at):
-        """Compares all that a command leaves. `contents`, `copies` and `at` are what may be there; None if that is left open."""
+        """Compares everything that a command leaves. `contents`, `copies` and `at` are the allowed results; None allows
+        any."""
         found = []
         if ended and ended.status not in exits:
             found.append(("exit", f"exit {ended.status}, expected {sorted(exits)}: {ended.err.strip()[:300]}"))
@@ -304,7 +305,7 @@ class FileWorld(World):
         self.settled(op, ended, exits, None if wrote else [self.copies[target], self.copies[further]], copies, [target, further])
 
     def tidy(self):
-        """The work directory of a killed command goes with the next replacement; `recover` may leave it."""
+        """The next replacement removes the work directory of a killed command; `recover` may leave it."""
         for name in os.listdir(self.store) if os.path.isdir(self.store) else []:
             if name.startswith("release"):
                 shutil.rmtree(os.path.join(self.store, name))

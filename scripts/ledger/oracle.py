@@ -1,4 +1,5 @@
-"""Predicts what each operation leaves: the content of every file, what is rejected, kept, adopted, and the exit status."""
+"""Predicts the result of each operation: the content of every file, rejected, kept and adopted rows, and the exit
+status."""
 import collections, copy, sqlite3
 
 from carry import Carried, Refused, carry
@@ -8,7 +9,7 @@ DONE, CHANGES, REFUSED, BUSY = 0, 2, 3, 75
 
 
 class File:
-    """A file at a path in the store. `content` is None if it was damaged, and then `digest` says what it is."""
+    """A file at a path in the store. `content` is None if it was damaged; then `digest` identifies it."""
 
     def __init__(self, content, *, name=None, plain=False, digest=None, wal=False, link=False, restored=False, kind=None, readable=False):
         self.content, self.name, self.plain, self.digest = content, name, plain, digest
@@ -30,7 +31,7 @@ class Kept:
 
 
 class State:
-    """What is known of the store."""
+    """The known state of the store."""
 
     def __init__(self):
         self.installed = None       # the index of a release, or the name of an adopted generation
@@ -56,7 +57,7 @@ class State:
 
 
 class Outcome:
-    """One way in which an operation may end."""
+    """One possible result of an operation."""
 
     def __init__(self, exits, state, kept=(), adopted=(), rejected=None, same=False, loose=None, rows=None):
         self.exits, self.state = exits, state
@@ -69,7 +70,7 @@ class Outcome:
 
 
 class Chooser:
-    """Walks through all that the contract leaves open, one way each time."""
+    """Walks through everything that the contract leaves open, a different way each time."""
 
     def __init__(self, path):
         self.path, self.taken, self.named = path, [], {}
@@ -85,7 +86,7 @@ class Chooser:
 
 
 def explore(predict, most=48):
-    """All outcomes, the one that the contract suggests first."""
+    """All outcomes, beginning with the one that the contract suggests."""
     waiting, seen = collections.deque([[]]), 0
     while waiting and seen < most:
         path = waiting.popleft()
@@ -172,7 +173,7 @@ class Oracle:
             return Outcome({BUSY} | self.refusal(state, index, op, choose, purpose), state, same=True)
 
     def refusal(self, state, index, op, choose, purpose):
-        """REFUSED, if a release would be refused although no process had a file open."""
+        """REFUSED, if a release would be refused even if no process had a file open."""
         closed = state.copy()
         closed.opened = {}
         try:
@@ -290,7 +291,7 @@ class Switch:
         return found
 
     def refuse_stuck(self):
-        """Rules 8 and 9: what must not be taken from a user, and what must not be made again."""
+        """Rules 8 and 9: what must not be taken from a user, and what must not be recreated."""
         if not self.before:
             return
         for db in self.target.databases.values():
@@ -336,7 +337,7 @@ class Switch:
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
     def version(self, db):
-        """The release whose content a file has: none if the installed release does not list the database, and None if
+        """The release whose content a file has: empty if the installed release does not list the database, and None if
         the release is not predicted."""
         if not self.before:
             return None
@@ -530,7 +531,7 @@ class Switch:
         self.after.files[db["path"]] = file.but(content=moved.content, plain=False, name=db["name"], kind="shared")
 
     def take_up(self, db, file, shipped):
-        """A file that the installed release does not have: an app's own, or one that an earlier release had."""
+        """A file that the installed release does not have: an app's, or one that an earlier release had."""
         moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, adopting=True)
         self.replaced(db, file, moved)
         # Values of dropped columns are in the adopted file, and may be counted.
@@ -541,7 +542,7 @@ class Switch:
             self.loose = "the file of a dropped database comes back"
 
     def hold(self, db, file):
-        """Rule 11: a live replacement waits for writers, an exchange for anyone."""
+        """Rule 11: a live replacement waits for writers, an exchange for all processes."""
         how = self.state.opened.get(file_path(self, db))
         if not how:
             return
@@ -557,7 +558,8 @@ def file_path(switch, db):
 
 
 def lacks(content, template):
-    """What a user's database lacks of a release's, or has otherwise. What it has beyond that does not matter."""
+    """What a user's database lacks compared with a release's, or has in a different form. Additional content does not
+    matter."""
     for name, (kind, _, sql) in template.objects.items():
         if name not in content.objects or content.objects[name][0] != kind:
             return f"{kind} {name} is missing"
@@ -573,7 +575,7 @@ def lacks(content, template):
 
 
 def lost_by_migration(old, new, choose):
-    """The rows by table of which a value is gone or changed; empty if every value is there."""
+    """By table, the rows that have lost or changed a value; empty if every value is there."""
     found = {}
     for table in old.tables:
         rows = old.rows(table)

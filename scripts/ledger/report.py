@@ -1,4 +1,4 @@
-"""The counts of a run, as a table to read and as a page."""
+"""The counts of a run, as a text table and as a page."""
 import json, subprocess
 
 APP = ("app insert", "app update", "app delete")

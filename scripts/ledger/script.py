@@ -1,4 +1,4 @@
-"""Prints a failing story as a shell script that needs sqlite3 and moult only."""
+"""Prints a failing story as a shell script that needs only sqlite3 and moult."""
 import json, os
 
 

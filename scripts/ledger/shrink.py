@@ -1,4 +1,4 @@
-"""Makes a failing story smaller as long as it fails in the same way."""
+"""Makes a failing story smaller for as long as it fails in the same way."""
 import copy
 
 from catalogue import family

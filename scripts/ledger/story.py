@@ -1,4 +1,4 @@
-"""Makes stories: story K of seed S is always the same operations, whatever the command does."""
+"""Makes stories: story K of seed S always has the same operations, whatever the command does."""
 import random
 
 import onefile
@@ -162,7 +162,7 @@ WEIGHTS = {
 
 
 def update(rng, drafts, at):
-    """An update to a later release, now and then to one that is older or installed."""
+    """An update to a later release, and sometimes to one that is older or installed."""
     roll = rng.random()
     if roll < 0.04:
         to = rng.randrange(0, at + 1)

@@ -1,4 +1,4 @@
-"""Runs one story in a directory of its own."""
+"""Runs one story in a separate directory."""
 import json, os, shutil, signal, sqlite3, traceback
 
 from catalogue import PackRefused
@@ -7,7 +7,7 @@ from world import CutShort, Failed, World
 
 
 class Trouble(Exception):
-    """The ledger itself went wrong."""
+    """The ledger itself failed."""
 
 
 def alarmed(*_):
@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def signature(self):
-        """What kind of failure it is: the operation and the first check."""
+        """The kind of a failure: the operation and the first check."""
         if not self.failed:
             return None
         op = self.op["op"]

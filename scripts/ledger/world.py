@@ -1,4 +1,4 @@
-"""Does what a story says, with the real command and SQLite, and compares what is there with what the oracle predicts."""
+"""Executes a story with the real command and SQLite, and compares the result with the oracle's prediction."""
 import base64, collections, hashlib, json, os, pickle, random, re, shutil, signal, sqlite3, stat, subprocess, sys, time
 
 from app import Writer, connect, own_schema
@@ -42,7 +42,7 @@ CHECKS = {
 
 
 class Failed(Exception):
-    """What was wrong after an operation: pairs of a check and a line."""
+    """The faults after an operation: pairs of a check and a line."""
 
     def __init__(self, found, op):
         super().__init__(f"{len(found)} checks failed")
@@ -50,7 +50,7 @@ class Failed(Exception):
 
 
 class CutShort(Exception):
-    """A check that is left out would have failed, and nothing can be said of the rest of the story."""
+    """A check that is left out would have failed, so nothing is known about the rest of the story."""
 
 
 class Ended:
@@ -148,7 +148,7 @@ class World:
             json.dump(made | {"keep": 30} | self.story.get("settings", {}), out)
 
     def tell(self, op):
-        """Does one operation; raises Failed."""
+        """Executes one operation; raises Failed."""
         self.counts["operations"] += 1
         name = op["op"]
         self.log.append(f"# {json.dumps(op)}")
@@ -169,7 +169,7 @@ class World:
     # Operations of the app
 
     def path_of(self, name):
-        """The file of a database, by the installed release or the newest that had it."""
+        """The file of a database, by the installed release or the newest one that had it."""
         indexes = [self.state.installed] if isinstance(self.state.installed, int) else []
         for index in indexes + [went for _, went in reversed(self.state.before) if isinstance(went, int)]:
             db = self.release(index).databases.get(name)
@@ -227,7 +227,7 @@ class World:
         return None if done else False
 
     def statements(self, op, writer):
-        """What the app does now; a story that was written by hand says it itself, and numbers its rows."""
+        """What the app does now; a story written by hand contains the statements, and numbers its rows."""
         if "sql" in op:
             writer.number = max(writer.number, op["number"])
             yield from op["sql"]
@@ -241,7 +241,7 @@ class World:
         self.log.append(f"sqlite3 \"$S/{path}\" <<'SQL'\n{sql}SQL")
 
     def crash(self, connection, path):
-        """Remembers the files as an app leaves them that dies now."""
+        """Remembers the files as an app that dies now leaves them."""
         self.crashed = {}
         for suffix in ("", "-wal"):
             copy = os.path.join(self.directory, "crash" + suffix)
@@ -257,7 +257,7 @@ class World:
                 out.write(source.read())
 
     def wrote(self, path, file, content, **changes):
-        """The content of a file is another one now, by the app's own doing."""
+        """The app itself has changed the content of a file."""
         before, now = file.content.numbered, content.numbered
         for number in now:
             if number not in before:
@@ -351,14 +351,14 @@ class World:
         self.state.files[path] = file.but(link=True)
 
     def settle_sidecars(self, path):
-        """Brings the WAL into the file, as an app does that closes it."""
+        """Copies the WAL into the file, as an app does when it closes the file."""
         connection = connect(self.full(path))
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         connection.close()
         self.log_sql(path, "SELECT count(*) FROM sqlite_schema;\n")
 
     def do_plain(self, op):
-        """A database that moult did not make lies at a path before a release has one there."""
+        """Puts a database that moult did not create at a path before a release has one there."""
         db = self.release(op["like"]).databases.get(op["db"])
         if not db or os.path.lexists(self.full(db["path"])) or db["path"] in self.state.files:
             return False
@@ -511,7 +511,7 @@ class World:
         return words
 
     def usable(self, op):
-        """The operation without what this binary does not have."""
+        """The operation without features that this binary lacks."""
         op = dict(op)
         if "take-over" not in self.features:
             op.pop("take", None)
@@ -542,7 +542,7 @@ class World:
         return self.command(op)
 
     def do_saved(self, op):
-        """A plan is saved, the app goes on, and exactly that plan is done, or nothing."""
+        """A plan is saved, the app continues, and exactly that plan is applied, or nothing."""
         inner = self.usable(op["cmd"])
         saved = os.path.join(self.directory, "saved.plan")
         if os.path.exists(saved):
@@ -556,7 +556,7 @@ class World:
         self.conclude(inner, self.moult("apply", "--json", "--plan", saved), outcomes)
 
     def do_again(self, op):
-        """The installed release once more: it changes nothing, or repairs."""
+        """Installs the installed release again: this changes nothing, or repairs."""
         if not isinstance(self.state.installed, int):
             return False
         return self.command({"op": "apply", "to": self.state.installed})
@@ -588,7 +588,7 @@ class World:
         return self.strike(op, ["-a", "ENOSPC", "-g"])
 
     def do_meanwhile(self, op):
-        """The app writes at some moment of a command."""
+        """The app writes at some moment during a command."""
         path, file = self.file_of(op["write"])
         inner = self.usable(op["cmd"])
         if not path or self.open or self.options.strike is None:
@@ -613,7 +613,7 @@ class World:
             self.struck = False
 
     def beside(self, path, seed):
-        """A program that writes rows, and leaves what it has committed."""
+        """A program that writes rows, and reports those that it has committed."""
         out = os.path.join(self.directory, "committed")
         if os.path.exists(out):
             os.remove(out)
@@ -696,7 +696,7 @@ class World:
     struck = False
 
     def do_plan(self, op):
-        """A plan by itself changes nothing and says the same."""
+        """A plan without an update changes nothing and gives the same result."""
         op = self.usable(op)
         before = self.bytes()
         words = ["plan", "--json", self.release(op["to"]).manifest] + ["--deep"] * bool(op.get("deep"))
@@ -749,7 +749,7 @@ class World:
         self.judge(found, op)
 
     def do_pack(self, op):
-        """A misspelled preserve is refused when the release is made."""
+        """A misspelled preserve is refused when the release is packed."""
         import catalogue as making
         index = op["like"]
         spec = self.release(index)
@@ -905,7 +905,7 @@ class World:
         return record_in(directory), self.read_still(os.path.join(directory, name))
 
     def read_still(self, full):
-        """Reads a file that must stay as it is to the last byte."""
+        """Reads a file that must not change by a single byte."""
         scratch = os.path.join(self.directory, "still.db")
         for suffix in ("",) + SIDECARS:
             if os.path.exists(scratch + suffix):
@@ -922,7 +922,7 @@ class World:
         return found
 
     def bytes(self):
-        """A digest of everything but what SQLite itself may write beside a database that is read."""
+        """A digest of everything except what SQLite itself may write beside a database that is being read."""
         found = {}
         for directory, below, plain in os.walk(self.store):
             for name in plain:
@@ -1112,7 +1112,7 @@ class World:
         return found
 
     def compare_loosely(self, outcome, op, ended, there):
-        """The contract leaves open where the rows go, but each must be in some place."""
+        """The contract leaves open where the rows go, but each must be somewhere."""
         found = []
         if ended.status not in outcome.exits:
             found.append(("exit", f"{op['op']} ended with {ended.status}, expected {sorted(outcome.exits)} ({outcome.loose})"))
@@ -1199,7 +1199,7 @@ class World:
         return found
 
     def accept(self, outcome, op, ended, there):
-        """The current state is the start of the next operation."""
+        """Takes the current state as the start of the next operation."""
         if outcome.loose:
             self.counts["loose"] += 1
             self.counts[f"loose: {outcome.loose}"] += 1
@@ -1290,7 +1290,7 @@ class World:
 
 
 def is_in(row, other):
-    """Whether a row has the same values in all columns that it shares with another."""
+    """Whether a row has the same values as another in all columns that both have."""
     return all(other.get(c) == v for c, v in row.items() if c in other)
 
 
@@ -1332,7 +1332,7 @@ def differing(before, after):
 
 
 def row_of(raw, columns):
-    """The table and the values by column of a row of moult_rejected; None for what cannot be read."""
+    """The table and the values by column of a row of moult_rejected; None if they cannot be read."""
     named = dict(zip(columns, raw))
     table, row = named.get("table", "NULL"), named.get("row", "NULL")
     if table[0] not in "tb" or row[0] not in "tb":
@@ -1353,7 +1353,7 @@ def numbers_of(raw, columns):
 
 
 def says(told, value):
-    """Whether a value as JSON has it in moult_rejected is the exact one."""
+    """Whether a JSON value in moult_rejected is exactly this value."""
     text = json.dumps(told) if not isinstance(told, str) else told
     if value == "NULL":
         return told is None
@@ -1378,7 +1378,7 @@ def says(told, value):
 
 
 def rejected_faults(content, wanted, expected):
-    """Compares moult_rejected: everything of before, and one row for each that is expected now."""
+    """Compares moult_rejected: it must have all earlier rows, and one row for each row that is now expected."""
     columns = content.rejected_columns
     before = collections.Counter(getattr(wanted, "earlier", None) if hasattr(wanted, "earlier") else wanted.rejected)
     now = collections.Counter(content.rejected)

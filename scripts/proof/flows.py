@@ -1,7 +1,7 @@
-"""What is done to a store while it is struck. To add a flow, add an entry to `FLOWS`.
+"""The flows that are struck. To add one, add an entry to `FLOWS`.
 
-Each has a way to its beginning, the command that is struck, what a person would look for before and after it, and the
-command that must succeed afterwards wherever the strike left the store.
+Each has the steps that lead to its start, the command that is struck, the content to look for before and after it, and the
+command that must succeed afterwards regardless of the call that was struck.
 """
 import json, os, sqlite3, subprocess, sys
 from dataclasses import dataclass
@@ -77,12 +77,12 @@ def with_rows(name, file, *statements, wal=False):
 
 
 def found(file, *statements, wal=False):
-    """A store without a release, and the file of an app where the release has a database."""
+    """A store without a release, and an app's file at the path of a database in the release."""
     return lambda world: write(os.path.join(world.store, file), *statements, wal=wal)
 
 
 def then(begin, *steps):
-    """What else is done before the flow begins: commands, and functions of the world."""
+    """Further steps before the flow begins: commands, and functions of the world."""
     def further(world):
         begin(world)
         for step in steps:
@@ -95,7 +95,7 @@ def writes(file, *statements, wal=False):
 
 
 def settle_on(world, **settings):
-    """Writes settings into a store's moult.json."""
+    """Writes settings to a store's moult.json."""
     path = os.path.join(world.store, "moult.json")
     with open(path) as file:
         known = json.load(file)
@@ -104,7 +104,7 @@ def settle_on(world, **settings):
 
 
 def following(feed, name):
-    """A release, and the address and key of a feed that has a newer one."""
+    """A release, and the address and key of a feed with a newer one."""
     def begin(world):
         install(name)(world)
         releases = world.tools.releases
@@ -113,7 +113,7 @@ def following(feed, name):
 
 
 def telling(world):
-    """A release with an external step that leaves a message for each update."""
+    """A release with an external step that sends a message for each update."""
     install("plain-1.0.0")(world)
     hooks = os.path.join(world.store, "hooks")
     os.mkdir(hooks)
@@ -163,7 +163,8 @@ BETWEEN = {
 
 
 def write_between(world):
-    """Two runs of an app write to each database that apps can write to, one to its end and one killed; gives the rows."""
+    """In each writable database, two runs of an app write, one of which ends normally and one is killed; returns the
+    rows."""
     written = []
     for name in sorted(os.listdir(world.store)):
         path = os.path.join(world.store, name)
@@ -198,7 +199,7 @@ ROLLBACK = ["rollback", "--to", "0+adopted", "--reason", "proof"]
 
 
 def adoption(way, wal):
-    """First install of a shared database over the file of an app."""
+    """First installation of a shared database over an app's file."""
     return Flow(
         f"adoption by {way}" + mode(wal), found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", f"{{{way}-1.0.0}}"], {
             "version": (None, "1.0.0"), ADOPTED: (None, OF_APP), "kept": ([], []),
@@ -207,7 +208,7 @@ def adoption(way, wal):
 
 
 def return_to_adopted(way, wal):
-    """Rollback to the file of the app, after an app wrote to the release's database."""
+    """Rollback to the app's file, after an app has written to the release's database."""
     begin = then(found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", "-q", f"{{{way}-1.0.0}}"],
                  *([] if way == "sealed" else [writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 0)", wal=wal)]))
     kept = [] if way == "sealed" else [("pantry", "rolled-back", "1.0.0", ...)]
@@ -219,7 +220,7 @@ def return_to_adopted(way, wal):
 
 
 def taken(kind, wal):
-    """A release takes over the user's database, with the operator's leave."""
+    """A release takes over the user's database, with the operator's permission."""
     kept = [("user", "taken-over", "1.0.0", {"note": 2} if kind == "shared" else ...)]
     return Flow(
         f"take-over, user to {kind}" + mode(wal), with_rows(f"taken-{kind}-1.0.0", "user.db", *NOTES, wal=wal),
@@ -234,7 +235,7 @@ FAVORITES = "pantry.db: SELECT food FROM favorite ORDER BY 1"
 
 
 def left(way, wal):
-    """An update that leaves rows of the app behind: a table that is not preserved any more, and rows that were never selected."""
+    """An update that leaves rows of the app behind: a table is not preserved any more, and other rows were never selected."""
     return Flow(
         f"rows left behind by {way}" + mode(wal), with_rows(f"left-{way}-1.0.0", "pantry.db", *LEFT, wal=wal),
         ["apply", f"{{left-{way}-2.0.0}}", "--accept-unpreserved"], {
@@ -253,7 +254,7 @@ def lossy(wal):
 
 
 def restored_user(wal):
-    """The user's database comes back from quarantine, after more was written to the one that replaced it."""
+    """Restores the user's database from quarantine, after more was written to the one that replaced it."""
     begin = then(with_rows("plain-1.0.0", "user.db", *NOTES, wal=wal), ["reset", "-q", "user", "--set-user-data-aside"],
                  writes("user.db", "INSERT INTO note(text) VALUES('later')", wal=wal))
     reset = ("user", "reset", "1.0.0", None)
@@ -264,7 +265,7 @@ def restored_user(wal):
 
 
 def restored_pantry(wal):
-    """A shared database comes back from quarantine, with the rows that an update left behind."""
+    """Restores a shared database from quarantine, with the rows that an update left behind."""
     begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
                  writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 1)", wal=wal))
     return Flow(
@@ -275,7 +276,7 @@ def restored_pantry(wal):
 
 
 def restored_table(table, wal):
-    """Rows of one table come back from quarantine, into a database that an app has written to since."""
+    """Restores the rows of one table from quarantine, into a database that an app has written to since."""
     begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
                  writes("pantry.db", "INSERT INTO favorite VALUES(9, 3)", wal=wal))
     old = pantry("2.0.0", "2.0.0 1")
@@ -286,7 +287,7 @@ def restored_table(table, wal):
 
 
 def moved(wal):
-    """The user's database gets another path."""
+    """The user's database gets a different path."""
     rows = [("rye",), ("bread",)]
     return Flow(
         "moved, user" + mode(wal), with_rows("moved-1.0.0", "user.db", *NOTES, wal=wal), ["apply", "{moved-2.0.0}"], {
@@ -295,7 +296,7 @@ def moved(wal):
 
 
 def moved_pantry(wal):
-    """A shared database gets another path and other content."""
+    """A shared database gets a different path and different content."""
     return Flow(
         "moved, shared" + mode(wal), with_rows("moved-shared-1.0.0", "pantry.db", *MINE, wal=wal),
         ["apply", "{moved-shared-2.0.0}"], {
@@ -305,7 +306,7 @@ def moved_pantry(wal):
 
 
 def several(wal):
-    """One update that replaces by exchange and live, migrates and moves."""
+    """An update that exchanges one database, replaces one live, migrates one and moves one."""
     begin = then(install("several-1.0.0"), writes("pantry.db", *MINE, wal=wal),
                  writes("larder.db", "INSERT INTO food VALUES(110, 'larder', 1), (111, 'left', 0)", wal=wal),
                  writes("user.db", "INSERT INTO note(text, mood) VALUES('rye', 'good')", wal=wal),

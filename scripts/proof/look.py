@@ -1,4 +1,4 @@
-"""What is in a store, found out without moult and without changing it."""
+"""Reads what a store contains, without moult and without changing the store."""
 import collections, hashlib, json, os, re, shutil, sqlite3, stat, tempfile
 
 import rows
@@ -9,7 +9,7 @@ SIDECARS = ("-wal", "-journal")
 
 
 def sealed(store):
-    """The digest of each sealed database, by the path by which apps read it."""
+    """The digest of each sealed database, by the path that apps use."""
     found = {}
     for name in names(store):
         path = os.path.join(store, name)
@@ -19,7 +19,7 @@ def sealed(store):
 
 
 def living(store):
-    """What SQLite finds in each database that apps write to, with its sidecars."""
+    """The content of each writable database as SQLite reads it, with its sidecars."""
     return {name: found for name, (found, _) in contents(store).items()}
 
 
@@ -37,7 +37,7 @@ def names(store):
 
 
 def content(path):
-    """Health, schema and rows, or the digest of the file if it is not a database; and the journal mode."""
+    """Health, schema and rows, or the digest of the file if it is not a database; also the journal mode."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = os.path.join(scratch, "x.db")
         shutil.copyfile(path, copy)
@@ -61,7 +61,7 @@ def content(path):
 
 
 def query(path, sql):
-    """Rows of a database, through the path of the apps."""
+    """Rows of a database, read through the path that apps use."""
     with tempfile.TemporaryDirectory() as scratch:
         for suffix in ("",) + SIDECARS:
             if os.path.exists(path + suffix):
@@ -74,7 +74,7 @@ def query(path, sql):
 
 
 def version(store):
-    """The version in the manifest of the generation that `current` points at; None if nothing is installed."""
+    """The version in the manifest of the current generation; None if nothing is installed."""
     manifest = os.path.join(store, ".moult/current/manifest.json")
     if not os.path.lexists(os.path.join(store, ".moult/current")):
         return None
@@ -82,7 +82,8 @@ def version(store):
 
 
 def files(store):
-    """Every name in the store with its kind and mode. What SQLite keeps beside a database in WAL mode is the app's."""
+    """Every name in the store with its kind and mode. The files that SQLite keeps beside a database in WAL mode belong
+    to the app."""
     found = collections.Counter()
     for directory, below, plain in os.walk(store):
         for name in below + plain:
@@ -117,7 +118,7 @@ def kept(store):
 
 
 def reasons(store):
-    """Which databases are in quarantine, why, and how many rows of each table are nowhere else."""
+    """The databases in quarantine, why they are there, and by table how many of their rows are nowhere else."""
     records = [rows.record(store, name) for name in rows.quarantined(store) if not rows.fault(store, name)]
     return sorted((known["database"], known["reason"], known["release"], known.get("rows")) for known in records)
 
@@ -129,7 +130,7 @@ def settings(store):
 
 
 def holds(store):
-    """The releases on hold and why."""
+    """The releases on hold, with the reasons."""
     try:
         with open(os.path.join(store, ".moult/holds.json")) as file:
             return [(hold["release"], hold["reason"]) for hold in json.load(file)["holds"]]
@@ -138,7 +139,7 @@ def holds(store):
 
 
 def installed(store):
-    """How many updates the history says were brought in, and what the last of them led to."""
+    """The number of installations in the history, and the result of the last one."""
     try:
         lines = open(os.path.join(store, ".moult/history.jsonl"), errors="replace").read().splitlines()
     except FileNotFoundError:
@@ -154,7 +155,7 @@ def installed(store):
 
 
 def everything(store):
-    """All of it to the last bit that a second look could find changed."""
+    """Everything that a second look could find changed, to the last bit."""
     found = {}
     for directory, below, plain in os.walk(store):
         for name in below + plain + ["."]:
@@ -166,7 +167,7 @@ def everything(store):
 
 
 class State:
-    """A store at rest."""
+    """A store without an unfinished update."""
 
     def __init__(self, store):
         self.version, self.sealed = version(store), sealed(store)

@@ -8,7 +8,7 @@ BEGIN, END = "<!-- `make proof` writes this table -->", "<!-- the end of the tab
 
 
 def collect(path, results, skipped):
-    """Adds to what earlier runs found; a flow and fault that was run again is replaced."""
+    """Adds to the results of earlier runs; those of a flow and fault that was run again are replaced."""
     known = json.load(open(path)) if os.path.exists(path) else {}
     for (flow, fault), counts in results.items():
         known.setdefault(flow, {})[fault] = {name: counts[name] for name in OUTCOMES}
@@ -18,7 +18,7 @@ def collect(path, results, skipped):
 
 
 def write(path, results, flows, faults, applies):
-    """Puts the results into the table of the page; what was not run now keeps the results that the page has."""
+    """Writes the results into the table of the page; entries that were not run now keep their old results."""
     known = json.load(open(results))
     with open(path) as page:
         before, table, after = re.split(f"{BEGIN}|{END}", page.read())

@@ -1,9 +1,9 @@
-"""Where a store lies while it is struck: a plain directory, or a file system of its own whose power can be cut."""
+"""The location of a store that is struck: a directory, or a separate file system whose power can be cut."""
 import os, shutil, stat, subprocess, tempfile, time
 
 
 def remove(path):
-    """A tree with sealed directories, which only their owner can open again."""
+    """Removes a tree with sealed directories, which only their owner can make writable again."""
     for directory, names, _ in os.walk(path):
         for name in names:
             below = os.path.join(directory, name)
@@ -21,7 +21,7 @@ class Plain:
 
 
 class Mounted:
-    """A file in a loop device with a file system in it."""
+    """A file system in a file on a loop device."""
     MAKE = {"ext4": ["mkfs.ext4", "-q", "-F", "-m", "0"], "xfs": ["mkfs.xfs", "-q", "-f"]}
     SIZE = {"ext4": 64 << 20, "xfs": 320 << 20}
 
@@ -34,11 +34,11 @@ class Mounted:
         must("mount", "-o", "loop", self.image, self.path)
 
     def settle(self):
-        """Everything is on the disk: the part to be interrupted starts now."""
+        """Writes everything to the disk: the interrupted part starts now."""
         must("sync", "-f", self.path)
 
     def restart(self):
-        """After a power cut: the file system is mounted again, with what had reached the disk."""
+        """After a power cut: mounts the file system again, with the data that had reached the disk."""
         for _ in range(400):
             must("umount", self.path)
             must("mount", "-o", "loop", self.image, self.path)
@@ -55,7 +55,7 @@ class Mounted:
 
 
 def why_not(kind):
-    """Why there can be no such place on this machine; None if there can."""
+    """Why this machine cannot provide such a place; None if it can."""
     if os.geteuid() != 0:
         return "only root may mount"
     if not shutil.which(Mounted.MAKE[kind][0]):

@@ -1,7 +1,8 @@
-"""What a publisher does, struck at each of its calls, and the readers of what it makes. To add a flow, add an entry to `FLOWS`.
+"""A publisher's commands, struck at each of their calls, and the readers of the results. To add a flow, add an entry to
+`FLOWS`.
 
-Before, between any two calls, after the strike and after the command was given again, stores that trust the publisher's key
-follow the feed: one that has seen nothing, and one that has installed the older release.
+Before the flow, between any two calls, after the strike and after the command has run again, stores that trust the publisher's
+key follow the feed: one that has seen nothing, and one that has installed the older release.
 """
 import hashlib, json, os, re, shutil, sqlite3, subprocess, sys, tempfile
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class Place:
         return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}, calls
 
     def content(self, directory):
-        """A digest of all that readers find: names with a dot before them are of no reader's business."""
+        """A digest of everything that readers can find; they ignore names that begin with a dot."""
         found = []
         for above, below, plain in os.walk(self.path(directory)):
             below[:] = sorted(name for name in below if not name.startswith("."))
@@ -82,8 +83,8 @@ class Place:
         return hashlib.sha256(repr(found).encode()).digest()
 
     def names(self, directory):
-        """Every name below the output; signatures under a digest have another name each time, and the store of a replaced file
-        has more with each replacement."""
+        """Every name below the output, except those that vary: signatures named by a digest have a different name each time, and
+        each replacement adds names to the store of a replaced file."""
         found = []
         for above, below, plain in os.walk(self.path(directory)):
             below[:] = [name for name in below if not name.endswith(".db.moult")]
@@ -111,7 +112,7 @@ def keys(place):
 
 
 def stores(place):
-    """Stores that trust the first key; the third is that of the command, and nothing else looks at it."""
+    """Stores that trust the first key; the third is the command's, and nothing else uses it."""
     with open(place.path("a.pub")) as file:
         key = file.read().splitlines()[1]
     for name in ("fresh", "seen", "operator"):
@@ -119,7 +120,7 @@ def stores(place):
 
 
 def follow(place, store, directory="public"):
-    """A copy of a store follows the feed, so that each look is its first."""
+    """A copy of a store follows the feed, so that each check is its first."""
     copy = tempfile.mkdtemp(dir=place.directory, prefix="look-")
     try:
         shutil.copytree(place.path(store), os.path.join(copy, "store"), symlinks=True)
@@ -131,7 +132,7 @@ def follow(place, store, directory="public"):
 
 
 def publishing(*versions):
-    """A feed with releases, and a store that has installed the last of them."""
+    """A feed with releases, and a store that has installed the newest of them."""
     def begin(place):
         release(place, "published-1.0.0")
         release(place, "published-2.0.0")
@@ -152,7 +153,7 @@ def exporting(place):
 
 
 def packing(place):
-    """An older release under the same name."""
+    """An older release with the same name."""
     publishing("1.0.0")(place)
     for version in ("1.0.0", "2.0.0"):
         shutil.copytree(os.path.join(place.tools.releases.directory, f"published-{version}.draft"), place.path(version))
@@ -179,7 +180,8 @@ def serial(place, directory):
 
 
 def following(*versions):
-    """Both stores follow the feed. The versions are those which they may have then, the last one at the end."""
+    """Both stores follow the feed. These are the versions that they may have afterwards; when the flow is complete,
+    they have the last one."""
     def read(place, directory, is_over):
         if feed(place, directory) is None:
             if is_over:
@@ -200,7 +202,7 @@ def following(*versions):
 
 
 def rotated(place, directory, is_over):
-    """At the end the new key alone signs the next feed, and stores take it."""
+    """In the end, only the new key signs the next feed, and stores accept it."""
     following("1.0.0")(place, directory, False)
     if is_over:
         if not os.path.exists(place.path(directory, "keys-1.json")):
@@ -220,7 +222,7 @@ def key_list(place, directory):
 
 
 def packed(place, directory, is_over):
-    """A manifest stands beside the bundle that it names, and installs."""
+    """A manifest is beside the bundle that it names, and the release can be installed."""
     if not os.path.exists(place.path(directory, "app.json")):
         if is_over:
             raise Wrong("no release")
@@ -247,7 +249,7 @@ def key_pair(place, directory):
 
 
 def whole_keys(place, directory, is_over):
-    """Both files, and they belong together, or no secret key."""
+    """Both files exist and are a pair, or the secret key is missing."""
     if not os.path.exists(place.path(directory, "release.key")):
         if is_over:
             raise Wrong("no key")
@@ -268,7 +270,7 @@ NEW_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUE
 
 
 def two_files(place):
-    """The newest row of the old file is in its -wal only, as an app leaves it that was killed."""
+    """The newest row of the old file is only in its -wal, as a killed app leaves it."""
     os.mkdir(place.path("files"))
     for name, sql in (("app.db", "PRAGMA journal_mode = WAL;" + OLD_FILE), ("new.db", NEW_FILE)):
         code = "import os, signal, sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
@@ -301,7 +303,8 @@ PRICES = {"old": [("bread", 320)], "new": [("bread", 350), ("milk", 150)]}
 
 
 def one_file(end):
-    """The whole old or the whole new file, always with the app's row; at the end the one that the flow brings, and undone the other."""
+    """The complete old or the complete new file, always with the app's row; in the end the one that the flow installs,
+    and after an undo the other."""
     def read(place, directory, is_over):
         allowed = [end] if is_over else list(PRICES)
         found = rows_of(place, directory)
@@ -346,7 +349,7 @@ FLOWS = [
 
 
 class Baseline:
-    """A flow without a fault: its template, its calls, its end, and a reader between any two calls."""
+    """A flow without a fault: its template, its calls, its result, and a reader between any two calls."""
 
     def __init__(self, flow, tools, place):
         self.flow = flow
@@ -376,7 +379,7 @@ class Baseline:
         places.remove(world.directory)
 
     def count(self, flow, kind, tools, place):
-        """The calls of the command on this file system, each with its kind and its paths."""
+        """The calls of the command on this file system, with their kinds and paths."""
         if kind not in self.counts:
             world = self.fresh(tools, place)
             found, calls = world.strike(flow.command, "-l")
@@ -387,7 +390,7 @@ class Baseline:
         return self.counts[kind]
 
     def between(self, tools, place):
-        """Before each call the output is copied as a reader would find it, and each different copy is read."""
+        """Before each call, copies the output as a reader would find it, and reads each copy that differs."""
         world = self.fresh(tools, place)
         output, shots = world.path(self.flow.output), world.path("shots")
         os.mkdir(shots)
@@ -407,7 +410,7 @@ class Baseline:
         places.remove(world.directory)
 
     def points(self, fault, counted):
-        """The calls to strike at: all but most of those of trial installations. Power is cut at every third."""
+        """The calls to strike at: all, except most of those of trial installations. Power is cut at every third one."""
         mark = {"calls": "", "data": " data", "room": " room"}[fault.counts]
         chosen, number = [], 0
         for line in counted["list"]:
@@ -420,7 +423,7 @@ class Baseline:
 
 
 def strike(flow, baseline, fault, number, tools, place, attempt=0):
-    """Tries one point; says whether the old or the new content is public afterwards."""
+    """Tries one point; returns whether readers find the old or the new content afterwards."""
     world = baseline.fresh(tools, place)
     try:
         place.settle()

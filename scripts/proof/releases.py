@@ -1,4 +1,4 @@
-"""The releases that the flows install: packed by moult in frames, and one as tar and zstd make it."""
+"""The releases that the flows install: some packed by moult in frames, and one made with tar and zstd."""
 import functools, hashlib, http.server, json, os, random, shutil, sqlite3, subprocess, threading
 
 from rows import read
@@ -18,7 +18,8 @@ def database(path, script, rows=()):
 
 
 def reference(name, version, kibibytes=8):
-    """A table whose every row names its release; random bytes, so that packing does not make it one small frame."""
+    """A table in which every row names its release, with random bytes so that it does not compress into one small
+    frame."""
     noise = random.Random(f"{name} {version}")
     rows = [(i, version, noise.randbytes(900)) for i in range(kibibytes)]
     return f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, release TEXT, more BLOB);", [
@@ -26,7 +27,7 @@ def reference(name, version, kibibytes=8):
 
 
 def edition(version):
-    """Rows that stay from release to release, but for one."""
+    """Rows that stay the same in all releases, except one."""
     script, rows = reference("food", "any", 1600)
     return script, rows + [("UPDATE food SET release = ? WHERE id = 7", [(version,)])]
 
@@ -62,7 +63,7 @@ def pantry(version):
 
 
 class Silent(http.server.SimpleHTTPRequestHandler):
-    """A web server of plain files, whose clients may die at any moment."""
+    """A server for plain files, whose clients may die at any moment."""
 
     def log_message(self, *_):
         pass
@@ -156,7 +157,7 @@ class Releases:
         return os.path.join(self.directory, name, f"proof-{name.rsplit('-', 1)[1].split('+')[0]}.json")
 
     def feed(self, name, members):
-        """Publishes releases, signed, to a directory that a web server gives out; says its address."""
+        """Publishes signed releases to a directory that a web server serves; returns its address."""
         public = os.path.join(self.directory, f"feed-{name}")
         for member in members:
             run(self.moult, "publish", "-q", public, self.manifest(member), "--key", os.path.join(self.directory, "proof.key"))
@@ -191,7 +192,7 @@ class Releases:
         run(self.moult, "pack", "-q", "--level", "1", *options, "draft.json", "-o", os.path.join(self.directory, name), cwd=work)
 
     def stream(self, name):
-        """The same release with a bundle of other tools: no frames, unpacked as a stream."""
+        """The same release with a bundle made by other tools: it has no frames and is unpacked as a stream."""
         packed = os.path.join(self.directory, name)
         made = os.path.join(self.directory, name + "+tar")
         members = os.path.join(made, "members")

@@ -1,6 +1,6 @@
 """Finds every row that an app or a user wrote, wherever a store keeps it, without moult.
 
-A row may be in four places after a strike has been settled: in a database, in its `moult_rejected`, in a complete set in
+After the recovery from a strike, a row may be in four places: in a database, in its `moult_rejected`, in a complete set in
 quarantine, or in a generation of adopted files. A row that is in none of them is lost.
 """
 import collections, copy, json, os, shutil, sqlite3, tempfile
@@ -12,7 +12,7 @@ REASONS = {"replaced", "rolled-back", "migrated", "reset", "taken-over", "unfit-
 
 
 def row(table, columns, values):
-    """A row as a value that can be compared: its table, and each column with its value."""
+    """A row as a comparable value: its table, and each column with its value."""
     return table, frozenset(zip(columns, values))
 
 
@@ -48,14 +48,14 @@ def read(path):
 
 
 class Place:
-    """One database file, and the name of the place that it is in."""
+    """A database file, and the name of the place that it is in."""
 
     def __init__(self, kind, name, path):
         self.kind, self.name = kind, name
         self.rows, self.rejected = read(path) or (collections.Counter(), collections.Counter())
 
     def count(self, wanted):
-        """How often a row is there. A newer schema may have more columns than the row."""
+        """How many times a row is there. A newer schema may have more columns than the row."""
         table, values = wanted
         exact = self.rows[wanted] + self.rejected[wanted]
         if exact or self.kind != "database":
@@ -89,12 +89,12 @@ def adopted(store):
 
 
 def settled(store):
-    """Every place where a row may be in a store at rest."""
+    """Every place where a row may be in a store without an unfinished update."""
     return databases(store) + sets(store) + adopted(store)
 
 
 def anywhere(store):
-    """Every database file of a store, also those of an unfinished update."""
+    """Every database file of a store, including those of an unfinished update."""
     found = databases(store)
     for directory, _, names in os.walk(os.path.join(store, ".moult")):
         for name in names:
@@ -146,7 +146,7 @@ class Ledger:
                     self.most[wanted] = max(self.most[wanted], count)
 
     def with_rows(self, more):
-        """The same ledger with rows that an app wrote later."""
+        """The same ledger, with rows that an app wrote later."""
         found = copy.copy(self)
         found.most = self.most + collections.Counter(more)
         return found
@@ -156,7 +156,7 @@ class Ledger:
         return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in places) < most]
 
     def doubled(self, places):
-        """The rows that databases and their `moult_rejected` have more often than any place had before."""
+        """The rows that databases and their `moult_rejected` contain more often than any place did before."""
         current = [place for place in places if place.kind == "database"]
         return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in current) > most]
 

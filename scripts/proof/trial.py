@@ -1,4 +1,5 @@
-"""One strike: a fresh store, a flow that is struck at one of its calls, and everything that must be true afterwards."""
+"""One strike: a new store, a flow that is struck at one of its calls, and all conditions that must be true
+afterwards."""
 import os, subprocess, tempfile
 from dataclasses import dataclass
 
@@ -10,17 +11,17 @@ NEW, OLD = {0}, {1, 3, 5, 75}
 
 
 class Wrong(Exception):
-    """A promise that was broken."""
+    """A broken promise."""
 
 
 def told(error, world, tools):
-    """What was wrong, with all that the world's commands said."""
+    """The fault, with the output of all commands."""
     text = f"{error}\n    " + "\n    ".join(world.log)
     return Wrong(text.replace(world.directory + "/", "").replace(tools.scratch + "/", ""))
 
 
 class Missed(Exception):
-    """The command had no call of that number."""
+    """The command made fewer calls than this number."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class World:
             raise Wrong(f"moult {' '.join(command)} ended with {status}")
 
     def strike(self, command, action=None, number=0, goes_on=False, cuts=False):
-        """Runs a command and strikes it; gives the report of `strike`, whose `ending` is the command's."""
+        """Runs a command and strikes it; returns the report of `strike`, whose `ending` is the command's."""
         with tempfile.NamedTemporaryFile(dir=self.tools.scratch, mode="r") as report:
             how = ["-a", action, "-n", str(number)] if action else []
             how += ["-g"] * goes_on + (["-m", self.place.path] if cuts else [])
@@ -105,7 +106,7 @@ class World:
 
 
 class Baseline:
-    """A flow without a fault: where it may end, from old to new, and how many calls there are to strike at."""
+    """A flow without a fault: its possible results, from old to new, and the number of calls to strike at."""
 
     def __init__(self, flow, tools, place):
         world = World(tools, place)
@@ -139,11 +140,11 @@ class Baseline:
         return range(1, counts[fault.counts] + 1)
 
     def possible(self, ending):
-        """The ends that fit to how the command ended: all of them if it could not say."""
+        """The results that are possible after how the command ended: all of them if it could not report it."""
         return {name: end for name, end in self.ends.items() if ending not in NEW | OLD or (name == "new") == (ending in NEW)}
 
     def count(self, flow, kind, tools, place):
-        """Not every file system needs the same calls: XFS copies by sharing blocks."""
+        """File systems need different calls: XFS copies by sharing blocks."""
         if kind not in self.counts:
             world = World(tools, place)
             flow.begin(world)
@@ -169,7 +170,7 @@ class Baseline:
 
 
 def strike(flow, baseline, fault, number, tools, place, attempt=0):
-    """Tries one point; says whether the store was `old` or `new` afterwards."""
+    """Tries one point; returns whether the store was `old` or `new` afterwards."""
     world = World(tools, place)
     try:
         flow.begin(world)
@@ -200,7 +201,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
 
 
 def whole_at_once(world, baseline):
-    """Before anything is settled: a reader finds all of the old release or all of the new one."""
+    """Before recovery: a reader finds the complete old release or the complete new one."""
     ends = baseline.ends.values()
     found = look.sealed(world.store)
     for name in set.intersection(*(set(end.sealed) for end in ends)):
@@ -220,7 +221,7 @@ def whole_at_once(world, baseline):
 
 
 def not_yet_lost(world, baseline):
-    """Before anything is settled every row of the app is in some file of the store."""
+    """Before recovery, every row of the app is in some file of the store."""
     missing = baseline.ledger.missing(rows.anywhere(world.store))
     if missing:
         raise Wrong(f"at the moment of the strike nowhere: {rows.text(missing)}")
@@ -241,7 +242,7 @@ def accounted(ledger, world, what="after settling"):
 
 
 def told_the_truth(world, baseline, ending):
-    """A command that came to its end says by its exit status what is there."""
+    """If a command ended by itself, its exit status agrees with the state of the store."""
     if ending not in NEW | OLD | {6}:
         raise Wrong(f"it ended with {ending}")
     if ending == 6:
@@ -252,13 +253,14 @@ def told_the_truth(world, baseline, ending):
 
 
 def again(world, number):
-    """The settling is killed, too; where it has fewer calls than that it has come to its end by now."""
+    """The recovery is killed, too; if it makes fewer calls than this number, it has completed."""
     if not world.strike(["recover", "-q"], "kill", number)["struck"]:
         raise Missed("the settling has fewer calls")
 
 
 def settled(flow, baseline, world, fault, number, ending):
-    """The next command that writes settles it: exactly one of its ends, nothing lost, nothing left over."""
+    """The next command that writes recovers the store: it has exactly one of the possible results, nothing is lost and
+    nothing left over."""
     undone(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
     accounted(baseline.ledger, world)
@@ -288,13 +290,13 @@ def settled(flow, baseline, world, fault, number, ending):
 
 
 def undone(world, fault):
-    """The operator asks for the undo, where the fault says so."""
+    """The operator undoes the update, if the fault includes that."""
     if fault.undoes and (status := world.run("recover", "--undo", "-q")) not in (0, 3):
         raise Wrong(f"recover --undo ended with {status}")
 
 
 def without_undone(state, fault):
-    """An undo keeps content that it cannot tell from what an app wrote: such a set may be there, and is complete."""
+    """An undo keeps content that may be an app's: such a set may be there, and is complete."""
     if fault.undoes:
         names = {known[0] for known in state.kept if '"reason": "undone"' in known[1]}
         state.kept = [known for known in state.kept if known[0] not in names]
@@ -306,7 +308,7 @@ def without_undone(state, fault):
 
 
 def settled_after_writes(flow, baseline, world, fault, number):
-    """An app wrote between the crash and the settling: its rows are not lost either, and the release is old or new."""
+    """An app wrote between the crash and the recovery: its rows are not lost either, and the release is old or new."""
     ledger = baseline.ledger.with_rows(flows.write_between(world))
     undone(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
@@ -329,7 +331,7 @@ def settled_after_writes(flow, baseline, world, fault, number):
 
 
 def agree(world, end, state, outcome, fault):
-    """What the history says was brought in is what is there; only a power cut may have taken a line of it."""
+    """The history agrees with the installed release; only a power cut may have lost one of its lines."""
     if state.installed != end.installed and not (fault.cuts and state.installed < end.installed):
         raise Wrong(f"{outcome}, but by its history {state.installed} updates went through, and not {end.installed}")
     current = os.path.join(world.store, ".moult/current")

@@ -2,7 +2,7 @@
 
 
 def put(page, name, text):
-    """Replaces what is between the marks of this name in a page."""
+    """Replaces the text between the marks with this name in a page."""
     begin, end = f"<!-- figures: {name} -->\n", f"<!-- end of {name} -->"
     if begin not in page.read_text():
         raise SystemExit(f"{page} has no place for these figures: {begin}")
@@ -15,7 +15,7 @@ def table(head, rows):
 
 
 def at(shares, counts):
-    """The minutes after which these shares of all have happened."""
+    """The minutes after which these shares of all machines have it."""
     total, sum_, result, shares = sum(counts), 0, [], list(shares)
     for minute, count in enumerate(counts):
         sum_ += count

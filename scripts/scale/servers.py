@@ -1,4 +1,4 @@
-"""Servers on free ports of this machine, releases to serve, and what the servers have logged."""
+"""Servers on free ports of this machine, releases for them to serve, and their logs."""
 import os, pathlib, shlex, socket, subprocess, time
 
 NGINX = "/usr/sbin/nginx"
@@ -11,7 +11,7 @@ def free_port():
 
 
 class Server:
-    """A program that listens on a port; ends with `stop`."""
+    """A program that listens on a port; `stop` ends it."""
 
     def __init__(self, port, words, log):
         self.port = port
@@ -89,7 +89,7 @@ class Publisher:
         return ended.stdout
 
     def pack(self, version, sequence, kilobytes):
-        """Gives the path of the manifest."""
+        """Returns the path of the manifest."""
         import sqlite3
         folder = self.work / version
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""What is done to the store, at random, and what must be so after each of it."""
+"""Random operations on the store, and the conditions that must hold after each of them."""
 import collections, json, os, random, shutil, sqlite3, subprocess, time
 
 from publisher import PRODUCT
@@ -47,11 +47,11 @@ class Deeds:
         self.whole(deed.__name__)
 
     def rest(self):
-        """The next command settles whatever was left."""
+        """The next command finishes or undoes whatever is left."""
         self.run(QUIET, "recover", "-q", "--wait", "60")
 
     def whole(self, deed):
-        """The pointer, the sealed set and the shared database are of one release."""
+        """The pointer, the sealed set and the shared database belong to one release."""
         current = os.path.join(self.store, ".moult/current")
         version = int(json.load(open(os.path.join(current, "manifest.json")))["version"].split(".")[0])
         seen = {}
@@ -68,7 +68,7 @@ class Deeds:
         self.done["updates"] += 1
 
     def follow(self):
-        """By the feed, whose server fails now and then."""
+        """Follows the feed, whose server sometimes fails."""
         self.publisher.publish(self.publisher.next())
         status = self.run({0, 1, 3, 75}, "apply", "-q", "--allow-unsigned", "--wait", "60")
         self.done["updates by the feed" if status == 0 else "updates that the feed's server spoilt"] += 1
@@ -79,7 +79,7 @@ class Deeds:
             self.run(QUIET, "unhold", "--all", "-q")
 
     def two(self):
-        """Two at once: one of them exits with 75, or finds nothing to do."""
+        """Two updates at once: one of them exits with 75, or finds nothing to do."""
         manifest = self.publisher.next()
         both = [self.start("apply", "-q", manifest) for _ in range(2)]
         told = [(process.communicate(timeout=300)[1], process.returncode) for process in both]
@@ -88,7 +88,7 @@ class Deeds:
         self.done["updates by two at once"] += 1
 
     def killed(self):
-        """At any moment of an update or a rollback, and then perhaps the settling, too."""
+        """Killed at any moment of an update or a rollback, and sometimes during the recovery, too."""
         words = random.choice([("apply", "-q", self.publisher.next()), ("rollback", "-q", "--reason", "killed")])
         for command in (words, ("recover", "-q")):
             process = self.start(*command)
@@ -104,7 +104,7 @@ class Deeds:
         self.run({0}, "unhold", "--all", "-q", "--wait", "60")
 
     def full(self):
-        """The disk fills, an update is tried, and room is made again."""
+        """The disk fills up, an update is tried, and space is freed again."""
         filler = os.path.join(os.path.dirname(self.store), "filler")
         mark = filler + ".mark"
         manifest = self.publisher.next()

@@ -1,4 +1,4 @@
-"""Who uses the store meanwhile: readers and writers, each a process of its own, and one that follows it."""
+"""The other users of the store: readers and writers, each in a separate process, and a process that follows it."""
 import json, os, sqlite3, subprocess, sys
 
 READERS = ["connection", "connection", "query", "shell", "moult", "path"]
@@ -17,12 +17,12 @@ class People:
         self.watch = subprocess.Popen([moult, "watch", "--store", store], stdout=subprocess.DEVNULL)
 
     def sizes(self):
-        """The memory (KiB) and the descriptors of the one that follows."""
+        """The memory (KiB) and the number of descriptors of the process that follows."""
         status = open(f"/proc/{self.watch.pid}/status").read()
         return int(status.split("VmRSS:")[1].split()[0]), len(os.listdir(f"/proc/{self.watch.pid}/fd"))
 
     def end(self):
-        """Ends all of them; says how often was read, what went wrong, and the acknowledged writes of each writer."""
+        """Ends all of them; returns the number of reads, the faults, and the acknowledged writes of each writer."""
         for process in self.processes:
             process.stdin.close()
         faults = [f"a {self.processes[i].args[6:]} ended with {status}" for i, status in
@@ -38,7 +38,7 @@ class People:
         return reads, faults, full, acknowledged
 
     def lost(self, acknowledged):
-        """The rows that are neither what was acknowledged last nor what was perhaps written after it."""
+        """The rows that have neither the last acknowledged value nor one that may have been written after it."""
         found = {}
         for file, sql in {"pantry.db": "SELECT id, CAST(name AS INTEGER) FROM food WHERE mine = 1", "user.db": "SELECT slot, count FROM note"}.items():
             connection = sqlite3.connect(os.path.join(self.store, file))

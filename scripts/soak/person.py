@@ -1,4 +1,4 @@
-"""One reader or writer. Ends when its standard input does, and leaves in its log what it has seen and done."""
+"""A reader or a writer. It ends when its standard input ends, and writes what it has seen and done to its log."""
 import json, os, random, select, sqlite3, subprocess, sys, time
 
 moult, store, log, number, what, how = sys.argv[1:]
@@ -16,7 +16,7 @@ def ended():
 
 
 def is_full(error):
-    """Whether the disk was full: then writes fail, which is expected."""
+    """Whether the disk was full: then writes are expected to fail."""
     text = str(getattr(error, "stderr", None) or error)
     return any(word in text for word in ("disk is full", "disk I/O", "No space", "unable to open"))
 

@@ -1,4 +1,4 @@
-"""Releases without end, and a web server that gives them out as badly as servers do."""
+"""Any number of releases, and a web server that serves them as badly as real servers do."""
 import functools, http.server, json, os, random, sqlite3, subprocess, threading
 
 PRODUCT = "org.example.soak"
@@ -7,7 +7,7 @@ FAULTS = ["none"] * 4 + ["refuse", "cut", "corrupt", "nothing"]
 
 
 class Spoiling(http.server.SimpleHTTPRequestHandler):
-    """Plain files, of which some come spoilt."""
+    """Serves files, some of them damaged."""
 
     def log_message(self, *_):
         pass
@@ -45,7 +45,7 @@ class Publisher:
         subprocess.run([self.moult, *words], check=True, capture_output=True, text=True)
 
     def next(self):
-        """Makes the next release: every row of what is shipped has its number, and the cache another schema now and then."""
+        """Makes the next release: every shipped row has its number, and the cache sometimes gets another schema."""
         self.number += 1
         number, work = self.number, os.path.join(self.directory, f"{self.number}.draft")
         os.makedirs(work)

@@ -5,7 +5,7 @@ import Moult
 //
 //     Board STORE MANIFEST...
 //
-// Each MANIFEST is a release that is installed while the board runs; the first one before it starts.
+// The first MANIFEST is the release that is installed before the board starts; the others are installed while it runs.
 guard CommandLine.arguments.count >= 3 else {
     print("usage: Board STORE MANIFEST...")
     exit(64)
@@ -13,7 +13,7 @@ guard CommandLine.arguments.count >= 3 else {
 let store = Store(at: CommandLine.arguments[1])
 let releases = CommandLine.arguments.dropFirst(2)
 
-/// Has the prices open, and lets go of them for the moment in which they are replaced.
+/// Has the prices open, and closes them while they are replaced.
 actor Board: DatabaseConsumer {
     private let store: Store
     private var connection: StoreConnection?

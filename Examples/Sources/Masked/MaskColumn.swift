@@ -2,7 +2,7 @@ import MoultBasics
 import SQLite3
 import StepKit
 
-/// Masks a column of a staged database: who installs the release never has what was in it.
+/// Masks a column of a staged database, so the original values never reach the installed database.
 ///
 ///     { "step": "example.mask", "after": "copy", "with": { "database": "people", "table": "person", "column": "email" } }
 struct MaskColumn: Step {
@@ -11,7 +11,7 @@ struct MaskColumn: Step {
 
     func plan(_ context: PlanContext) throws -> [Effect] {
         let column = try Column(context.release)
-        // From a kept generation it comes back as it was masked then.
+        // A database from a kept generation has been masked already.
         if case .directory = try context.store.look(".moult/generations/\(context.generation)") { return [] }
         let text = "\(column.table).\(column.column) is masked"
         return [effect(.copy, column.database.name, .custom(name: "mask", text: text, with: .object([])))]
@@ -23,7 +23,7 @@ struct MaskColumn: Step {
         try column.mask(in: "\(context.stagedGeneration)/\(column.database.member)")
     }
 
-    // All was done in staging, before anybody could see it.
+    // Everything was done in staging, where it is not yet visible.
     func apply(_ effect: Effect, _ context: ApplyContext) {}
     func undo(_ effect: Effect, _ context: ApplyContext) {}
 }
@@ -46,12 +46,12 @@ struct Column {
         (self.database, self.table, self.column) = (database, table, column)
     }
 
-    /// Leaves the first letter. Masking twice is the same as once.
+    /// Keeps the first letter. Masking twice gives the same result as masking once.
     func mask(in path: String) throws {
         var connection: OpaquePointer?
         defer { sqlite3_close(connection) }
         let (table, column) = (Self.quoted(table), Self.quoted(column))
-        // Without secure_delete what was there could still be read in the file.
+        // Without secure_delete, the old values could still be read from the file.
         let sql = "PRAGMA secure_delete = ON; UPDATE \(table) SET \(column) = substr(\(column), 1, 1) || '***'; VACUUM"
         guard sqlite3_open_v2(path, &connection, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK,
             sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK

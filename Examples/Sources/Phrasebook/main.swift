@@ -1,11 +1,11 @@
 import Glibc
 import Moult
 
-// An app that ships its phrases as a sealed database and keeps the user's own notes in another one.
+// An app that ships its phrases as a sealed database and keeps the user's notes in another one.
 //
 //     Phrasebook MANIFEST STORE [NOTE]
 //
-// MANIFEST is the release that came with the app, STORE the directory where the app may write.
+// MANIFEST is the release that came with the app, and STORE a directory that the app may write to.
 guard (3...4).contains(CommandLine.arguments.count) else {
     print("usage: Phrasebook MANIFEST STORE [NOTE]")
     exit(64)
@@ -14,8 +14,8 @@ let shipped = CommandLine.arguments[1]
 let store = Store(at: CommandLine.arguments[2])
 
 do {
-    // 1. Make the installed data match what came with this version of the app, older or newer. If it does already,
-    //    this costs a few system calls; if anything goes wrong, the data is what it was before.
+    // 1. Install the data that came with this version of the app, even if it is older. If it is already installed,
+    //    this costs a few system calls; if anything goes wrong, the data is as it was before.
     let update = try await store.update(to: shipped)
     for sentence in update.settled { print(sentence) }
     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
@@ -27,7 +27,7 @@ do {
         print("  \(row[0]) - \(row[1])")
     }
 
-    // 3. The user's rows stay, whatever release comes.
+    // 3. The user's rows stay, whatever release is installed.
     if CommandLine.arguments.count == 4 {
         try connection.execute("INSERT INTO note (text) VALUES (?)", [.text(CommandLine.arguments[3])])
     }

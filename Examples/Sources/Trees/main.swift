@@ -1,12 +1,12 @@
 import Foundation
 import Moult
 
-// An app whose database is made by its own build: see Database/ next to this file. It is attached among the app's
-// resources, wherever they are, and never copied.
+// An app whose build also builds its database: see Database/ next to this file. The database stays among the app's
+// resources, wherever they are; it is attached there and never copied.
 //
 //     Trees STORE
 //
-// STORE is a directory where the app may write.
+// STORE is a directory that the app may write to.
 guard CommandLine.arguments.count == 2, let resources = Bundle.module.resourcePath else {
     print("usage: Trees STORE")
     exit(64)

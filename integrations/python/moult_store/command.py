@@ -26,7 +26,7 @@ _SLICE = 0.5
 
 
 def option(name: str, value: Union[None, bool, int, str]) -> Words:
-    """The words of an option; none if it has no value, or is off."""
+    """The arguments for an option; none if it has no value, or is off."""
     if value is None or value is False or value == 0 and not isinstance(value, str):
         return []
     return [name] if value is True else [name, str(value)]
@@ -74,8 +74,8 @@ class Command:
 class _Child:
     """A command that runs as long as its caller waits for it.
 
-    A thread starts it and reads its output: an exception of a signal handler, which only the main thread sees, could
-    otherwise come between the start of the process and the first moment at which its number is known.
+    A thread starts it and reads its output. Otherwise, a signal handler, which runs only in the main thread, could raise an
+    exception after the process has started and before its process ID is known.
     """
 
     def __init__(self, words: Words) -> None:
@@ -86,7 +86,7 @@ class _Child:
         self._starting, self._is_cancelled, self._ended = threading.Lock(), False, threading.Event()
 
     def wait(self, timeout: Optional[float]) -> bool:
-        """Runs it, and tells whether it ended in time. It has ended in any case, also if this is interrupted."""
+        """Runs it, and returns whether it ended in time. It has ended in any case, even if this is interrupted."""
         try:
             threading.Thread(target=self._run, name="moult", daemon=True).start()
             deadline = math.inf if timeout is None else time.monotonic() + timeout

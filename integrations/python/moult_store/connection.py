@@ -34,7 +34,7 @@ class Connection(sqlite3.Connection):
 
     @property
     def in_use(self) -> bool:
-        """Whether a transaction is open, or a cursor has rows left that were not fetched."""
+        """Whether a transaction is open, or a cursor has rows left to fetch."""
         if self.in_transaction:
             return True
         try:
@@ -65,10 +65,10 @@ class Connection(sqlite3.Connection):
 
 
 def close_if_unused(reference: weakref.ref[Connection]) -> bool:
-    """Closes a connection that neither a cursor nor the program references; whether it is closed or gone.
+    """Closes a connection that neither a cursor nor the program references; returns whether it is closed or gone.
 
-    A connection references itself in its cache of statements, so that it would otherwise stay open until the garbage
-    collector runs. Where references are not counted (PyPy), it does.
+    A connection references itself in its cache of statements, so it would otherwise stay open until the garbage
+    collector runs. Without reference counts (PyPy), it does.
     """
     count = _count(reference)
     connection = reference()
@@ -78,7 +78,7 @@ def close_if_unused(reference: weakref.ref[Connection]) -> bool:
 
 
 def _count(reference: weakref.ref[Connection]) -> int:
-    """How many references there are to a connection, its own included; 0 if they are not counted."""
+    """The number of references to a connection, including its own; 0 if they are not counted."""
     # The connection must not be in a variable here, because that would count as a reference.
     return sys.getrefcount(reference()) if hasattr(sys, "getrefcount") else 0
 
@@ -148,7 +148,7 @@ def _encoding(uri: str) -> str:
 
 
 def _explain(error: sqlite3.Error, database: Database, lease: Lease) -> Optional[MoultError]:
-    """The cause, if the file shows it. Other errors, such as a lock, stay those of sqlite3."""
+    """The cause, if the file shows it. Other errors, such as a lock, remain errors of sqlite3."""
     what = f"cannot open database {database.name} at {database.path}"
     verify = f"Find out what is wrong: moult verify --store {shlex.quote(lease.directory)}"
     if not os.path.exists(database.path):

@@ -1,7 +1,7 @@
 """A datasette plugin that serves the databases of a store, each request from one release.
 
 datasette opens a file once in each of its threads and keeps it open. With the stable paths of a store, some threads
-would go on to read the release before, and a page would show one release or the other at random. This plugin chooses
+would continue to read the previous release, and a page would show one release or the other at random. This plugin selects
 the release when a request begins. Its metadata names the store: {"plugins": {"moult_store": {"store": "/srv/store"}}}.
 """
 
@@ -23,7 +23,7 @@ from .store import Store
 
 
 class Release:
-    """A release that requests read. The lease ends with the last of them."""
+    """A release that requests read. The lease ends with the last request."""
 
     def __init__(self, store: Store) -> None:
         self.attachments = store.attachments()
@@ -36,7 +36,7 @@ _requested: ContextVar[Optional[Release]] = ContextVar("moult_store_release", de
 
 
 class _Connections(threading.local):
-    """A thread's connections by release. One is closed when no request reads its release any more."""
+    """A thread's connections by release. A connection is closed when no request reads its release any more."""
 
     def __init__(self) -> None:
         self.by_release: MutableMapping[Release, sqlite3.Connection] = weakref.WeakKeyDictionary()

@@ -39,6 +39,6 @@ def replace(
 def undo_replace(
     old: Path, *, wait: int = 0, timeout: Optional[float] = None, command: Optional[Path] = None
 ) -> Replacement:
-    """Brings back the content from before the last replacement."""
+    """Restores the content from before the last replacement."""
     words = [*option("--wait", wait), os.path.abspath(old)]
     return Replacement.read(Command(command).run(["replace", "--json", "--undo", *words], timeout)[-1])

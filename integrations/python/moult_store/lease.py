@@ -25,7 +25,7 @@ class Database(NamedTuple):
     #: `reference`, `shared`, `user` or `cache`.
     kind: str
     path: str
-    #: The databases of one group open on a connection of their own; None for those of the store's connection.
+    #: The databases of one group open together on a separate connection; None for those of the store's connection.
     group: Optional[str] = None
 
     def uri(self, read_only: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""The results of the command. Each has the most used fields; `json` is the whole object, as in docs/json.md."""
+"""The results of the command. Each has the most used fields; `json` is the complete object, as in docs/json.md."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Attachments(Tuple[Tuple[str, str], ...]):
-    """Pairs of schema name and URI. The files stay in place until `close()`, as long as this object is referenced."""
+    """Pairs of schema name and URI. The files stay in place until `close()`, or until nothing references this object."""
 
     lease: Lease
 
@@ -106,7 +106,7 @@ class Store:
     def attachments(self, read_only: bool = False, group: Optional[str] = None) -> Attachments:
         """The schema names and URIs of the databases that open together, with a lease. The user's database is `main`.
 
-        A release with more databases than SQLite attaches has groups of them, each for a connection of its own.
+        A release with more databases than SQLite can attach divides them into groups, each for a separate connection.
         """
         lease = self.lease()
         try:
@@ -131,7 +131,8 @@ class Store:
     ) -> Connection:
         """Opens all databases of the installed release on one connection, which keeps this release until it is closed.
 
-        With `group` it opens the databases of that group instead of those without one. `timeout` is by default the store's; the other arguments are those of `sqlite3.connect`.
+        With `group`, it opens the databases of that group instead of those without one. `timeout` is by default the store's; the
+        other arguments are those of `sqlite3.connect`.
         """
         connection = open_release(
             self.lease(),
@@ -151,8 +152,8 @@ class Store:
     def connection(self) -> Connection:
         """This thread's connection to the newest release.
 
-        It stays the same while a transaction is open or a cursor has rows left to fetch, and moves on to a new release
-        between them. The connection before stays open for its cursors, which go on to read their release; it is closed
+        It stays the same while a transaction is open or a cursor has rows left to fetch, and switches to a new release
+        between them. The previous connection stays open for its cursors, which continue to read their release; it is closed
         when neither they nor the program reference it.
         """
         mine = self._connections
@@ -214,7 +215,7 @@ class Store:
     ) -> Update:
         """Installs a release: that of the manifest, that of a saved plan, or the newest one of the store's feed.
 
-        `wait`, `retry` and `wait_for_readers` are seconds, as for the command. After `timeout` seconds the command is
+        `wait`, `retry` and `wait_for_readers` are seconds, as for the command. After `timeout` seconds, the command is
         asked to stop. It then undoes its work, or finishes if it cannot undo it.
         """
         words = [
@@ -239,7 +240,7 @@ class Store:
         wait_for_readers: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> Update:
-        """Goes back to an earlier release, and puts the present one on hold."""
+        """Goes back to an earlier release, and puts the current one on hold."""
         words = [
             *option("--to", to),
             *option("--reason", reason),
@@ -255,7 +256,7 @@ class Store:
         return Status.read(self._run("status", [], timeout)[-1])
 
     def verify(self, *names: str, deep: bool = False, timeout: Optional[float] = None) -> Verification:
-        """Checks these databases, or all of them. A fault is a result and not an exception: see `sound`."""
+        """Checks these databases, or all of them. A fault is a result, not an exception: see `sound`."""
         return Verification.read(self._run("verify", [*option("--deep", deep), *names], timeout)[-1])
 
     def _run(self, verb: str, words: Words, timeout: Optional[float]) -> List[Any]:

@@ -23,7 +23,7 @@ FOODS = 200
 
 
 def scripts(release):
-    """The databases of a release; each says in each row which release it is of."""
+    """The databases of a release; each row says which release it belongs to."""
     notes = "CREATE TABLE note (id INTEGER PRIMARY KEY, writer TEXT NOT NULL, number INTEGER NOT NULL"
     migrated = ", done INTEGER NOT NULL DEFAULT 0); PRAGMA user_version = 1;"
     numbers = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {FOODS})"
@@ -58,7 +58,7 @@ def draft(release):
 
 
 def pack(moult, directory, drafts, output):
-    """Packs a draft with its scripts, and names the manifest."""
+    """Packs a draft with its scripts, and returns the path of the manifest."""
     directory.mkdir()
     for name, text in drafts.items():
         (directory / name).write_text(text if isinstance(text, str) else json.dumps(text))
@@ -69,13 +69,13 @@ def pack(moult, directory, drafts, output):
 
 @pytest.fixture(scope="session")
 def moult():
-    """The command that the tests run."""
+    """The command to test."""
     return os.environ["MOULT"]
 
 
 @pytest.fixture
 def place():
-    """A directory that other users can read, unlike pytest's own."""
+    """A directory that other users can read, unlike pytest's."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="moult-python-"))
     directory.chmod(0o755)
     yield directory
@@ -112,7 +112,7 @@ def store(place, releases):
 
 
 class Program:
-    """Another process. It prints `ready`, works until its input ends, and then prints what it has seen as JSON."""
+    """Another process. It prints `ready`, works until its input ends, and then prints its results as JSON."""
 
     def __init__(self, name, *arguments, user=None, **environment):
         self.name = name
@@ -130,7 +130,7 @@ class Program:
         return self
 
     def finish(self):
-        """What it has seen."""
+        """The results."""
         output, errors = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, errors
         return json.loads(output)

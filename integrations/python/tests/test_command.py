@@ -1,4 +1,4 @@
-"""The command behind a store: results, errors, timeouts, and how it is found."""
+"""How a store runs the command: results, errors, timeouts, and how the command is found."""
 
 import contextlib
 import fcntl
@@ -122,7 +122,7 @@ def test_a_timeout_stops_the_command(store, releases, busy):
 
 @pytest.mark.parametrize("attempt", range(5))
 def test_an_interruption_stops_the_command(store, releases, busy, attempt):
-    """Also at the moment at which the command starts."""
+    """Even at the moment at which the command starts."""
     program = f"from moult_store import Store; Store({store.path!r}).apply({releases[2]!r}, wait=60)"
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     started = []

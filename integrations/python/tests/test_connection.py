@@ -16,7 +16,7 @@ RELEASE = "SELECT DISTINCT release FROM food.food"
 
 
 def install(store, manifest):
-    """By another process, as an operator or a timer does it."""
+    """In another process, as an operator or a timer would."""
     subprocess.run(["moult", "apply", "-q", "--store", store.path, "--follow", "match", manifest], check=True)
 
 
@@ -34,7 +34,7 @@ def command_in_path(moult, monkeypatch):
 
 
 def leases(store):
-    """The generations with a reader, as the command sees them."""
+    """The generations with readers, according to the command."""
     return {each["name"] for each in store.status().json["generations"] if each["holders"]}
 
 

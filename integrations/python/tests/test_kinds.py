@@ -1,4 +1,4 @@
-"""Stores whose databases are not all in the store, or not in UTF-8."""
+"""Stores with databases that are outside the store, or not in UTF-8."""
 
 import json
 import sqlite3

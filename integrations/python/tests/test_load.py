@@ -12,7 +12,7 @@ busy = []
 
 
 def update(action):
-    """Tries again if a database is in use, as an operator or a timer does."""
+    """Tries again if a database is in use, as an operator or a timer would."""
     for _ in range(100):
         try:
             return action()
@@ -24,7 +24,7 @@ def update(action):
 
 
 def check_rows(store, writers):
-    """Whether each row that a writer committed is there, once."""
+    """Whether each row that a writer committed exists exactly once."""
     connection = store.connect()
     for writer in writers:
         name, written = writer["name"], writer["rows"]
@@ -66,7 +66,7 @@ def test_no_row_is_lost_and_no_release_is_mixed(store, releases, program, capsys
 
 
 def test_a_writer_that_opens_the_store_for_each_row_loses_none(store, releases, program, capsys):
-    """A release that finds the file closed exchanges it, otherwise it replaces the content; chance decides which."""
+    """If a release finds the file closed, it exchanges it, otherwise it replaces the content; chance decides which."""
     writer = program("writer", store.path, "connect", "connect").ready()
     ways, before = {}, len(busy)
     for turn in range(10):

@@ -88,7 +88,8 @@ class Moult:
         self.module, self.parameters = module, module.params
 
     def run(self, verb, *words, fine=(0,), as_json=True):
-        """What a verb prints; the module fails with its error if it ends with anything but these."""
+        """Returns the output of a verb; the module fails with its error if the verb ends with any other status than
+        these."""
         command = [self.parameters["executable"], verb, *words, "--store", self.parameters["store"]]
         status, output, errors = self.module.run_command(command + (["--json"] if as_json else []))
         lines = [json.loads(line) for line in output.splitlines()] if as_json else output.splitlines()
@@ -101,7 +102,7 @@ class Moult:
             rc=status, outcome=error.get("outcome"), code=error.get("code"))
 
     def make_store(self):
-        """Whether the store was not there."""
+        """Whether the store had to be created."""
         if not self.parameters["product"] or os.path.exists(os.path.join(self.parameters["store"], "moult.json")):
             return False
         if not self.module.check_mode:
@@ -110,7 +111,7 @@ class Moult:
         return True
 
     def prove_trust(self):
-        """Fails unless the store trusts just these keys, or releases without a signature are wanted."""
+        """Fails unless the store trusts exactly these keys, or unsigned releases are wanted."""
         if not self.parameters["keys"]:
             return
         wanted = {self.key_id(key) for key in self.parameters["keys"]}
@@ -121,7 +122,7 @@ class Moult:
                 f"{' '.join(sorted(wanted))}. Change \"keys\" in {self.parameters['store']}/moult.json.")
 
     def key_id(self, key):
-        """The name of a key: minisign writes its eight bytes in reverse."""
+        """The ID of a key: minisign writes its eight bytes in reverse order."""
         try:
             data = base64.b64decode(key, validate=True)
         except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""Reads a store by `connection` until its input ends: each query must find one release, whole.
+"""Reads a store through `connection` until its input ends: each query must see exactly one complete release.
 
     reader.py STORE FOODS
 """

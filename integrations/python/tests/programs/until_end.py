@@ -1,4 +1,4 @@
-"""What the programs of the tests share."""
+"""Code that the test programs share."""
 
 import json
 import sys
