@@ -65,7 +65,7 @@ impl Lease {
         unsafe { Err(format!("{}: {}\n{}", text(error.what.as_ptr()), text(error.why.as_ptr()), text(error.next.as_ptr()))) }
     }
 
-    /// The schema and the URI of each database that belongs to no group; a group would get a connection of its own.
+    /// The schema and the URI of each database that belongs to no group; each group would need a separate connection.
     fn attachments(&self) -> Vec<(String, CString)> {
         let mut found = Vec::new();
         for index in 0.. {

@@ -29,9 +29,9 @@ class Flow:
     between: list = ()
     # A network delivers bytes in varying pieces, so the last calls of one run may not occur in another.
     varies: bool = False
-    # Whether the command does nothing if it is run again at its end.
+    # Whether the command does nothing if it runs again after it has completed.
     repeats: bool = True
-    # Whether `moult verify` finds no problem at its end.
+    # Whether `moult verify` finds no problem afterwards.
     sound: bool = True
     # The number of the app's rows at the start, as a check of the flow itself.
     rows: int = 0

@@ -32,7 +32,7 @@ class Flow:
     public: Callable
     # Throws unless readers can use the output as it is; the second argument tells whether the flow is over.
     read: Callable
-    # The exit status of the command when it is run again at its end.
+    # The exit status of the command when it runs again after it has completed.
     again: int = 0
     between: tuple = ()
     # Whether it changes a database through a separate store.
