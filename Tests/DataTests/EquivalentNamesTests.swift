@@ -56,7 +56,7 @@ import Testing
         #expect(left.map { kept.rows($0) } == [1])
         #expect(kept.rows(preserved) == nil)
         // The table is found by its own name, not by the other one.
-        let ended = try shop.moult("quarantine", "restore", Files.name(of: kept.directory), "--table", left[0])
+        let ended = try shop.moult("quarantine", "--restore", Files.name(of: kept.directory), "--table", left[0])
         #expect(ended.status == 0, "\(ended)")
         #expect(try content("app.db") == Self.filled)
     }
@@ -116,7 +116,8 @@ import Testing
         let new = shop.scratch.path("new.db")
         try Shop.sql(new, value(Self.one))
         for (expected, status) in [(Self.one, 0), (Self.other, 3)] {
-            let checked = try shop.moult("replace", file, new, "--check", "SELECT w FROM word=\(expected)", "--dry-run")
+            let checked = try shop.scratch.run(
+                "moult replace word.db new.db --check 'SELECT w FROM word=\(expected)' --dry-run")
             #expect(checked.status == Int32(status), "\(checked)")
         }
     }

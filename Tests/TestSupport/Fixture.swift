@@ -3,10 +3,12 @@ import Synchronization
 
 /// Files that many tests start with and that take time to create: each process creates them once, and copies them.
 package enum Fixture {
-    private static let made = Mutex<[String: Scratch]>([:])
+    private static let made = Mutex<[[UInt8]: Scratch]>([:])
 
     /// Copies the files that `make` creates to `directory`; `key` identifies the input of `make`.
     package static func copy(_ key: String, to directory: String, make: (String) throws -> Void) throws {
+        // Not as text: two ways to write é are one String.
+        let key = Array(key.utf8)
         let source = try made.withLock { made in
             if let scratch = made[key] { return scratch.path }
             if made.isEmpty { atexit { Fixture.made.withLock { $0 = [:] } } }

@@ -235,6 +235,9 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/food/attach/as", "a b"),
         says: "databases.food.attach.as \"a b\" may only have letters, digits, '_' and '-'"),
     .init(
+        .draft, .set("/databases/pantry/attach/group", "a b"),
+        says: "databases.pantry.attach.group \"a b\" may only have letters, digits, '_' and '-'"),
+    .init(
         .draft, .set("/databases/user/attach", ["as": "1"]),
         says: "databases.user.attach.as \"1\" must begin with a letter"),
 
