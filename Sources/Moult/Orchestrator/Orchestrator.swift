@@ -65,7 +65,9 @@ package struct Orchestrator: Sendable {
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         try refusingDamage {
             var made = try planner(snapshot()).update(request)
-            try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
+            try MigrationForecast(
+                layout: layout, release: made.context.release, installed: made.context.installed, isDeep: deep
+            ).fill(&made.plan)
             try SchemaForecast(layout: layout, context: made.context, isDeep: deep).prove(made.plan)
             if deep {
                 try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
