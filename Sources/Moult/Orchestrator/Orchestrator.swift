@@ -131,7 +131,7 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         try locked(wait) { store, settled in
             // A rollback that was interrupted, and is given again, is done: it must not go back one release more.
-            if settled.contains(where: \.isFinishedRollback), let installed = try store.installedName,
+            if settled.contains(where: { $0.finished?.purpose == .rollback }), let installed = try store.installedName,
                 wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
             {
                 return Result(settled: settled, generation: installed)
