@@ -30,4 +30,28 @@ import Testing
         #expect(ended.out == "1\n0\n", "\(ended)")
         #expect(ended.err.hasPrefix("moult: error: \(message)\n"), "\(ended)")
     }
+
+    /// With each of these a later release would be refused, because no statement can carry the rows.
+    @Test(arguments: [
+        (
+            "CREATE TABLE t(rowid TEXT, oid TEXT, _rowid_ TEXT)",
+            "columns have taken all three names of its rowid"
+        ),
+        (
+            "CREATE TABLE t(\((1...2000).map { "c\($0)" }.joined(separator: ", ")))",
+            "it has 2000 columns, and SQLite says: too many columns in result set"
+        ),
+    ])
+    func `preserve is refused for a table whose rows can never be carried`(_ table: String, _ why: String) throws {
+        try scratch.write("make.sql", "\(table);")
+        try scratch.write(
+            "draft.json",
+            #"{"manifest":1,"product":"org.example.x","version":"1.0.0","databases":{"app":{"kind":"shared","build":{"script":"make.sql"},"preserve":[{"table":"t"}]}}}"#
+        )
+        let ended = try scratch.moult("moult pack draft.json -o rel; echo $?; ls rel")
+        #expect(ended.out == "3\n", "\(ended)")
+        #expect(
+            ended.err.contains("draft.json: databases.app.preserve[0].table: rows of t can never be carried: \(why)\n"),
+            "\(ended)")
+    }
 }
