@@ -261,6 +261,7 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package static let wouldBlock = Errno(EWOULDBLOCK)
     package static let denied = Errno(EACCES)
     package static let noSpace = Errno(ENOSPC)
+    package static let tooLarge = Errno(EFBIG)
     package static let notDirectory = Errno(ENOTDIR)
     package static let notEmpty = Errno(ENOTEMPTY)
     package static let invalid = Errno(EINVAL)

@@ -55,7 +55,11 @@ package final class WorkDirectory {
             guard try Files.facts(path) != nil else { throw error }
             return nil
         }
-        return try Held(path, in: above, isNew: true)
+        do { return try Held(path, in: above, isNew: true) } catch {
+            // The first error is the one to tell.
+            try? Files.removeEmpty(path)
+            throw error
+        }
     }
 
     /// The names of the directories that killed commands have left.

@@ -92,7 +92,7 @@ extension ScriptRunner {
         guard let sqlite = error.sqlite else { return MoultError(.script, what: "\(place): \(error)", cause: error) }
         return MoultError(
             .script, what: "\(place): \(sqlite.message)", why: "in the statement \(shortened(Self.compact(sql)))",
-            now: advice(sqlite), cause: error)
+            now: advice(sqlite) ?? (error as? MoultError)?.now, cause: error)
     }
 
     private func advice(_ error: SQLiteError) -> String? {
