@@ -1,6 +1,7 @@
 // Calls of POSIX in a form that Swift can use; every build has them.
 #include "CLinux.h"
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 int moult_errno(void) { return errno; }
 void moult_set_errno(int value) { errno = value; }
@@ -17,6 +18,12 @@ int moult_term_signal(int status) { return WTERMSIG(status); }
 int moult_terminal_columns(int fd) {
     struct winsize size;
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Whether the caller limits the size of files (ulimit -f).
+int moult_has_file_size_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 int moult_lstat_call(const char *path, moult_stat *out) { return lstat(path, out); }

@@ -222,8 +222,11 @@ package struct FileReplacement {
             try Files.ensureDirectory(layout.root, mode: 0o700)
             // The previous holder of the lock may have removed the directory.
             if let lock = try FileLock.take(layout.root, .exclusive, directory: true),
-                try Files.facts(layout.root)?.inode == lock.facts().inode
+                try lock.facts().isSameFile(Files.facts(layout.root))
             {
+                // Another user may have made it since it was looked at.
+                try Custody(layout).prove()
+                try proveStoreIsOwn()
                 return lock
             }
             try stop()

@@ -62,10 +62,14 @@ public struct Fields {
     /// A whole number that must be there.
     public func integer(_ name: String) throws -> Int { try required(name, optionalInteger(name)) }
 
+    /// Counts are below: other programs read no larger whole numbers exactly, and sums of counts do not overflow.
+    public static let countLimit = 1 << 53
+
     /// A number that counts something: not negative.
     public func optionalCount(_ name: String) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard number >= 0 else { throw fail(name, "must not be negative, is \(number)") }
+        guard number < Self.countLimit else { throw fail(name, "must be less than 2^53, is \(number)") }
         return number
     }
     /// A number that counts something, and must be there.

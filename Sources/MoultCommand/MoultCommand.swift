@@ -13,10 +13,13 @@ public enum MoultCommand {
     public static func run(steps: [any Step] = []) -> Never {
         StandardDescriptors.secure()
         WorkerService.offer(ProcessArguments.all)
+        let words = SandboxedReexec.enter(ProcessArguments.all)
+        // A confined process is ended by the signal, which says to its parent that it wrote too much.
+        if !SandboxedReexec.isEntered { InheritedSignals.reset() }
         let environment = Environment.process
         let runner = Runner(
             commands: Command.all, environment: environment, console: Console(environment: environment),
             steps: StepSet.builtIn.adding(steps))
-        exit(runner.run(SandboxedReexec.enter(ProcessArguments.all)).rawValue)
+        exit(runner.run(words).rawValue)
     }
 }

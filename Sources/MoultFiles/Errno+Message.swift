@@ -13,11 +13,17 @@ extension Errno {
         return MoultError(.system, what: what, why: description, now: remedy(needs), cause: self)
     }
 
+    /// The advice where a file cannot grow any more, although the disk has room.
+    package static let fileSizeAdvice =
+        "A file cannot grow beyond the limit of this shell, or of the file system. To raise that of the shell: ulimit -f unlimited"
+
     private func remedy(_ needs: [Permission]) -> String? {
         switch self {
         case .denied:
-            needs.compactMap(\.advice).first ?? "Check owner and mode of the file and of the directories above it."
+            Permission.umaskAdvice ?? needs.compactMap(\.advice).first
+                ?? "Check owner and mode of the file and of the directories above it."
         case .noSpace: "Free some space on that file system."
+        case .tooLarge: Self.fileSizeAdvice
         case Errno(EXDEV):
             "A directory cannot be moved out of a lower layer of an overlay file system. Copy the store to a volume, and use that."
         case .readOnly: "The file system is mounted read-only; mount it for writing."

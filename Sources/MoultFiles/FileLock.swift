@@ -48,6 +48,14 @@ package final class FileLock: Sendable {
 
     /// Device and inode of what is locked.
     package func facts() throws -> FileFacts { try descriptor.facts() }
+
+    /// The locked directory once more, for paths below it.
+    func openAgain() throws(Errno) -> Int32 {
+        try Syscall.open(".", in: descriptor.number, SystemFeatures.pathOnly | O_DIRECTORY)
+    }
+
+    /// The names in the locked directory.
+    func names() throws -> [String] { try descriptor.names() }
 }
 
 /// A lock for reading on a whole file, which belongs to the open file (`F_OFD_SETLK`); it goes when the process does.

@@ -93,23 +93,33 @@ extension Files {
     /// Removes a directory with all that is in it; nothing to do if it does not exist.
     ///
     /// It goes from open directory to open directory, so that no link is followed, also not one that takes the place of a
-    /// directory meanwhile.
-    package static func removeTree(_ path: String) throws {
+    /// directory meanwhile. Another directory in its place stays: `known` says which one is meant, otherwise the one found.
+    package static func removeTree(_ path: String, knownAs known: FileFacts? = nil) throws {
         guard let found = try facts(path) else { return }
+        if let known, !known.isSameFile(found) { throw exchanged(path) }
         guard found.kind == .directory else { return try remove(path) }
-        try empty(path) { flags throws(Errno) in try Syscall.open(path, flags) }
+        try empty(path, found) { flags throws(Errno) in try Syscall.open(path, flags) }
         do { try Syscall.rmdir(path) } catch {
             if error == .noEntry { return }
             throw error.error("cannot remove the directory \(path)", .name(path))
         }
     }
 
+    private static func exchanged(_ path: String) -> MoultError {
+        MoultError(
+            .system, what: "cannot remove the directory \(path)", why: "another user or program has replaced it",
+            now: "Look at it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
+    }
+
     /// Removes all that is in a directory, which `open` opens with flags.
-    private static func empty(_ path: String, _ open: (Int32) throws(Errno) -> Int32) throws {
+    private static func empty(_ path: String, _ known: FileFacts? = nil, _ open: (Int32) throws(Errno) -> Int32) throws
+    {
         let opened = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in try openForReading(open) }
         let directory = Descriptor(owning: opened, path)
+        let found = try directory.facts()
+        if let known, !known.isSameFile(found) { throw exchanged(path) }
         // Files in a read-only directory cannot be removed before its mode is changed.
-        if try directory.facts().mode & 0o700 != 0o700 { try directory.setMode(0o700) }
+        if found.mode & 0o700 != 0o700 { try directory.setMode(0o700) }
         for name in try directory.names() {
             let (number, path) = (directory.number, "\(path)/\(name)")
             do { try Syscall.unlink(name, in: number) } catch {

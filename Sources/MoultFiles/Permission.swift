@@ -35,6 +35,19 @@ package enum Permission {
             .system, what: what, why: "user \(Files.userName(geteuid())) may not write to \(path)", now: advice)
     }
 
+    /// The advice where this process may not use the files that it makes itself; nil as long as it may.
+    static var umaskAdvice: String? {
+        // Asking the system for the umask would change it for a moment. Where this cannot be read, other advice is given.
+        guard let status = try? Files.read("\(SystemFeatures.proc)/self/status", limit: 1 << 16) else { return nil }
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Umask:") }
+        guard let text = line?.split(separator: "\t").last, let mask = UInt32(text, radix: 8), mask & 0o700 != 0 else {
+            return nil
+        }
+        return
+            "The umask of this shell, \(text), takes permissions away from this user, also on files that moult makes. "
+            + "Change it: umask 022"
+    }
+
     private static let allow = "Allow it: "
 
     /// The command in the advice of an error, if it has one.

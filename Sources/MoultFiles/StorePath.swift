@@ -1,6 +1,5 @@
 internal import CLinux
 internal import MoultLibc
-internal import Synchronization
 
 /// A path below a store's directory `.moult`, which system calls reach without following a link.
 ///
@@ -48,15 +47,11 @@ struct StorePath {
     static func reach<R>(
         _ path: String, _ body: (_ directory: Int32, _ name: UnsafePointer<CChar>) throws(Errno) -> R
     ) throws(Errno) -> R {
-        guard let place = try StorePath(path) else {
-            return try named(path) { p throws(Errno) in try body(AT_FDCWD, p) }
-        }
+        guard let place = try StorePath(path) else { return try start(path, body) }
         let root = PinnedDirectory.of(place.directory)
         guard let last = place.names.last, place.names.count > 1 else {
             // Nothing is between `.moult` and the name.
-            guard let root, let name = place.names.last else {
-                return try named(path) { p throws(Errno) in try body(AT_FDCWD, p) }
-            }
+            guard let root, let name = place.names.last else { return try start(path, body) }
             return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
         }
         let parent = try place.parent().open(from: root, O_DIRECTORY | SystemFeatures.pathOnly, 0)
@@ -66,7 +61,7 @@ struct StorePath {
 
     /// Opens a path; a link is followed only as the last name, where `followsLast` says so, in a generation.
     static func open(_ path: String, _ flags: Int32, _ mode: mode_t, followsLast: Bool) throws(Errno) -> Int32 {
-        guard let place = try StorePath(path) else { return try plain(AT_FDCWD, path, flags, mode) }
+        guard let place = try StorePath(path) else { return try plain(path, flags, mode) }
         do { return try place.open(from: PinnedDirectory.of(place.directory), flags, mode) } catch {
             guard error == .loop, followsLast, place.isInGeneration else { throw error }
             return try reach(path) { directory, name throws(Errno) in
@@ -90,11 +85,16 @@ struct StorePath {
         let names = try resolvingCurrent(from: root)
         let below = names.joined(separator: "/")
         if let root { return try Self.beneath(root.number, below, flags, mode) }
-        do { return try Self.strictly(AT_FDCWD, "\(directory)/\(below)", flags, mode) } catch {
+        let path = "\(directory)/\(below)"
+        do {
+            return try Self.start(path) { directory, rest throws(Errno) in
+                try Self.strictly(directory, String(cString: rest), flags, mode)
+            }
+        } catch {
             // A directory above may be a link, or the kernel may not know the call.
             guard [.loop, .unknownCall, .notPermitted].contains(error) else { throw error }
         }
-        let root = try Self.plain(AT_FDCWD, String(directory), O_DIRECTORY | SystemFeatures.pathOnly, 0)
+        let root = try Self.plain(String(directory), O_DIRECTORY | SystemFeatures.pathOnly, 0)
         defer { _ = MoultLibc.close(root) }
         return try Self.beneath(root, below, flags, mode)
     }
@@ -102,7 +102,12 @@ struct StorePath {
     /// `current` is the one link that moult makes in there: it is read, and must name a generation.
     private func resolvingCurrent(from root: PinnedDirectory?) throws(Errno) -> [Substring] {
         guard names.count > 1, names.first == "current" else { return names }
-        let target = try Self.target(root?.number ?? AT_FDCWD, root == nil ? "\(directory)/current" : "current")
+        let target =
+            if let root { try Self.target(root.number, "current") } else {
+                try Self.start("\(directory)/current") { directory, rest throws(Errno) in
+                    try Self.target(directory, String(cString: rest))
+                }
+            }
         let words = target.split(separator: "/", omittingEmptySubsequences: false)
         guard words.count == 2, words[0] == "generations", !words[1].isEmpty, !words[1].hasPrefix(".") else {
             throw .loop
@@ -189,6 +194,23 @@ struct StorePath {
         moult_fcntl_int(descriptor, F_DUPFD_CLOEXEC, 0)
     }
 
+    private static func plain(_ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
+        try start(path) { directory, path throws(Errno) in
+            try Syscall.answer(moult_openat(directory, path, flags | O_CLOEXEC, mode))
+        }
+    }
+
+    /// Calls `body` with the directory at which a path begins, which is one that a command has pinned or the working directory,
+    /// and with the rest of the path.
+    private static func start<R>(
+        _ path: String, _ body: (_ directory: Int32, _ rest: UnsafePointer<CChar>) throws(Errno) -> R
+    ) throws(Errno) -> R {
+        guard let (directory, rest) = PinnedDirectory.above(path) else {
+            return try named(path) { p throws(Errno) in try body(AT_FDCWD, p) }
+        }
+        return try named(rest) { p throws(Errno) in try body(directory.number, p) }
+    }
+
     private static func plain(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32
     {
         try Syscall.answer(moult_openat(directory, path, flags | O_CLOEXEC, mode))
@@ -199,39 +221,5 @@ struct StorePath {
             do throws(Errno) { return .success(try body(path)) } catch { return .failure(error) }
         }
         return try result.get()
-    }
-}
-
-/// A directory `.moult` that is held open, so that everything below is reached from the same one, whatever becomes of the
-/// directories and links above it meanwhile. The store's lock has it.
-package final class PinnedDirectory: Sendable {
-    fileprivate let number: Int32
-    private let path: String
-
-    private struct Weak: Sendable { weak let directory: PinnedDirectory? }
-    private static let all = Mutex<[String: Weak]>([:])
-
-    /// Throws if the directory does not exist.
-    package init(_ path: String) throws {
-        number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in
-            try Syscall.open(path, SystemFeatures.pathOnly | O_DIRECTORY)
-        }
-        self.path = path
-        Self.all.withLock { $0[path] = Weak(directory: self) }
-    }
-
-    deinit {
-        Self.all.withLock { all in if all[path]?.directory == nil { all[path] = nil } }
-        // Nothing was written through it.
-        _ = MoultLibc.close(number)
-    }
-
-    #if DEBUG
-        /// For tests that take a store away from a running update: as if no command had locked it.
-        package static func forget(_ path: String) { all.withLock { $0[path] = nil } }
-    #endif
-
-    fileprivate static func of(_ path: Substring) -> PinnedDirectory? {
-        all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
     }
 }

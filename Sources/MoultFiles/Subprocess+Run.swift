@@ -1,3 +1,4 @@
+internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
@@ -23,6 +24,9 @@ extension Subprocess {
             }
         }
     }
+
+    /// Whether programs that this process starts cannot make files of any size.
+    package static var hasFileSizeLimit: Bool { moult_has_file_size_limit() != 0 }
 
     /// How long a program has between the request to end and its end.
     private static let grace = Duration.seconds(2)

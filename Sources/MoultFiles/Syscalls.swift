@@ -14,6 +14,10 @@ package enum Syscall {
     static func open(_ name: String, in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
         try call("open") { moult_openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0) }
     }
+    /// Creates a file in an open directory, where nothing has its name.
+    static func create(_ name: String, in directory: Int32, mode: mode_t) throws(Errno) -> Int32 {
+        try call("open") { moult_openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode) }
+    }
     static func unlink(_ name: String, in directory: Int32, isDirectory: Bool = false) throws(Errno) {
         _ = try call(isDirectory ? "rmdir" : "unlink") {
             MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
@@ -93,7 +97,10 @@ package enum Syscall {
         try at("mkdir", path) { Int(MoultLibc.mkdirat($0, $1, mode)) }
     }
     static func chmod(_ path: String, _ mode: mode_t) throws(Errno) {
-        guard try StorePath(path) != nil else { _ = try call("chmod") { MoultLibc.chmod(path, mode) }; return }
+        guard try StorePath(path) != nil else {
+            try at("chmod", path) { Int(MoultLibc.fchmodat($0, $1, mode, 0)) }
+            return
+        }
         // The call would follow a link.
         let file = try StorePath.open(path, SystemFeatures.pathOnly | O_NOFOLLOW, 0, followsLast: false)
         defer { _ = MoultLibc.close(file) }
@@ -254,6 +261,7 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package static let wouldBlock = Errno(EWOULDBLOCK)
     package static let denied = Errno(EACCES)
     package static let noSpace = Errno(ENOSPC)
+    package static let tooLarge = Errno(EFBIG)
     package static let notDirectory = Errno(ENOTDIR)
     package static let notEmpty = Errno(ENOTEMPTY)
     package static let invalid = Errno(EINVAL)

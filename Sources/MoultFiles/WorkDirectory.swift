@@ -1,59 +1,87 @@
 internal import MoultBasics
+internal import MoultLibc
 
 /// A directory next to a result, in which a command makes it. The next command completes or undoes the work of a killed
 /// command, and removes its directory.
+///
+/// Its name can be predicted, and other users may be able to write to the directory above: they can make a directory or link
+/// of that name first, or exchange it later. So a command uses only a directory that no other user can change, and reaches
+/// everything below it, and below the directory above, from the descriptors that it has opened.
 package final class WorkDirectory {
     package let path: String
-    /// Held while a command works there; it ends with the process.
-    private let lock: FileLock
+    private let held: Held
     /// Whether the next command needs what is in it: a set of files is neither complete nor undone.
     private var isNeeded = false
 
     /// `name` begins the directory's name, and that of others that make the same.
     package init(in parent: String, named name: String) throws {
         try Self.removeLeftovers(of: name, in: parent)
+        let above = try PinnedDirectory(parent, isWork: true)
         var number = 0
         while true {
             let path = "\(parent)/\(name).\(number)"
-            if try Files.facts(path) == nil, let lock = try Self.make(path) {
-                (self.path, self.lock) = (path, lock)
+            if try Files.facts(path) == nil, let held = try Self.make(path, in: above) {
+                (self.path, self.held) = (path, held)
                 return
             }
             number += 1
         }
     }
 
+    /// A work directory that this process has locked and pinned; the lock ends with the process.
+    private struct Held {
+        let path: String
+        let lock: FileLock
+        let above: PinnedDirectory
+        let pinned: PinnedDirectory
+
+        /// Nil if another command has it, or if it is not a directory that only this user can change.
+        init?(_ path: String, in above: PinnedDirectory, isNew: Bool = false) throws {
+            guard let found = try Files.facts(path), found.kind == .directory,
+                try found.isExclusive || isNew && !above.recordsOwners(),
+                let lock = try FileLock.take(path, .exclusive, directory: true), found.isSameFile(try lock.facts()),
+                try !isNew || lock.names().isEmpty
+            else { return nil }
+            (self.path, self.lock, self.above) = (path, lock, above)
+            pinned = try PinnedDirectory(path, lockedBy: lock)
+        }
+
+        func remove() throws { try Files.removeTree(path, knownAs: lock.facts()) }
+    }
+
     /// Nil if another command was quicker, or took the new directory for a leftover.
-    private static func make(_ path: String) throws -> FileLock? {
+    private static func make(_ path: String, in above: PinnedDirectory) throws -> Held? {
         do { try Files.makeDirectory(path, mode: 0o700) } catch {
             guard try Files.facts(path) != nil else { throw error }
             return nil
         }
-        guard let lock = try FileLock.take(path, .exclusive, directory: true) else { return nil }
-        let (held, there) = (try lock.facts(), try Files.facts(path))
-        return there.map { ($0.inode, $0.device) == (held.inode, held.device) } == true ? lock : nil
+        do { return try Held(path, in: above, isNew: true) } catch {
+            // The first error is the one to tell.
+            try? Files.removeEmpty(path)
+            throw error
+        }
     }
 
     /// The names of the directories that killed commands have left.
     package static func leftovers(of name: String, in parent: String) throws -> [String] {
-        try locked(name, parent).map(\.entry)
+        try leftBehind(name, parent).map { Files.name(of: $0.path) }
     }
 
-    /// A directory whose command is gone has no lock.
-    private static func locked(_ name: String, _ parent: String) throws -> [(entry: String, lock: FileLock)] {
-        try Files.list(parent).compactMap { entry in
-            guard entry.hasPrefix("\(name)."), Int(entry.dropFirst(name.count + 1)) != nil else { return nil }
-            // One of another user, or one that is gone by now, is left alone.
-            return (try? FileLock.take("\(parent)/\(entry)", .exclusive, directory: true)).map { (entry, $0) }
+    /// A directory whose command is gone has no lock. One of another user, or one that is gone by now, is left alone.
+    private static func leftBehind(_ name: String, _ parent: String) throws -> [Held] {
+        let names = try Files.list(parent).filter {
+            $0.hasPrefix("\(name).") && Int($0.dropFirst(name.count + 1)) != nil
         }
+        if names.isEmpty { return [] }
+        let above = try PinnedDirectory(parent, isWork: true)
+        return names.compactMap { try? Held("\(parent)/\($0)", in: above) }
     }
 
     /// Completes or undoes what killed commands began, and removes their directories.
     package static func removeLeftovers(of name: String, in parent: String) throws {
-        for (entry, lock) in try locked(name, parent) {
-            try FileSet.recover(in: "\(parent)/\(entry)")
-            try Files.removeTree("\(parent)/\(entry)")
-            withExtendedLifetime(lock) {}
+        for held in try leftBehind(name, parent) {
+            try FileSet.recover(in: held.path)
+            try held.remove()
         }
     }
 
@@ -80,5 +108,24 @@ package final class WorkDirectory {
 
     /// By now the result is in its place, or an error is reported, so a failure here changes nothing; the next command
     /// removes what is left.
-    package func remove() { if !isNeeded { try? Files.removeTree(path) } }
+    package func remove() { if !isNeeded { try? held.remove() } }
+}
+
+extension FileFacts {
+    /// Whether only this user can change what is in this directory.
+    fileprivate var isExclusive: Bool { owner == geteuid() && mode & 0o022 == 0 }
+}
+
+extension PinnedDirectory {
+    /// Whether the file system says who made a file, and with which mode: those of memory sticks do not, and some servers
+    /// record root's files under another name.
+    fileprivate func recordsOwners() throws -> Bool {
+        let name = ".moult-owner.\(getpid())"
+        let file = try wrapped("cannot create \(path)/\(name)", .name("\(path)/\(name)")) { () throws(Errno) in
+            try Syscall.create(name, in: number, mode: 0o600)
+        }
+        let facts = try Descriptor(owning: file, "\(path)/\(name)").facts()
+        try wrapped("cannot remove \(path)/\(name)") { () throws(Errno) in try Syscall.unlink(name, in: number) }
+        return facts.owner == geteuid() && facts.mode & 0o077 == 0
+    }
 }

@@ -5,6 +5,8 @@ import MoultBasics
 /// While a WAL has frames that no checkpoint has copied, SQLite sees newer values than these.
 package struct DatabaseHeader: Equatable, Sendable {
     package static let byteCount = 100
+    /// Where the change counter is, and its copy that says that the number of pages is valid.
+    package static let changeCounterOffsets = [24, 92]
 
     package enum TextEncoding: UInt32, Sendable, CustomStringConvertible {
         case utf8 = 1

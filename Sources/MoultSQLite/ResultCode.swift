@@ -25,6 +25,7 @@ extension ResultCode {
     package static let readOnly = Self(8)
     package static let interrupt = Self(9)
     package static let ioError = Self(10)
+    package static let ioErrorWrite = Self(10 | 3 << 8)
     package static let corrupt = Self(11)
     package static let full = Self(13)
     package static let cannotOpen = Self(14)

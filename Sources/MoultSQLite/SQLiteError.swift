@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultFiles
 
 /// SQLite's own message; the cause below the `MoultError` that every call of this module throws.
 ///
@@ -70,6 +71,8 @@ extension MoultError {
             )
         case .readOnly: (.databaseReadOnly, .failed, nil)
         case .full: (.databaseIO, .failed, "Free some space on the file system of \(error.path), then try again.")
+        // SQLite has no code of its own for it, and does not keep the system's.
+        case .ioErrorWrite where Subprocess.hasFileSizeLimit: (.databaseIO, .failed, Errno.fileSizeAdvice)
         case .ioError: (.databaseIO, .failed, nil)
         case .cannotOpen: (.cannotOpenDatabase, .failed, nil)
         case .constraint: (.constraint, .failed, nil)

@@ -382,4 +382,54 @@ import Testing
         let kept = try shop.onlyKept("thumbs")
         #expect(try kept.sql("diary.db", "SELECT t FROM note") == "MINE\n")
     }
+
+    // MARK: Export
+
+    @Test(arguments: ["600", "640"]) func `an export has the mode of the kept file`(mode: String) throws {
+        try shop.pack("1.0.0", [.shared(Self.item, [Self.own])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('APP', 0)")
+        try Shell.must(["chmod", mode, shop.path("app.db")])
+        try shop.pack("2.0.0", [.shared(Self.item + "CREATE TABLE more(x);", [Self.own])])
+        try shop.install("2.0.0")
+        let file = shop.scratch.path("export.db")
+        let ended = try shop.moult("quarantine", "--export", file, "app")
+        #expect(ended.status == 0, "\(ended)")
+        let kept = try Files.facts("\(try shop.onlyKept("app").directory)/app.db")
+        #expect(try Files.facts(file)?.mode == kept?.mode)
+        #expect(String(kept?.mode ?? 0, radix: 8) == mode)
+        #expect(try Shop.sql(file, "SELECT name FROM item") == "APP\n")
+    }
+
+    @Test func `an export follows no link`() throws {
+        try begin()
+        let (link, target) = (shop.scratch.path("export.db"), shop.scratch.path("elsewhere.db"))
+        try Files.symlink(to: target, at: link)
+        #expect(try shop.moult("quarantine", "--export", link, "app").status == 3)
+        #expect(try Files.facts(target) == nil)
+    }
+
+    @Test func `restored rows whose column is generated now are announced`() throws {
+        let (one, two) = (
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b);", "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b AS (a * 2));"
+        )
+        try shop.pack("1.0.0", [.user(one + "PRAGMA user_version = 1;")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO t VALUES(1, 2, 9)")
+        let change =
+            "CREATE TABLE n(id INTEGER PRIMARY KEY, a, b AS (a * 2)); INSERT INTO n(id, a) SELECT id, a FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;"
+        try shop.pack(
+            "2.0.0", [.user(two + "PRAGMA user_version = 2;", ["m/2.sql": change + "PRAGMA user_version = 2;\n"])])
+        try shop.install("2.0.0")
+        let set = Files.name(of: try shop.onlyKept("diary").directory)
+        try shop.sql("diary.db", "DELETE FROM t")
+        let ended = try shop.moult("quarantine", "--restore", "diary", "--table", "t")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(
+            ended.errors.replacing("\n ", with: "").contains(
+                "b of t is generated in release 2.0.0: the rows have computed values there, and the old values are only in \(set)"
+            ),
+            "\(ended)")
+        #expect(try shop.read("diary.db", "SELECT * FROM t") == "1|2|4\n")
+    }
 }

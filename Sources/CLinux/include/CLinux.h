@@ -73,6 +73,7 @@ int moult_terminal_columns(int fd);
 typedef struct stat moult_stat;
 typedef struct statvfs moult_statvfs;
 int moult_fstat_call(int fd, moult_stat *out);
+int moult_has_file_size_limit(void);
 int moult_lstat_call(const char *path, moult_stat *out);
 int moult_stat_call(const char *path, moult_stat *out);
 int moult_statvfs_call(const char *path, moult_statvfs *out);

@@ -36,7 +36,7 @@ struct FeedFollower {
                 why: "\(layout.settings) does not configure one",
                 now: "Give a manifest, or a feed with --feed URL, or add \"feed\" to \(layout.settings).")
         }
-        places = try named.map { try Location($0) }
+        places = try named.map { try Self.feed(at: Location($0)) }
         var retryPolicy = Transport.RetryPolicy()
         let limits = settings.feed ?? FeedSettings(url: Address(""))
         (retryPolicy.patience, retryPolicy.minimumRate) = (limits.patience, limits.minimumRate)
@@ -47,6 +47,15 @@ struct FeedFollower {
             layout: layout, settings: settings, places: places, transport: transport,
             allowUnsigned: request.allowUnsigned, isConfigured: request.place == nil,
             allowOlder: request.allowDowngrade)
+    }
+
+    /// Of a directory, the feed in it.
+    private static func feed(at place: Location) throws -> Location {
+        // If it cannot be looked at, reading it reports why.
+        guard case .file(let path) = place, (try? Files.factsThroughLinks(path))?.kind == .directory else {
+            return place
+        }
+        return .file("\(path)/\(Feed.fileName)")
     }
 
     /// A saved plan has no secrets: those of the settings are taken, if they name the same feed.

@@ -32,9 +32,17 @@ extension Orchestrator {
         }
         try Files.withScratchDirectory { scratch in
             let copy = try proven(set, in: scratch)
-            try NonInvasiveReader.copy(copy, to: file)
+            // Who could not read the database cannot read its copy.
+            let mode = try set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
+            do {
+                try Files.copy(copy, to: file, mode: mode & 0o777)
+                try Files.syncFile(file)
+            } catch {
+                // Another program may have made the file meanwhile. The first error is the one to tell.
+                if (error as? MoultError)?.cause as? Errno != .exists { try? Files.remove(file) }
+                throw error
+            }
         }
-        try Files.syncFile(file)
     }
 
     /// Puts the database of a set back in its place; what is there now goes to quarantine in turn.
@@ -61,9 +69,19 @@ extension Orchestrator {
                 let copy = try proven(set, in: scratch)
                 let name = try proveTable(table, in: copy, set)
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
-                return try execute(in: store, settled: settled, { _ in }) {
+                let generated = try columnsGeneratedNow(name, layout.file(database.path), in: copy)
+                let result = try execute(in: store, settled: settled, { _ in }) {
                     try planner($0).restore(database.name, from: copy, why: "", table: restored)
                 }
+                if !generated.isEmpty {
+                    let columns = generated.joined(separator: ", ")
+                    let release = try store.installedVersion.map { " in release \($0)" } ?? ""
+                    watcher.tell(
+                        .warning(
+                            "\(columns) of \(name) is generated\(release): "
+                                + "the rows have computed values there, and the old values are only in \(set.id)"))
+                }
+                return result
             }
         }
         var fate = result.rows.first ?? RowFate(table: table)
@@ -92,6 +110,21 @@ extension Orchestrator {
             .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
             why: "it has \(names.map(\.text).joined(separator: ", "))", now: didYouMean(table, among: names.map(\.text))
         )
+    }
+
+    /// The columns that have stored values in a set's table, and computed ones in the database.
+    private func columnsGeneratedNow(_ table: String, _ place: String, in copy: String) throws -> [String] {
+        func columns(_ connection: Connection, _ hidden: String) throws -> [SQLName] {
+            let sql = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden \(hidden) ORDER BY cid"
+            return try connection.query(sql, [.text(table)]).compactMap {
+                if case .text(let name) = $0[0] { SQLName(name) } else { nil }
+            }
+        }
+        let old = try Connection(path: copy, access: .readWrite)
+        let stored = Set(try columns(old, "= 0"))
+        try old.close()
+        guard try Files.factsThroughLinks(place) != nil else { return [] }
+        return try NonInvasiveReader.into(place) { try columns($0, "> 1") }.filter(stored.contains).map(\.text)
     }
 
     /// Removes the sets that the operator names.

@@ -43,6 +43,10 @@ extension Orchestrator {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
         let result = try locked(wait) { store, settled in
+            // A reset that was interrupted, and is given again, is done: it must not set the fresh file aside.
+            if let done = settled.compactMap(\.finished).first(where: { $0.action == "reset \(name)" }) {
+                return Result(plan: done, settled: settled, generation: try store.installedName)
+            }
             guard try isNeeded() else { return Result(settled: settled, generation: try store.installedName) }
             return try execute(in: store, settled: settled, announce) {
                 try planner($0).reset(name, why: why, setsUserDataAside: setsUserDataAside)

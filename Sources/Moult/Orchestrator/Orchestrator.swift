@@ -65,7 +65,9 @@ package struct Orchestrator: Sendable {
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         try refusingDamage {
             var made = try planner(snapshot()).update(request)
-            try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
+            try MigrationForecast(
+                layout: layout, release: made.context.release, installed: made.context.installed, isDeep: deep
+            ).fill(&made.plan)
             try SchemaForecast(layout: layout, context: made.context, isDeep: deep).prove(made.plan)
             if deep {
                 try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
@@ -129,7 +131,7 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         try locked(wait) { store, settled in
             // A rollback that was interrupted, and is given again, is done: it must not go back one release more.
-            if settled.contains(where: \.isFinishedRollback), let installed = try store.installedName,
+            if settled.contains(where: { $0.finished?.purpose == .rollback }), let installed = try store.installedName,
                 wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
             {
                 return Result(settled: settled, generation: installed)

@@ -144,3 +144,13 @@ enum StandardDescriptors {
         _ = signal(SIGPIPE, SIG_IGN)
     }
 }
+
+/// The dispositions of signals that the caller has left to this process.
+enum InheritedSignals {
+    /// A caller may ignore SIGCHLD (`trap '' CHLD`), and then no child can be waited for. A file that reaches the limit of a
+    /// shell (`ulimit -f`) ends the process by SIGXFSZ; ignored, the write fails, and the command cleans up.
+    static func reset() {
+        // Fails only for a signal that does not exist.
+        _ = (signal(SIGCHLD, SIG_DFL), signal(SIGXFSZ, SIG_IGN))
+    }
+}

@@ -36,6 +36,8 @@ struct ContentTransfer {
 
     /// Runs in a transaction of the new database, which the caller has begun; nothing of the old one is changed.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
+        try proveRejectsAreOurs(live)
+        try proveNotRenamed(live)
         var fates = RowFates()
         var placed: [RowRule] = []
         var unplaced: [(rule: Preservation.Rule, rows: Int)] = []
@@ -92,6 +94,59 @@ struct ContentTransfer {
             let isLeft = !content.isEmpty || fates.keepsAny
             displacement?.prove(
                 fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)
+        }
+    }
+
+    /// An app may have a table of its own under the name of the one for rejected rows.
+    private func proveRejectsAreOurs(_ live: Connection) throws {
+        let name = ReleaseMarker.rejects
+        guard try RowSelection.hasTable(name, in: live) else { return }
+        let missing = try Set(["release", "table", "reason", "row"].map { SQLName($0) })
+            .subtracting(Self.columns(of: name, in: live))
+        guard let column = missing.min()?.text else { return }
+        let rename = "ALTER TABLE \(name) RENAME TO app_rejected"
+        throw MoultError(
+            .preserve, .refused,
+            what: "\(live.path) has a table \(name) that is not moult's: it has no column \(column)",
+            why: "under that name moult keeps rows that do not fit into a release",
+            now:
+                "Nothing was changed. Give it another name, in the app as well: \(shellLine(["sqlite3", live.path, rename]))"
+        )
+    }
+
+    /// A preserved table that the app has renamed is not selected by its name any more, and its rows would stay behind
+    /// without consent.
+    private func proveNotRenamed(_ live: Connection) throws {
+        guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
+        let gone = try rules.filter { try !$0.isForeign && !RowSelection.hasTable($0.table, in: live) }
+        if gone.isEmpty { return }
+        let pristine = try Connection(path: path, access: .immutable)
+        for rule in gone {
+            let columns = try Self.columns(of: rule.table, in: pristine)
+            if columns.isEmpty { continue }
+            for (name, rows) in try RowCounts(of: live).tables.sorted(by: { $0.key < $1.key }) where rows > 0 {
+                let table = name.text
+                guard try !RowSelection.hasTable(table, in: pristine),
+                    !ReleaseMarker.tables.contains(table.lowercased()),
+                    try Self.columns(of: table, in: live) == columns
+                else { continue }
+                throw MoultError(
+                    .preserve, .refused,
+                    what:
+                        "\(live.path) has \(counted(rows, "row")) of \(database.name).\(rule.table) under the name \(table)",
+                    why:
+                        "the installed release preserves \(rule.table), and a table with another name is not carried over",
+                    now:
+                        "Nothing was changed. Give the table its name back, or leave its rows behind in quarantine: repeat the "
+                        + "command with --accept-unpreserved")
+            }
+        }
+        try pristine.close()
+    }
+
+    private static func columns(of table: String, in connection: Connection) throws -> [SQLName] {
+        try connection.query("SELECT name FROM pragma_table_info(?1) ORDER BY cid", [.text(table)]).compactMap {
+            if case .text(let name) = $0[0] { SQLName(name) } else { nil }
         }
     }
 

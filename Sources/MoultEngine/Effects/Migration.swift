@@ -76,17 +76,18 @@ final class Migration: WritableEffect {
         let loss = try MigrationLoss(from: before, to: connection)
         try before.close()
         let fates = loss.tables.map { RowFate(table: $0.name, kept: $0.rows) }
-        displacement?.prove(fates, isShipped: false, hasContentLeft: try !fates.isEmpty || hasAppItems(loss.items))
+        let isLost = try !fates.isEmpty || !Self.ofApp(loss.items, template: template).isEmpty
+        displacement?.prove(fates, isShipped: false, hasContentLeft: isLost)
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
     }
 
-    /// Whether the app made any of these: the template does not have it.
-    private func hasAppItems(_ items: [AppContent.Item]) throws -> Bool {
-        guard let template, !items.isEmpty else { return !items.isEmpty }
+    /// Those that the app has made or changed: the file from which the database was made does not have them.
+    static func ofApp(_ items: [SchemaShape.Item], template: String?) throws -> [SchemaShape.Item] {
+        guard let template, !items.isEmpty else { return items }
         let pristine = try Connection(path: template, access: .immutable)
-        let shipped = try AppContent.items(of: pristine)
+        let shipped = try SchemaShape(of: pristine).derived
         try pristine.close()
-        return items.contains { !shipped.contains($0) }
+        return items.filter { !shipped.contains($0) }
     }
 
     func commit() throws -> Bool {

@@ -43,8 +43,8 @@ package struct CrashRecovery {
         package let update: String
         package let from: Generation.Reference?
         package let to: Generation.Reference?
-        /// Whether it was a rollback that is finished now.
-        package let isFinishedRollback: Bool
+        /// The plan, if it is finished now.
+        package let finished: Plan?
 
         package var text: String {
             switch ending {
@@ -91,7 +91,7 @@ package struct CrashRecovery {
             let result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to,
-                isFinishedRollback: ending == .finished && state.plan?.purpose == .rollback)
+                finished: ending == .finished ? state.plan : nil)
             if let plan = state.plan {
                 try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
                 try Displacement.settle(transaction, plan, isInstalled: ending == .finished)

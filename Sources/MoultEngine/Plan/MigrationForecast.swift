@@ -9,11 +9,12 @@ package import StepKit
 package struct MigrationForecast {
     let layout: StoreLayout
     let release: Manifest
+    let installed: Manifest?
     /// Whether it may take as long as reading the bundle and the databases.
     let isDeep: Bool
 
-    package init(layout: StoreLayout, release: Manifest, isDeep: Bool) {
-        (self.layout, self.release, self.isDeep) = (layout, release, isDeep)
+    package init(layout: StoreLayout, release: Manifest, installed: Manifest?, isDeep: Bool) {
+        (self.layout, self.release, self.installed, self.isDeep) = (layout, release, installed, isDeep)
     }
 
     /// A larger bundle or database is left to `--deep` and to the update itself.
@@ -27,14 +28,36 @@ package struct MigrationForecast {
             else { continue }
             let size = try Files.factsThroughLinks(layout.file(path))?.size ?? 0
             guard isDeep || size <= Self.largest else { continue }
-            let rows = try Files.withScratchDirectory { try count(database, path, members, bundle.path, $0) }
+            let origin = try template(of: database, plan)
+            let (rows, items) = try Files.withScratchDirectory { scratch in
+                let report = try tryOut(database, path, members, bundle.path, scratch)
+                let template = origin ?? Self.unpacked(database.member, scratch)
+                return (
+                    report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key.text, kept: $0.value) },
+                    try Migration.ofApp(report.lostItems, template: template)
+                )
+            }
             plan.effects[index].change = .migrate(path: path, members: members, from: from, to: to, rows: rows)
+            guard !items.isEmpty else { continue }
+            let names = items.map { "\($0.kind) \($0.name)" }.joined(separator: ", ")
+            plan.warnings.append(
+                "\(path): its migrations drop or change what the app has made: \(names); the old database is kept in quarantine"
+            )
         }
     }
 
-    private func count(
+    /// The file from which the database was made; nil if it is not from a release.
+    private func template(of database: Database, _ plan: Plan) throws -> String? {
+        guard let from = plan.from, let before = installed?.database(database.name) else { return nil }
+        let path = "\(layout.generation(from.generation))/\(before.member)"
+        return try Files.facts(path) == nil ? nil : path
+    }
+
+    private static func unpacked(_ member: String, _ scratch: String) -> String { "\(scratch)/unpacked/\(member)" }
+
+    private func tryOut(
         _ database: Database, _ path: String, _ members: [String], _ bundle: String, _ scratch: String
-    ) throws -> [RowFate] {
+    ) throws -> TrialReport {
         let place: @Sendable (String) throws -> String = { member in
             var directory = "\(scratch)/unpacked"
             try Files.ensureDirectory(directory, mode: 0o700)
@@ -42,7 +65,7 @@ package struct MigrationForecast {
                 directory += "/\(part)"
                 try Files.ensureDirectory(directory, mode: 0o700)
             }
-            return "\(scratch)/unpacked/\(member)"
+            return Self.unpacked(member, scratch)
         }
         try Unpacker(
             place: place, release: release, bundle: bundle, members: members + [database.member], progress: { _ in }
@@ -63,6 +86,6 @@ package struct MigrationForecast {
         if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
             throw release.migrationMisfit(fault, of: database)
         }
-        return report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key.text, kept: $0.value) }
+        return report
     }
 }

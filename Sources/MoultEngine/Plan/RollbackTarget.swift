@@ -73,13 +73,29 @@ package struct RollbackTarget {
             now: "Install an older release: moult apply RELEASE --allow-downgrade")
     }
 
+    private func notKept(_ wanted: String, _ all: [String]) -> MoultError {
+        let kept = "those kept are \(all.joined(separator: ", "))"
+        let (what, why) =
+            if wanted == "installed" || Self.isNamed(wanted, current.name) {
+                ("\(current.name) is the installed generation", "a rollback goes to another one; \(kept)")
+            } else if wanted.hasPrefix(Generation.adopted) {
+                (
+                    "no kept generation \(wanted)",
+                    "a generation of that name has the files that were in the store before moult, and here were none; \(kept)"
+                )
+            } else {
+                ("no kept generation \(wanted)", kept)
+            }
+        return MoultError(
+            .refused, .refused, what: what, why: why, now: "Choose one of them: moult rollback --to GENERATION")
+    }
+
     private func named(_ wanted: String, among all: [String], force: Bool) throws -> String {
         let matching = all.contains(wanted) ? [wanted] : all.filter { Self.version(of: $0) == wanted }
+        if matching.isEmpty { throw notKept(wanted, all) }
         guard matching.count == 1, let name = matching.first else {
             throw MoultError(
-                .refused, .refused,
-                what: matching.isEmpty
-                    ? "no kept generation \(wanted)" : "several generations are of version \(wanted)",
+                .refused, .refused, what: "several generations are of version \(wanted)",
                 why: "those kept are \(all.joined(separator: ", "))",
                 now: "Choose one of them: moult rollback --to GENERATION")
         }

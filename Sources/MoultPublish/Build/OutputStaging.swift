@@ -35,11 +35,24 @@ struct OutputStaging {
             }
             if facts.size > 0 {
                 let file = try Descriptor(output, .read)
-                var magic = [UInt8](repeating: 0, count: 16)
-                let count = try magic.withUnsafeMutableBytes { try file.read(into: $0) }
-                guard count == 16, magic == Array("SQLite format 3\0".utf8) else {
+                // A file that is cut short or otherwise damaged has no header, either.
+                guard let header = try? DatabaseHeader(of: file) else {
                     throw reject(
                         "it exists and is not a SQLite database", "Choose another file with -o, or remove it first.")
+                }
+                func another() throws -> String {
+                    let free = try Files.firstFree("\(output).old")
+                    return "Choose another file with -o, or move this one away: \(shellLine(["mv", output, free]))"
+                }
+                if header.isWAL {
+                    throw reject(
+                        "it exists and is in WAL mode, as programs leave it that write to a database",
+                        try another())
+                }
+                guard header.changeCounter == Self.changes else {
+                    throw reject(
+                        "it exists, and another program has made it or written to it: moult build leaves it otherwise",
+                        try another())
                 }
             }
         }
@@ -47,6 +60,17 @@ struct OutputStaging {
             throw reject(
                 "\(output)\(suffix) belongs to the database that is there, and would spoil the new one",
                 "Close the programs that use it, or remove both.")
+        }
+    }
+
+    /// The change counter of every database that was built. Each transaction of another program counts on.
+    private static let changes: UInt32 = 1
+
+    /// The layout of an earlier database is kept in transactions, which count as well.
+    private func resetCounter(_ file: borrowing Descriptor) throws {
+        if try DatabaseHeader(of: file).changeCounter == Self.changes { return }
+        try withUnsafeBytes(of: Self.changes.bigEndian) { bytes in
+            for offset in DatabaseHeader.changeCounterOffsets { try file.write(bytes, at: offset) }
         }
     }
 
@@ -63,6 +87,7 @@ struct OutputStaging {
         }
         let file = try Descriptor(sealed, .write)
         let size = try file.facts().size
+        try resetCounter(file)
         try file.sync()
         try file.close()
         let connection = try Connection(path: sealed, access: .immutable)

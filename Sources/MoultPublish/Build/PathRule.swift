@@ -53,6 +53,15 @@ struct PathRule {
     /// Whether a file may be read; the path is absolute and without links.
     func allows(_ real: String) -> Bool { allowsOutside || real.hasPrefix(root == "/" ? "/" : root + "/") }
 
+    /// Whether SQLite may open a file by this path. Opening a pipe would wait for another process.
+    func allowsOpening(_ real: String) -> Bool { allows(real) && !Self.isSpecial(real) }
+
+    /// Whether something else than a regular file is there. What cannot be looked at, SQLite cannot open.
+    static func isSpecial(_ path: String) -> Bool {
+        guard let facts = try? Files.factsThroughLinks(path) else { return false }
+        return facts.kind != .file
+    }
+
     /// The absolute path without links.
     static func real(_ path: String) throws -> String {
         guard let found = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot find \(path)") }

@@ -92,7 +92,7 @@ extension ScriptRunner {
         guard let sqlite = error.sqlite else { return MoultError(.script, what: "\(place): \(error)", cause: error) }
         return MoultError(
             .script, what: "\(place): \(sqlite.message)", why: "in the statement \(shortened(Self.compact(sql)))",
-            now: advice(sqlite), cause: error)
+            now: advice(sqlite) ?? (error as? MoultError)?.now, cause: error)
     }
 
     private func advice(_ error: SQLiteError) -> String? {
@@ -102,6 +102,7 @@ extension ScriptRunner {
                 "Attach a file by its plain name, and load no extensions: a build reads only files beside its script."
         }
         guard case .cannotOpen = error.resultCode, let refused = sandbox.refused else { return nil }
+        if rule.allows(refused) { return "\(refused) is not a regular file: attach a database file." }
         return
             "\(refused) is not in the directory of the script, \(rule.root): move it there, or build with --allow-outside."
     }

@@ -26,6 +26,7 @@ package struct FeedPublisher {
         try proveSigned(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
+        if before != nil, list == nil { try proveKnownKey() }
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
                 "no feed at \(directory.file(Feed.fileName))", "a feed starts with its first release",
@@ -148,6 +149,21 @@ package struct FeedPublisher {
                 "\(directory.file(Feed.fileName)) is signed, but no key is given",
                 "stores that trust its key would refuse it without", "Add the key with --key FILE.")
         }
+    }
+
+    /// Without a key list, stores trust the keys that they were given, which are those that signed the feed before.
+    private func proveKnownKey() throws {
+        let path = directory.file(Feed.fileName)
+        // What cannot be read as a signature says nothing about a key.
+        let signers = Set(try SignatureFiles.beside(path).compactMap { try? Signature(file: $1, named: $0).keyID })
+        let own = options.keys.map(\.publicKey.id)
+        guard let first = own.first, !signers.isEmpty, signers.isDisjoint(with: own) else { return }
+        let old = signers.map(\.description).sorted().joined(separator: " and ")
+        throw refusal(
+            "\(path) was signed with key \(old), and not with \(first)",
+            "stores that trust \(old) would refuse the feed",
+            "Use that key with --key FILE. To replace it, sign with both: moult publish \(shellLine([directory.path])) "
+                + "--trust NEW.pub --key OLD.key --key NEW.key")
     }
 
     private func renewed(_ before: Feed?, _ product: String, keyList: Int?) throws -> Feed {

@@ -13,11 +13,20 @@ struct EarlierRelease {
     /// Nil if the path has a different kind of file.
     init?(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest,
-            let bytes = try Files.read(path, limit: Manifest.largest),
-            // Other files may end with .json, too.
-            let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path)
+            let bytes = try Files.read(path, limit: Manifest.largest)
         else { return nil }
-        (self.path, self.manifest, self.bytes) = (path, manifest, bytes)
+        do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch {
+            // Other files may end with .json, too. A release whose sequence cannot be exceeded is not overlooked.
+            guard Self.hasLastSequence(bytes) else { return nil }
+            throw error
+        }
+        (self.path, self.bytes) = (path, bytes)
+    }
+
+    private static func hasLastSequence(_ bytes: [UInt8]) -> Bool {
+        // A file that is not JSON is not a release.
+        guard let json = try? JSON(parsing: bytes, source: "") else { return false }
+        return json["manifest"] != nil && json["sequence"]?.integer ?? 0 >= Fields.countLimit
     }
 
     /// All in a directory, newest first.

@@ -25,6 +25,20 @@ struct PreserveCheck {
             throw failure(database, index, field, why, fault.suggestion ?? "Correct it in the draft.")
         }
         try connection.close()
+        try checkCarrying(database, in: file)
+    }
+
+    /// With a table whose rows can never be carried, every later release would be refused.
+    private func checkCarrying(_ database: Database, in file: String) throws {
+        // The guard allows no statements that write, and these are only prepared.
+        let connection = try Connection(path: file, access: .readOnly)
+        for (index, entry) in database.preserve.enumerated() {
+            guard let why = try CarryingCheck.fault(of: entry.table, in: connection) else { continue }
+            throw failure(
+                database, index, "table", "rows of \(entry.table) can never be carried: \(why)",
+                "Nothing was written. Change the table, or do not preserve it.")
+        }
+        try connection.close()
     }
 
     /// Checks that the tables of a budget are in the database.

@@ -72,7 +72,10 @@ package struct AppContent: Equatable, Sendable {
         _ live: RowSearch.Side, _ pristine: RowSearch.Side, _ conditions: [String?]?
     ) throws {
         let layout = live.layout
-        let added = layout.columns.filter { pristine.layout.place(of: $0.name) == nil }.map(\.name)
+        let generated = Set(pristine.layout.generated.map { SQLName($0) })
+        let added = (layout.columns.map(\.name) + layout.generated).filter {
+            pristine.layout.place(of: $0) == nil && !generated.contains(SQLName($0))
+        }
         if !added.isEmpty { columns[SQLName(layout.name)] = added.map { SQLName($0) } }
         // A condition without text selects every row.
         let conditions = conditions ?? []
@@ -87,15 +90,6 @@ package struct AppContent: Equatable, Sendable {
     private struct Definition: Hashable {
         let key: Item
         let sql: [UInt8]
-    }
-
-    static func items(of connection: Connection, _ kinds: TableKinds) throws -> Set<Item> {
-        Set(try definitions(of: connection, kinds).map(\.key))
-    }
-
-    /// The indexes, triggers and views of a database.
-    package static func items(of connection: Connection) throws -> Set<Item> {
-        try items(of: connection, TableKinds(of: connection, ignoring: []))
     }
 
     /// Indexes of a constraint have no text; they and the items of new tables come with the table. Those of ignored tables

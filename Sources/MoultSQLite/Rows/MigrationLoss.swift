@@ -26,8 +26,8 @@ package struct MigrationLoss: Equatable, Sendable {
 
     /// The tables that have lost something, by name.
     package private(set) var tables: [Table] = []
-    /// Indexes, triggers and views that are gone.
-    package private(set) var items: [AppContent.Item] = []
+    /// Indexes, triggers, views and generated columns that are gone, or are defined in another way afterwards.
+    package private(set) var items: [SchemaShape.Item] = []
 
     package init(from before: Connection, to after: Connection, ignoring: Set<String> = []) throws {
         try before.reading {
@@ -40,7 +40,8 @@ package struct MigrationLoss: Equatable, Sendable {
         let (was, now) = (
             try TableKinds(of: before, ignoring: ignoring), try TableKinds(of: after, ignoring: ignoring)
         )
-        items = try AppContent.items(of: before, was).subtracting(AppContent.items(of: after, now)).sorted()
+        let derived = try SchemaShape(of: after).derived
+        items = try SchemaShape(of: before).derived.filter { !derived.contains($0) }
         var new = now.ordinary.filter { was.all[$0]?.type != "table" }
         for table in was.ordinary {
             guard let layout = try TableLayout.of(table, in: before) else { continue }

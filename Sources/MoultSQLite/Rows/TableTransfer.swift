@@ -78,7 +78,7 @@ final class TableTransfer {
 
     /// The rowid, all stored columns, and whether a value is in a column that the new table lacks. The order is the same
     /// each time, so that a row's number identifies it.
-    private var selectSQL: String {
+    var selectSQL: String {
         let columns = [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
         return "SELECT \(columns.joined(separator: ", ")) FROM \(old.sql)\(Selection.whereSQL(rule.conditions))"

@@ -29,9 +29,9 @@ extension MigrationRun {
         } catch { throw try blaming(error, connection) }
         if countsLosses {
             let unchanged = try Connection(path: old, access: .readOnly)
-            for table in try MigrationLoss(from: unchanged, to: connection).tables {
-                report.losses[SQLName(table.name)] = table.rows
-            }
+            let loss = try MigrationLoss(from: unchanged, to: connection)
+            for table in loss.tables { report.losses[SQLName(table.name)] = table.rows }
+            report.lostItems = loss.items
             try unchanged.close()
         }
         let found = try Identity(of: connection)

@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+package import MoultSQLite
 
 /// Untrusted migrations, run on a copy of a user database and rolled back.
 package struct MigrationRun: Sendable, Equatable {
@@ -44,6 +45,8 @@ package struct TrialReport: Sendable {
     package var after: [SQLName: Int] = [:]
     /// Rows by table of which a value changed or went, if that was asked for.
     package var losses: [SQLName: Int] = [:]
+    /// Indexes, triggers, views and generated columns that went or changed, if that was asked for.
+    package var lostItems: [SchemaShape.Item] = []
     package var applicationID = 0
     package var userVersion = 0
     /// The parts of the template that the database lacks.
@@ -115,6 +118,10 @@ extension MigrationRun: WorkerRequest {
         }
         return .compact([
             "before": counts(answer.before), "after": counts(answer.after), "losses": counts(answer.losses),
+            "lostItems": .array(
+                answer.lostItems.map {
+                    ["kind": .string($0.kind), "name": .string($0.name), "definition": .string($0.definition)]
+                }),
             "applicationID": .size(answer.applicationID), "userVersion": .size(answer.userVersion),
             "lack": .optional(answer.lack), "finding": .optional(answer.finding),
             "notChecked": .array(answer.notChecked.map { .string($0) }), "failure": answer.failure?.report,
@@ -130,6 +137,10 @@ extension MigrationRun: WorkerRequest {
         report.before = try counts("before")
         report.after = try counts("after")
         report.losses = try counts("losses")
+        report.lostItems = try fields.objects("lostItems").map {
+            SchemaShape.Item(
+                foundAs: try $0.string("kind"), try $0.string("name"), try $0.string("definition"))
+        }
         report.applicationID = try fields.integer("applicationID")
         report.userVersion = try fields.integer("userVersion")
         report.lack = try fields.optionalString("lack")

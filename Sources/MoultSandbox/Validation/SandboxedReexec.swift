@@ -20,6 +20,9 @@ package enum SandboxedReexec {
         return Array(words.dropFirst(2))
     }
 
+    /// Whether this process is one that was started for that.
+    package static var isEntered: Bool { place.withLock { $0 != nil } }
+
     /// Where this process may write; nil if it may not, or is not confined at all.
     package static var scratch: String? { place.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
 

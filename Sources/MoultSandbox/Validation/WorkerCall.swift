@@ -121,6 +121,8 @@ struct CrashReason {
     func reason(_ work: String, muchTime: String, muchRoom: String) -> String {
         switch signal {
         case SIGXCPU: "it took \(muchTime)"
+        case SIGXFSZ where Subprocess.hasFileSizeLimit:
+            "it needed larger files than this shell allows (ulimit -f), or more disk space than \(muchRoom)"
         case SIGXFSZ: "it needed more disk space than \(muchRoom)"
         case SIGKILL: "SIGKILL ended \(work), probably because memory ran out"
         default: "\(Self.names[signal] ?? "signal \(signal)") ended \(work)"

@@ -47,4 +47,53 @@ import Testing
             "echo 'CREATE TABLE t(x);' > a.sql; moult build -q a.sql -o a.db && moult build -q a.sql -o a.db")
         #expect(twice == (0, "", ""))
     }
+
+    /// The layout of an earlier database is kept by transactions, which count in the header as those of an app do.
+    @Test func `an older build is replaced also where it kept a layout`() throws {
+        let scratch = try Scratch()
+        let built = try scratch.moult(
+            """
+            echo 'CREATE TABLE t(x);' > a.sql; echo 'CREATE TABLE t(x); INSERT INTO t VALUES(1);' > b.sql
+            moult build -q a.sql -o a.db && moult build -q b.sql -o b.db --from a.db && moult build -q b.sql -o b.db --from a.db
+            sqlite3 b.db 'PRAGMA integrity_check; SELECT * FROM t'
+            """)
+        #expect(built == (0, "ok\n1\n", ""))
+    }
+
+    @Test(arguments: [
+        (
+            "INSERT INTO t VALUES(1)",
+            "it exists, and another program has made it or written to it: moult build leaves it otherwise"
+        ),
+        ("PRAGMA journal_mode = WAL", "it exists and is in WAL mode, as programs leave it that write to a database"),
+    ])
+    func `a database that another program has written to is not replaced`(_ sql: String, _ why: String) throws {
+        let scratch = try Scratch()
+        let refused = try scratch.moult(
+            """
+            echo 'CREATE TABLE t(x);' > a.sql; moult build -q a.sql -o a.db; sqlite3 a.db '\(sql)' > sql.out; cp a.db kept
+            moult build a.sql -o a.db; echo $?; cmp kept a.db
+            """)
+        #expect((refused.status, refused.out) == (0, "3\n"))
+        #expect(
+            refused.err == """
+                moult: error: cannot write a.db: \(why)
+                  Choose another file with -o, or move this one away: mv a.db a.db.old
+
+                """)
+        #expect(try scratch.moult("mv a.db a.db.old && moult build -q a.sql -o a.db") == (0, "", ""))
+    }
+
+    /// Opening a pipe would wait for its other end, and reading a device never ends.
+    @Test(arguments: ["p", "/dev/zero", "socket"])
+    func `a script attaches regular files only`(_ file: String) throws {
+        let scratch = try Scratch()
+        let refused = try scratch.moult(
+            """
+            mkfifo p; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+            echo "ATTACH '\(file)' AS other;" > a.sql; timeout 20 moult build --allow-outside a.sql -o a.db; echo $?; ls a.db
+            """)
+        #expect(refused.out == "1\n", "\(refused)")
+        #expect(refused.err.contains("\(file) is not a regular file: attach a database file."), "\(refused)")
+    }
 }

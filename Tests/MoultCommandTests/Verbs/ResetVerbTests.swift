@@ -50,6 +50,30 @@ import Testing
         #expect(try must("moult recover") == "nothing to do: no update is unfinished\n")
     }
 
+    /// The fresh file of the first attempt holds nothing that is worth a set of its own.
+    @Test func `killed anywhere and given again, it has set the data aside once`() throws {
+        try must("mkdir pristine && cp -a store pristine")
+        let calls = "renameat2,unlinkat,mkdirat,fsync,linkat"
+        var number = 1
+        while true {
+            try must("rm -rf store; cp -a pristine/store store")
+            let ended = try scratch.moult(
+                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult reset user --set-user-data-aside"
+            )
+            try must("moult reset user --set-user-data-aside")
+            #expect(try must("sqlite3 store/user.db 'SELECT count(*) FROM note'") == "0\n", "call \(number)")
+            let sets = try Files.list("\(store)/.moult/quarantine").filter { $0.hasSuffix("-user") }
+            #expect(sets.count == 1 || ended.status == 0 && sets.count == 2, "call \(number): \(sets)")
+            #expect(
+                try must("sqlite3 store/.moult/quarantine/\(sets.first ?? "none")/user.db 'SELECT count(*) FROM note'")
+                    == "2\n",
+                "call \(number)")
+            if ended.status == 0 { break }
+            number += 1
+        }
+        #expect(number > 20, "\(number)")
+    }
+
     @Test func `a reset reports the readable rows`() throws {
         try Broken.tornHeader.make("user.db", in: store)
         let text = try must("moult reset user --set-user-data-aside --reason 'it was torn'")

@@ -90,4 +90,25 @@ import Testing
         #expect(try world.must("moult unhold") == "releases are no longer on hold\n")
         #expect(try world.must("moult unhold") == "nothing to do: nothing is on hold\n")
     }
+
+    @Test func `a name that no kept generation has is explained`() throws {
+        let (one, two) = (try world.generation(world.first), try world.generation(world.second))
+        let advice = "Choose one of them: moult rollback --to GENERATION"
+        func said(_ name: String) throws -> String {
+            let run = try world.run("moult rollback --to \(name)")
+            #expect(run.status == 3 && run.err.contains(advice), "\(run)")
+            return run.err.replacing("\n", with: " ")
+        }
+        for name in ["installed", "2.0.0", two] {
+            #expect(
+                try said(name).hasPrefix(
+                    "moult: error: \(two) is the installed generation: a rollback goes to another one; those kept are \(one)"
+                ))
+        }
+        #expect(
+            try said("0+adopted").hasPrefix(
+                "moult: error: no kept generation 0+adopted: a generation of that name has the files that were in the store "
+                    + "before moult, and here were none; those kept are \(one)"))
+        #expect(try said("9.0.0").hasPrefix("moult: error: no kept generation 9.0.0: those kept are \(one)"))
+    }
 }

@@ -1,0 +1,65 @@
+internal import MoultLibc
+internal import Synchronization
+
+/// A directory `.moult` that is held open, so that everything below is reached from the same one, whatever becomes of the
+/// directories and links above it meanwhile. The store's lock has it.
+///
+/// A command that writes elsewhere pins its work directory and the directory of its output. No other user can change what is
+/// in a work directory, so links below it are not checked.
+package final class PinnedDirectory: Sendable {
+    let number: Int32
+    let path: String
+
+    private struct Weak: Sendable {
+        weak let directory: PinnedDirectory?
+        let isWork: Bool
+    }
+    private static let all = Mutex<[String: Weak]>([:])
+
+    /// Throws if the directory does not exist.
+    package convenience init(_ path: String) throws { try self.init(path, isWork: false) }
+
+    init(_ path: String, isWork: Bool) throws {
+        number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in
+            try Syscall.open(path, SystemFeatures.pathOnly | O_DIRECTORY)
+        }
+        self.path = path
+        Self.all.withLock { $0[path] = Weak(directory: self, isWork: isWork) }
+    }
+
+    /// Pins the work directory that is locked, whatever its path leads to by now.
+    init(_ path: String, lockedBy lock: FileLock) throws {
+        number = try wrapped("cannot open \(path)") { () throws(Errno) in try lock.openAgain() }
+        self.path = path
+        Self.all.withLock { $0[path] = Weak(directory: self, isWork: true) }
+    }
+
+    deinit {
+        Self.all.withLock { all in if all[path]?.directory == nil { all[path] = nil } }
+        // Nothing was written through it.
+        _ = MoultLibc.close(number)
+    }
+
+    #if DEBUG
+        /// For tests that take a store away from a running update: as if no command had locked it.
+        package static func forget(_ path: String) { all.withLock { $0[path] = nil } }
+    #endif
+
+    static func of(_ path: Substring) -> PinnedDirectory? {
+        all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
+    }
+
+    /// The nearest pinned directory of a command's work above a path, and the path from there on; nil for most paths.
+    static func above(_ path: String) -> (directory: PinnedDirectory, rest: String)? {
+        let nearest = all.withLock { all in
+            all.filter { place, pinned in
+                pinned.isWork && path.utf8.count > place.utf8.count && path.utf8.starts(with: place.utf8)
+                    && path.utf8.dropFirst(place.utf8.count).first == UInt8(ascii: "/")
+            }.max { $0.key.utf8.count < $1.key.utf8.count }
+        }
+        // Outside of the lock, which the end of a directory takes as well.
+        guard let nearest, let directory = nearest.value.directory else { return nil }
+        let rest = path.utf8.dropFirst(nearest.key.utf8.count).drop { $0 == UInt8(ascii: "/") }
+        return (directory, rest.isEmpty ? "." : String(Substring(rest)))
+    }
+}

@@ -1,0 +1,26 @@
+import MoultBasics
+
+/// Whether rows of a table can be carried from a database to another one with the same schema.
+package enum CarryingCheck {
+    /// Why none can, as the statements that carry them cannot be prepared; nil if they can, or if the table is missing.
+    ///
+    /// What only the app has, such as a collation, is not counted: nothing says that it is missing there.
+    package static func fault(of table: String, in connection: Connection) throws -> String? {
+        guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return nil }
+        do {
+            let transfer = try TableTransfer(
+                RowRule(table: table), ColumnMap(layout, layout, renamed: [:]), from: layout, connection, into: layout,
+                connection, RejectWriter(RejectTable(label: ""), connection))
+            _ = try connection.statement(transfer.selectSQL)
+            let side = try RowSearch.Side(layout, connection)
+            _ = try RowSearch(side, in: side, pairs: RowSearch.pairs(layout, layout))
+            return nil
+        } catch let error as MoultError {
+            if error.code == .selection { return error.why ?? error.what }
+            guard let sqlite = error.sqlite, sqlite.resultCode.primary == .error, sqlite.missingExtension == nil else {
+                throw error
+            }
+            return "it has \(layout.columns.count) columns, and SQLite says: \(sqlite.message)"
+        }
+    }
+}

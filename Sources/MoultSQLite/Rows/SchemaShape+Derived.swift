@@ -1,0 +1,24 @@
+extension SchemaShape {
+    /// What an app can add without adding a row: indexes, triggers, views and generated columns.
+    package var derived: [Item] {
+        let columns = tables.flatMap { table in
+            table.columns.filter(\.isGenerated).map {
+                Item(kind: "generated column", name: "\(table.name).\($0.name)", definition: $0.facts)
+            }
+        }
+        return items.filter { $0.kind != "virtual table" } + columns
+    }
+}
+
+extension SchemaShape.Column {
+    fileprivate var isGenerated: Bool {
+        ["virtual as", "stored as"].contains { facts.contains(" \($0) ") }
+    }
+}
+
+extension SchemaShape.Item {
+    /// One that another process has found.
+    package init(foundAs kind: String, _ name: String, _ definition: String) {
+        self.init(kind: kind, name: name, definition: definition)
+    }
+}

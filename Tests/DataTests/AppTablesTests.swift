@@ -1,0 +1,57 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Tables that an app has renamed, or made under a name that moult uses.
+@Suite struct AppTablesTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    private static let item = "CREATE TABLE item(id INTEGER PRIMARY KEY, name);"
+    private static let own: JSON = ["table": "item", "where": "id >= 1000"]
+
+    private func begin(_ sql: String, preserving: [JSON] = [own]) throws {
+        try shop.pack("1.0.0", [.shared(Self.item, [Self.own])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES(1000, 'MINE'); \(sql)")
+        try shop.pack("2.0.0", [.shared(Self.item + "CREATE TABLE more(x);", preserving)])
+    }
+
+    @Test(arguments: [[own], []])
+    func `the rows of a preserved table that the app has renamed are not left behind without consent`(_ rules: [JSON])
+        throws
+    {
+        try begin("ALTER TABLE item RENAME TO thing;", preserving: rules)
+        let before = try shop.tree()
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended)")
+        let said = ended.errors.replacing("\n", with: " ")
+        #expect(said.contains("app.db has 1 row of app.item under the name thing"), "\(ended)")
+        #expect(said.contains("--accept-unpreserved"), "\(ended)")
+        #expect(try shop.tree() == before)
+        try shop.install("2.0.0", "--accept-unpreserved")
+        #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM thing") == "MINE\n")
+    }
+
+    @Test func `a table of the app beside a preserved one needs no consent`() throws {
+        try begin("CREATE TABLE thing(id INTEGER PRIMARY KEY, name); INSERT INTO thing VALUES(1, 'APP')")
+        try shop.install("2.0.0")
+        #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM thing") == "APP\n")
+    }
+
+    @Test func `a table of the app under the name of the one for rejected rows is named, and renaming it helps`() throws
+    {
+        try begin("CREATE TABLE moult_rejected(why); INSERT INTO moult_rejected VALUES('APP')")
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended)")
+        let path = shop.path("app.db")
+        let rename = "sqlite3 \(path) 'ALTER TABLE moult_rejected RENAME TO app_rejected'"
+        let said = ended.errors.replacing("\n", with: " ")
+        #expect(said.contains("\(path) has a table moult_rejected that is not moult's"), "\(ended)")
+        #expect(said.contains(rename), "\(ended)")
+        try Shell.must(["sh", "-c", rename])
+        try shop.install("2.0.0")
+        #expect(try shop.onlyKept("app").sql("app.db", "SELECT why FROM app_rejected") == "APP\n")
+    }
+}
