@@ -6,10 +6,11 @@ internal import StepKit
 
 extension SetAside {
     /// The rows by table, for the record. Only people read it, so what cannot be counted is left out.
-    static func rows(_ place: String) throws -> [String: Int]? {
+    static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
             let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
-            return counts.tables.filter { $0.value > 0 && !ReleaseMarker.tables.contains($0.key.lowercased()) }
+            let own = ReleaseMarker.tables.map { SQLName($0) }
+            return counts.tables.filter { $0.value > 0 && !own.contains($0.key) }
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
             return nil
