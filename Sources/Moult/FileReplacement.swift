@@ -195,24 +195,32 @@ package struct FileReplacement {
             || isPacking
                 && (error.outcome == .refused || error.code == .databaseCorrupt || error.what.contains(Self.draftName))
         {
-            let words = [
-                "the database \(StoreLayout.onlyDatabase) ": "\(content.file) ",
-                "the golden query on \(StoreLayout.onlyDatabase) cannot run": "--check cannot run",
-                "\(StoreLayout.onlyDatabase).db ": "\(content.file) ", "fails a golden query": "does not pass --check",
-            ]
             // In a draft these are `databases.database.preserve[0]`.
             let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
-            let what = words.reduce(rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what) {
-                $0.replacing($1.key, with: $1.value)
-            }
-            let isForPublishers =
-                error.now.map { now in ["draft", "release", "pack "].contains { now.contains($0) } } ?? true
+            let what = Self.inWordsOfFiles(
+                rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what, new: content.file)
             throw MoultError(
                 error.code, error.code == .databaseCorrupt ? .refused : error.outcome, what: "\(name) was not replaced",
                 why: what + (error.why.map { ": \($0)" } ?? ""),
-                now: isForPublishers ? "Correct \(content.file), or the options of this command." : error.now,
+                now: error.now.map(Self.isForPublishers) ?? true
+                    ? "Correct \(content.file), or the options of this command." : error.now,
                 cause: error)
         }
+    }
+
+    /// A message about a release, for a person who has only two files.
+    package static func inWordsOfFiles(_ message: String, new: String) -> String {
+        let words = [
+            "the database \(StoreLayout.onlyDatabase) ": "\(new) ",
+            "the golden query on \(StoreLayout.onlyDatabase) cannot run": "--check cannot run",
+            "\(StoreLayout.onlyDatabase).db ": "\(new) ", "fails a golden query": "does not pass --check",
+        ]
+        return words.reduce(message) { $0.replacing($1.key, with: $1.value) }
+    }
+
+    /// Whether advice is for a publisher of releases.
+    package static func isForPublishers(_ advice: String) -> Bool {
+        ["draft", "release", "pack "].contains { advice.contains($0) }
     }
 
     /// One replacement at a time, from counting the release to its end.
@@ -242,6 +250,17 @@ package struct FileReplacement {
     private func newestCopy() throws -> String? {
         try Generation.adopted(in: layout).last.map { "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)" }
     }
+
+    /// The newest copy, if it is something else than a database, so that `--undo` refuses it.
+    package func copyWithoutUndo() throws -> String? {
+        guard let copy = try newestCopy(), try Files.facts(copy)?.size != 0,
+            case .unfit = try Fitness.of(copy, judge: { _ in nil })
+        else { return nil }
+        return copy
+    }
+
+    /// The command that puts a copy next to the file.
+    package func command(forCopy copy: String) throws -> [String] { ["cp", copy, try Files.firstFree("\(name).old")] }
 
     /// The copies of the file that can be restored.
     package func copies() throws -> Int { try Generation.adopted(in: layout).count }

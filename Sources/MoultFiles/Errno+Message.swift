@@ -22,7 +22,7 @@ extension Errno {
         case .denied:
             Permission.umaskAdvice ?? needs.compactMap(\.advice).first
                 ?? "Check owner and mode of the file and of the directories above it."
-        case .noSpace: "Free some space on that file system."
+        case .noSpace, Errno(EDQUOT): "Free some space on that file system."
         case .tooLarge: Self.fileSizeAdvice
         case Errno(EXDEV):
             "A directory cannot be moved out of a lower layer of an overlay file system. Copy the store to a volume, and use that."

@@ -68,12 +68,12 @@ extension Descriptor {
         for (facts, path) in [(wanted, other.path), (present, path)] where facts.kind != .file {
             throw MoultError(.system, what: "cannot copy the attributes of \(path)", why: "it is not a regular file")
         }
-        guard SystemFeatures.hasAttributes else { return try copyOwnerAndMode(wanted, present) }
+        guard SystemFeatures.hasAttributes else { return try copyOwnerAndMode(wanted, present, of: other) }
         let (file, path) = (try link, self.path)
         // The owner first: a change of owner takes away set-id bits and capabilities.
         if wanted.owner != present.owner || wanted.group != present.group {
-            try wrapped("cannot give \(path) to user \(wanted.owner) and group \(wanted.group)") { () throws(Errno) in
-                try Syscall.chown(file, wanted.owner, wanted.group)
+            do { try Syscall.chown(file, wanted.owner, wanted.group) } catch {
+                throw Self.notGiven(path, to: wanted, of: other.path, error)
             }
         }
         try copyExtendedAttributes(from: other)
@@ -87,12 +87,27 @@ extension Descriptor {
             why: "the file system accepted them but did not store them")
     }
 
+    /// Only root gives files away, and a user gives them only to a group that the user is in.
+    private static func notGiven(_ path: String, to wanted: FileFacts, of other: String, _ error: Errno) -> MoultError {
+        var failure = error.error(
+            "cannot give \(path) to user \(wanted.owner) and group \(wanted.group), as \(other) has them")
+        if error == .notPermitted {
+            failure.now =
+                wanted.owner == geteuid()
+                ? "Run the command as root, or change the group: \(shellLine(["chgrp", "\(getegid())", other]))"
+                : "Run the command as root, or as user \(Files.userName(wanted.owner))."
+        }
+        return failure
+    }
+
     /// All attributes that a file has without those of Linux.
-    private borrowing func copyOwnerAndMode(_ wanted: FileFacts, _ present: FileFacts) throws {
+    private borrowing func copyOwnerAndMode(
+        _ wanted: FileFacts, _ present: FileFacts, of other: borrowing Descriptor
+    ) throws {
         let (file, path) = (number, self.path)
         if wanted.owner != present.owner || wanted.group != present.group {
-            try wrapped("cannot give \(path) to user \(wanted.owner) and group \(wanted.group)") { () throws(Errno) in
-                try Syscall.fchown(file, wanted.owner, wanted.group)
+            do { try Syscall.fchown(file, wanted.owner, wanted.group) } catch {
+                throw Self.notGiven(path, to: wanted, of: other.path, error)
             }
         }
         try setMode(wanted.mode)

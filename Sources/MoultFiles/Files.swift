@@ -56,8 +56,11 @@ package enum Files {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
         guard facts.kind == .file else {
+            // A directory with something in it is hardly in the way of a file: the path is a mistake.
+            let isFull = facts.kind == .directory && (try? list(path).isEmpty) == false
             throw MoultError(
-                .system, what: "cannot read \(path)", why: "it is not a regular file", now: moveAway(path))
+                .system, what: "cannot read \(path)", why: isFull ? "it is a directory" : "it is not a regular file",
+                now: isFull ? nil : moveAway(path))
         }
         var bytes: [UInt8] = []
         // The kernel's tables have no size, and are consistent as far as one call reads.

@@ -20,7 +20,10 @@ package enum Permission {
     package var advice: String? {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
-        return "Run the command as user \(Files.userName(owner)), who owns \(obstacle.path)."
+        // Seen from elsewhere, `..` is another directory.
+        let place =
+            obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
+        return "Run the command as user \(Files.userName(owner)), who owns \(place)."
     }
 
     /// Throws unless this user may read the file, with advice for what is wanted.

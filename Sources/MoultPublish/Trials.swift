@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 package import StepKit
 
 /// Makes trial installations of a release before it is public: into an empty store, and over the releases that stores
@@ -67,7 +68,9 @@ package struct Trials: Sendable {
     private static func refusal(_ error: any Error, _ version: Version, over previous: Version?) -> any Error {
         // These errors are about this machine and not about the release.
         guard var error = error as? MoultError, error.outcome != .busy else { return error }
-        if error.chain.contains(where: { $0 is Errno }) {
+        if error.code == .space || error.sqlite?.resultCode.primary == .full
+            || error.chain.contains(where: { $0 is Errno })
+        {
             // The state of the trial store does not matter.
             error.outcome = .failed
             return error

@@ -24,7 +24,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         let lower = text.lowercased()
         if lower.hasPrefix("http:") || lower.hasPrefix("https:") {
             try Self.prove(address)
-            self = .web(address)
+            self = .web(Self.ofFeed(address))
         } else if Repository.isMeant(text) {
             let (repository, tag) = try Repository.parse(address)
             let isRelease = tag != nil && tag != RegistryFile.feedTag
@@ -44,6 +44,14 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
     }
 
     package init(_ text: String) throws { try self.init(Address(text)) }
+
+    /// A URL of a directory stands for the feed in it.
+    private static func ofFeed(_ address: Address) -> Address {
+        let url = address.withSecrets
+        let isHost = url.drop { $0 != ":" }.dropFirst(3).allSatisfy { $0 != "/" && $0 != "?" && $0 != "#" }
+        if isHost { return Address("\(url)/\(RegistryFile.feedName)") }
+        return url.hasSuffix("/") ? Address(url + RegistryFile.feedName) : address
+    }
 
     private static func prove(_ address: Address) throws {
         let url = address.withSecrets

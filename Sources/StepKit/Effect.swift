@@ -151,7 +151,7 @@ extension Effect {
         switch change {
         case .confirm(let text): text
         case .retire(let generation): "out of service, kept for rollback (generation \(generation))"
-        case .unlink(let path): "\(path) goes: the release no longer has it"
+        case .unlink(let path): "\(path): the link to the read-only file is removed"
         case .adopt(let path, let generation): "\(path) was here before moult: kept as generation \(generation)"
         case .seal(_, let size): "\(ByteCount(size)) from the bundle, read-only"
         case .keepTemplate(_, let size): "\(ByteCount(size)) template kept for rollback and reset"

@@ -98,8 +98,8 @@ extension PlanContext {
                 "\(store.path(path(of: database))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
             why:
                 "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace it",
-            now: "Nothing was changed. To let the release take it over, and keep the file in quarantine, repeat the "
-                + "command with --take-over \(database.name)")
+            now: "Nothing was changed. To let the release take it over, and keep the file in quarantine: "
+                + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(database.name)")
     }
 
     /// The error for an obstacle at the path of a database.
@@ -166,8 +166,8 @@ extension MoultError {
             .preserve, .refused,
             what: "release \(release) does not preserve \(counted(rows, "row")) of \(database.name).\(table)",
             why: "the installed release preserves that table, and this one does not",
-            now: "Nothing was changed. To leave the rows behind in quarantine, repeat the command with "
-                + "--accept-unpreserved")
+            now: "Nothing was changed. To leave the rows behind in quarantine: "
+                + "moult apply --accept-unpreserved")
     }
 }
 

@@ -147,8 +147,18 @@ import Testing
         for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
         // As if fewer generations were to be kept from now on.
         try shop.set("keep", "1")
+        // Nothing of the store is wrong.
+        #expect(try examine() == [])
+        let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
+        #expect(advice.map(\.kind).contains("unused"))
+    }
+
+    @Test(arguments: ["rm", "cp --remove-destination .moult/current/food.db"])
+    func `a path that does not lead to the release is found`(deed: String) throws {
+        try Shell.must(["bash", "-c", "\(deed) food.db"], in: shop.root)
         let found = try examine()
-        #expect(Set(found.map(\.kind)) == ["unused"])
+        #expect(found.map(\.what) == ["it is not a symlink through .moult/current"])
+        #expect(found.first?.path == "\(shop.root)/food.db")
     }
 
     @Test func `a sealed file in WAL mode`() throws {

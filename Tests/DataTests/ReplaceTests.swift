@@ -108,6 +108,21 @@ import Testing
             "moult replace app.db new1.db --check 'SELECT count(*) FROM t=1' --check 'SELECT x FROM t!=old'")
     }
 
+    /// The copy is complete, but `--undo` puts no file in place that is not a database.
+    @Test func `an old file that is no database is offered as a copy, not as an undo`() throws {
+        try scratch.must("echo hello > text.db; cp text.db before")
+        let text: String = try scratch.must("moult replace text.db new1.db")
+        #expect(!text.contains("moult replace --undo"))
+        let lines = text.split(separator: "\n").map(String.init)
+        #expect(
+            lines.dropLast().last == "the old text.db was not a valid database, so --undo cannot restore it", "\(text)")
+        let command = try #require(
+            lines.last?.firstRange(of: "copy it with: ").map { String(lines[lines.count - 1][$0.upperBound...]) })
+        try scratch.must("\(command) && cmp text.db.old before")
+        let again: String = try scratch.must("echo hello > other.db; moult replace other.db new1.db --json")
+        #expect(again.contains("\"copy\":\"") && !again.contains("\"undo\""), "\(again)")
+    }
+
     @Test func `a file that cannot be replaced is refused, with a command that works`() throws {
         try scratch.must("ln -s app.db link.db; ln app.db other.db; mkdir directory; mkfifo pipe")
         for (line, why) in [
@@ -272,6 +287,24 @@ import Testing
         for text in [replaced, undone] {
             for word in words { #expect(!text.contains(word), "\(word) in \(text)") }
         }
+    }
+
+    @Test func `what failed and what is damaged is said in words of files`() throws {
+        try scratch.must("moult replace -q app.db new1.db")
+        _ = try scratch.must("! moult replace app.db new1.db --check 'SELECT 1=2'")
+        let history: String = try scratch.must("moult history -v -s .app.db.moult")
+        #expect(
+            history.contains("the new database does not pass --check: SELECT 1 gives 1, expected = 2"), "\(history)")
+        #expect(history.contains("Correct the new database, or the options of moult replace."), "\(history)")
+        #expect(!history.contains("golden") && !history.contains("release"), "\(history)")
+        try scratch.must("head -c 5000 /dev/urandom > app.db")
+        let status: String = try scratch.run("moult status -s .app.db.moult").output
+        let remedy = "set app.db aside and start with the content that replaced the old one: "
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix(remedy) }, "\(status)")
+        // Then the undo works.
+        try scratch.must(
+            "! moult replace --undo app.db && \(line.dropFirst(remedy.count)) && moult replace --undo app.db")
+        #expect(try content() == "old\n")
     }
 
     @Test func `tables with reserved names are refused`() throws {

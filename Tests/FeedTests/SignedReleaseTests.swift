@@ -31,7 +31,15 @@ import Testing
         try bench.must("moult init --product org.example.test")
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", not signed)"))
         try bench.must("moult sign rel/test-1.0.0.json -k a.key")
-        #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", signature not checked)"))
+        let said = "signature not checked: this store has no key"
+        #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", \(said))"))
+        // Nor is it denied of a feed, where the text also says how to add a key.
+        try bench.must("moult publish -q public rel/test-1.0.0.json -k a.key")
+        let check = try bench.run("moult check --feed public")
+        #expect(check.output.contains(", \(said), ") && check.output.contains("\"keys\" of moult.json"), "\(check)")
+        #expect(try bench.run("moult check --feed public --json").output.contains("\"trust\":\"\(said)\""))
+        try bench.must("rm public/*.minisig")
+        #expect(try bench.run("moult check --feed public").output.contains(", not signed, "))
     }
 
     @Test func `an unsigned release is refused`() throws {

@@ -3,6 +3,10 @@ import Testing
 @testable import MoultBasics
 
 @Suite struct JSONTests {
+    @Test func `infinity is a number that is too large`() {
+        #expect(JSON.array([.number(.infinity), .number(-.infinity), .number(.nan)]).line == "[9e999,-9e999,null]")
+    }
+
     @Test(arguments: [
         (#"{"a": [1, -2, 3.5, true, null, "x\n\u00e9\ud83d\ude00"]}"#, #"{"a":[1,-2,3.5,true,null,"x\né😀"]}"#),
         (#"  "only a text" "#, #""only a text""#), ("[]", "[]"), ("{}", "{}"),

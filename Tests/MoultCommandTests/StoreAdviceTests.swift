@@ -27,12 +27,13 @@ import Testing
         let said = try world.json("\(older) --json --store store").last
         #expect(
             said?["error"]?["now"]?.string
-                == "To install it anyway: moult apply --allow-downgrade --store store. To roll back instead: moult rollback --store store"
+                == "To install it anyway: moult apply rel/test-1.0.0.json --allow-downgrade --store store. To roll back instead: moult rollback --store store"
         )
         let here = try world.run(older)
         #expect(
             here.err.hasSuffix(
-                "\n  To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback\n"))
+                "\n  To install it anyway: moult apply rel/test-1.0.0.json --allow-downgrade. To roll back instead: moult rollback\n"
+            ))
     }
 
     @Test func `text without a store is unchanged`() throws {

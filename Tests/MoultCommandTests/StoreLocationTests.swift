@@ -39,7 +39,7 @@ import Testing
         #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json is there")
         #expect(
             error.now
-                == "Set one with --store DIR or MOULT_STORE, or create one with moult init or moult apply --create."
+                == "Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"
         )
     }
 }

@@ -53,7 +53,7 @@ enum Template {
                 code, .refused, what: "the database \(place) cannot be read",
                 why: "\(error.what): \(error.why ?? "no reason was given")",
                 now: "Nothing was changed. "
-                    + (error.now ?? "Set it aside and start with the shipped content, then roll back: "
+                    + (error.now ?? "Set it aside and start with the shipped content, then repeat the command: "
                         + "moult reset \(database.name) --set-user-data-aside"),
                 cause: error)
         }

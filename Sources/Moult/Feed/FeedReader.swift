@@ -121,7 +121,7 @@ struct FeedReader {
     ) throws -> Provenance {
         guard let pinned = settings.keys else {
             if !place.isLocal, !allowUnsigned { throw unsigned(place) }
-            return .unsigned
+            return Provenance(unproven: place.name) { try fetch($0, Provenance.largestSignature, beside: place) }
         }
         var chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
         try chain.advance(now: now) { try fetch($0, $1, beside: place) }
@@ -163,7 +163,7 @@ struct FeedReader {
     private func prove(
         _ bytes: [UInt8], named name: String, _ keys: KeyChain?, find: (String) throws -> [UInt8]?
     ) throws -> Provenance {
-        guard let keys else { return .unsigned }
+        guard let keys else { return Provenance(unproven: name, find: find) }
         return .signed(try keys.prove(bytes, named: name, by: keys.roles.feed, at: now, find: find))
     }
 

@@ -57,6 +57,17 @@ package enum ReleaseSource: Sendable {
         return content.isFeed ? content : nil
     }
 
+    /// Its address, if it came over the network.
+    package var webAddress: Address? {
+        get throws {
+            switch self {
+            case .manifest: nil
+            case .webManifest(let content): content.address
+            case .feed(let content): try Location("\(content.address)").isLocal ? nil : content.address
+            }
+        }
+    }
+
     /// The product that its store must have.
     package var product: String {
         get throws {

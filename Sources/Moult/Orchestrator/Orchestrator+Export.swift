@@ -37,7 +37,7 @@ extension Orchestrator {
         }
         try work.deliver(try set(content, bundle, in: directory, work))
         return (bundle.map { [$0.0.file] } ?? []) + content.release.map(\.name) + content.lists.map(\.name)
-            + content.signatures.map(\.name) + [Feed.fileName]
+            + (try content.early).map(\.name) + content.signatures.map(\.name) + [Feed.fileName]
     }
 
     private typealias File = (name: String, bytes: [UInt8])
@@ -47,6 +47,14 @@ extension Orchestrator {
         var lists: [File]
         var signatures: [File]
         var feed: [UInt8]
+
+        /// The signatures under the digest of the feed.
+        var early: [File] {
+            get throws {
+                let stem = FeedNames.ofSignatures(Feed.fileName, digest: try SHA256.digest(of: feed).hex)
+                return signatures.map { (stem + $0.name.dropFirst(Feed.fileName.count), $0.bytes) }
+            }
+        }
     }
 
     /// The manifest, and what was kept of the feed, which proves it.
@@ -99,8 +107,7 @@ extension Orchestrator {
         // A feed from before a key list is refused by readers of that list.
         if first.count > count, before != nil { overwrites = true }
         let digest = try SHA256.digest(of: content.feed).hex
-        let early = FeedNames.ofSignatures(Feed.fileName, digest: digest)
-        for file in content.signatures { try add(early + file.name.dropFirst(Feed.fileName.count), file.bytes) }
+        for file in try content.early { try add(file.name, file.bytes) }
         try work.add(Feed.fileName, content.feed)
         for file in content.signatures { try work.add(file.name, file.bytes) }
         var set = FileSet(overwrites ? .overwriting : before == nil ? .added : .replacing, head: Feed.fileName)

@@ -15,13 +15,16 @@ extension Orchestrator {
         package let installed: Version?
         package let choice: FeedChoice.Result
         package let holds: Holds
+        /// Why the newest release cannot be installed as the request is.
+        package var obstacle: MoultError?
 
         /// The release that this store should have in the end; nil if it has the newest that it may have.
         package var newest: Feed.Release? { choice.way.last }
     }
 
-    /// Looks for a newer release; records only how new the feed was, where that is possible.
-    package func check(_ request: FeedRequest) throws -> FeedLook {
+    /// Looks for a newer release; records only how new the feed was, where that is possible. With `plans`, it also finds out
+    /// if the release would be refused.
+    package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedLook {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.ask()
@@ -34,7 +37,25 @@ extension Orchestrator {
             // A user with read access only gets the answer without the record.
             if !Files.isDenied(error) { throw error }
         }
-        return try look(current, follower.choose(from: current, store), store)
+        let choice = try follower.choose(from: current, store)
+        var look = try look(current, choice, store)
+        if plans { look.obstacle = try obstacle(to: choice, current, follower, store) }
+        return look
+    }
+
+    private func obstacle(
+        to choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot
+    ) throws -> MoultError? {
+        do {
+            if let next = try incoming(choice, current, follower) {
+                _ = try refusingDamage { try planner(store).update(next, follower.update) }
+            }
+            return nil
+        } catch let error as MoultError {
+            if error.code == .interrupted { throw error }
+            // A user who may only read the store does not install anything.
+            return Files.isDenied(error) ? nil : error
+        }
     }
 
     /// What following the feed would do, and the plan of the next release on the way; changes nothing.

@@ -10,10 +10,12 @@ extension Orchestrator {
     /// The sets in quarantine, the oldest first.
     package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
 
-    /// The set that a name means: its identifier, or the newest of a database.
+    /// The set that a name means: its identifier, or the newest of a database that has rows.
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
-        if let set = sets.first(where: { $0.id == name }) ?? sets.last(where: { $0.record?.database == name }) {
+        let own = sets.filter { $0.record?.database == name }
+        // What was replaced when an older set came back may be empty, and is not what a user asks for by the database.
+        if let set = sets.first(where: { $0.id == name }) ?? own.last(where: { !$0.isWithoutRows }) ?? own.last {
             return set
         }
         let names = sets.compactMap { $0.record?.database } + sets.map(\.id)

@@ -148,11 +148,13 @@ extension Doctor {
         return try generation.manifest.databases.compactMap { database in
             let (path, fault, remedy): (String, String?, [String]?)
             if database.kind.isSealed {
-                path = generation.path(database.member)
                 remedy = ["moult", "apply"]
-                switch try assessment.sealedFile(of: database).standing {
-                case .damaged(let why): fault = "it \(why)"
-                case .confirmed, .unconfirmed: fault = nil
+                let file = try assessment.sealedFile(of: database)
+                switch file.standing {
+                case .damaged(let why): (path, fault) = (generation.path(database.member), "it \(why)")
+                case .confirmed, .unconfirmed:
+                    path = try store.place(of: database)
+                    fault = file.linkFault.map { _ in "it is not a symlink through .moult/current" }
                 }
             } else {
                 path = try store.place(of: database)
@@ -184,7 +186,8 @@ extension Doctor {
             if broken.contains(layout.generation(name)) { return nil }
             return Finding(
                 kind: "unused", path: layout.generation(name), what: "no process uses this generation",
-                why: "it only uses disk space", fix: command("moult", "clean", "--store", layout.root))
+                why: "it only uses disk space", fix: command("moult", "clean", "--store", layout.root),
+                isAdvice: true)
         }
     }
 

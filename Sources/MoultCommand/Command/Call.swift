@@ -72,6 +72,12 @@ package struct Call: Sendable {
         UsageErrors(verb: command.name).error(what, why: why)
     }
 
+    /// The error with advice that can be pasted, for a verb that prints it as a part of its result.
+    func pasted(_ error: MoultError) -> MoultError {
+        error.repeating(line, commands: Command.all)
+            .naming(store: storeWords, in: Set(Command.all.filter(\.usesStore).map(\.name)))
+    }
+
     /// A new progress bar, for one operation; silent where it cannot be seen.
     package func progressBar() -> ProgressBar {
         ProgressBar(

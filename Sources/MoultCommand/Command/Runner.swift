@@ -29,12 +29,11 @@ package struct Runner {
         let beforeEnd = words.prefix { $0 != "--" }
         var output = Output(console: console, format: beforeEnd.contains("--json") ? .json : .text)
         var command: Command?
-        var store: [String] = []
+        var line = ParsedLine()
         var status: ExitCode
         do {
-            let line = try LineParser.parse(Self.texts(words), commands: commands)
+            line = try LineParser.parse(Self.texts(words), commands: commands)
             command = line.command
-            store = line.storeWords
             output = Output(
                 console: console, format: line.has(.json) ? .json : .text, isQuiet: line.has(.quiet),
                 isVerbose: line.has(.verbose))
@@ -43,7 +42,9 @@ package struct Runner {
             // Findings come before the reason why the command ended there.
             console.flush()
             console.endProgress()
-            output.report((error as? MoultError)?.naming(store: store, in: verbsOfStores) ?? error)
+            output.report(
+                (error as? MoultError)?.repeating(line, commands: commands)
+                    .naming(store: line.storeWords, in: verbsOfStores) ?? error)
             status = ErrorReport(error).status
         }
         if let failure = console.finish() { status = report(failure, after: status, of: command) }

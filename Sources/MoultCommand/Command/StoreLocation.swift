@@ -1,5 +1,6 @@
 internal import CLinux
 package import MoultBasics
+internal import MoultFiles
 internal import MoultLibc
 
 extension MoultError.Code {
@@ -14,39 +15,29 @@ package enum StoreLocation {
     package static func find(
         option: String?, environment: Environment, from directory: String = "."
     ) throws(MoultError) -> String {
-        if let named = option ?? environment["MOULT_STORE"] { return named }
+        if let named = option ?? environment["MOULT_STORE"] {
+            try proveDirectory(named)
+            return named
+        }
         for candidate in [directory, directory + "/store"] where isStore(candidate) { return candidate }
         throw MoultError(
             .noStore, what: "no store is named, and this directory is not a store",
             why: "neither \(directory)/moult.json nor \(directory)/store/moult.json is there",
-            now: "Set one with --store DIR or MOULT_STORE, or create one with moult init or moult apply --create.")
+            now: "Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE")
+    }
+
+    /// Throws if something else than a directory is at the path; what cannot be looked at is reported by the code that reads it.
+    static func proveDirectory(_ path: String) throws(MoultError) {
+        let facts: FileFacts?
+        do { facts = try Files.factsThroughLinks(path) } catch { return }
+        guard let facts, facts.kind != .directory else { return }
+        throw MoultError(
+            .noStore, what: "\(path) is not a store", why: "it is not a directory",
+            now: "Name the directory of a store with --store DIR.")
     }
 
     /// A store without read permission is still a store: the code that reads it reports the reason.
     private static func isStore(_ directory: String) -> Bool {
         access(directory + "/moult.json", F_OK) == 0 || moult_errno() == EACCES
-    }
-}
-
-extension MoultError {
-    /// The same error with the store in the commands that it advises: where they will be run, there may be none or another.
-    ///
-    /// Errors come from rooms that do not know the command line, so a command is found by how advice is written: behind a
-    /// colon, up to a comma, a full stop or the end.
-    func naming(store words: [String], in verbs: Set<String>) -> MoultError {
-        guard !words.isEmpty, let now else { return self }
-        var named = self
-        let parts = now.split(separator: ": moult ", omittingEmptySubsequences: false)
-        named.now =
-            ([String(parts[0])]
-            + parts.dropFirst().map { part in
-                guard verbs.contains(String(part.prefix { $0 != " " && $0 != "." && $0 != "," })) else {
-                    return String(part)
-                }
-                let end = [", ", ". "].compactMap { part.firstRange(of: $0)?.lowerBound }.min()
-                return "\(part[..<(end ?? part.endIndex)]) \(shellLine(words))\(end.map { String(part[$0...]) } ?? "")"
-            })
-            .joined(separator: ": moult ")
-        return named
     }
 }

@@ -1,3 +1,4 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
@@ -14,6 +15,17 @@ extension History.Entry {
         if let file, let words = replacements[action] { return "\(words) \(Files.name(of: file))" }
         let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
         return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
+    }
+
+    /// Why it ended as it did; of a file that was replaced, in words that do not mention releases.
+    func reason(of file: String?) -> String? {
+        file == nil ? reason : reason.map { FileReplacement.inWordsOfFiles($0, new: "the new database") }
+    }
+
+    /// What helps, in the same words.
+    func remedy(of file: String?) -> String? {
+        guard file != nil, let remedy, FileReplacement.isForPublishers(remedy) else { return remedy }
+        return "Correct the new database, or the options of moult replace."
     }
 
     /// How it came out: `done in 1.2 s`.

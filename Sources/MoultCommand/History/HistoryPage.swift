@@ -71,8 +71,8 @@ struct HistoryPage {
 
     private func section(_ entry: History.Entry, number: Int) -> Markup {
         let badge: Markup = entry.isFailure ? "<span class=\"badge removed\">\(entry.outcome.rawValue)</span>" : ""
-        let reason: Markup = entry.reason.map { "<p class=note>\($0)</p>\n" } ?? ""
-        let remedy: Markup = entry.remedy.map { "<p class=note>\($0)</p>\n" } ?? ""
+        let reason: Markup = entry.reason(of: file).map { "<p class=note>\($0)</p>\n" } ?? ""
+        let remedy: Markup = entry.remedy(of: file).map { "<p class=note>\($0)</p>\n" } ?? ""
         return """
             <section id=u\(plain: number)>
             <h2>\(entry.what(of: file).replacing(" -> ", with: " → ")) \(badge)</h2>

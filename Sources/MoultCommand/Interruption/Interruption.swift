@@ -47,7 +47,7 @@ package enum Interruption {
         }
     }
 
-    private static func isIgnored(_ action: sigaction) -> Bool {
+    static func isIgnored(_ action: sigaction) -> Bool {
         unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 }

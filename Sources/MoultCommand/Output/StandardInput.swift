@@ -13,11 +13,18 @@ enum StandardInput {
         return ["y", "yes"].contains(answer.lowercased())
     }
 
-    /// The next line, without its end.
-    static func line() throws -> [UInt8] {
+    /// The next line, without its end. While it waits, a signal ends the command, also where signals are only noted.
+    static func line(orUntil isOver: () -> Bool = { false }) throws -> [UInt8] {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
         while bytes.count < 1024 {
+            var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            // An error of the descriptor is found by the call that reads it.
+            if poll(&input, 1, 100) <= 0 {
+                try Interruption.check()
+                if isOver() { break }
+                continue
+            }
             let count = read(STDIN_FILENO, &byte, 1)
             if count < 0, moult_errno() == EINTR { continue }
             guard count >= 0 else {

@@ -1,5 +1,6 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultPublish
 internal import MoultTrust
 
@@ -15,10 +16,8 @@ extension PublishVerb {
                 "--check and \(other.hasSuffix(".json") ? other : "--\(other)") exclude each other",
                 why: "a check publishes nothing")
         }
-        let keys = try call.values(trust).map { try Keys.public($0) }
-        let trusted =
-            keys.isEmpty
-            ? nil : TrustedKeys(keys.map { TrustedKeys.Entry(key: $0) }, threshold: call.number(threshold) ?? 1)
+        let trusted = try trustedKeys(call)
+        let keys = trusted?.entries.map(\.key) ?? []
         let follow: FeedCheck.Follow = { try TrialFollow(trusting: trusted).faults(of: $0, product: $1) }
         let report =
             try registryFeed(call)?.check(follow: follow)
@@ -26,6 +25,22 @@ extension PublishVerb {
         call.output.print(
             FeedCheckReport(checked: report, directory: try call.required(directory), keys: keys.map(\.id)))
         return report.faults.isEmpty ? .done : .failure(.failed)
+    }
+}
+
+extension PublishVerb {
+    /// The keys that stores have pinned: those that are named, or the root keys of a key list.
+    private static func trustedKeys(_ call: Call) throws -> TrustedKeys? {
+        let names = call.values(trust)
+        if let list = names.first, names.count == 1, list.hasSuffix(".json") {
+            guard let bytes = try Files.read(list, limit: KeyList.largest) else {
+                throw call.wrongUsage("no key list at \(list)", why: "no such file")
+            }
+            return try KeyList(parsing: bytes, source: list).roles.root
+        }
+        guard !names.isEmpty else { return nil }
+        return TrustedKeys(
+            try names.map { TrustedKeys.Entry(key: try Keys.public($0)) }, threshold: call.number(threshold) ?? 1)
     }
 }
 

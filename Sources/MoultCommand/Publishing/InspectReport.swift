@@ -90,14 +90,3 @@ struct InspectReport: Report {
 
     var json: JSON { inspection.json }
 }
-
-extension Inspection {
-    /// Whether a database has a separate file: what a bundle has was unpacked for the look, and is gone after it.
-    fileprivate func hasFile(of entry: Entry) -> Bool {
-        switch kind {
-        case .bundle: false
-        case .release: entry.declared?.place == .inPlace
-        case .database, .store: true
-        }
-    }
-}

@@ -9,7 +9,12 @@ enum Keys {
 
     /// A secret key file of ours or minisign's; asks for its password if it has one.
     fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
-        guard let bytes = try Files.read(path, limit: limit) else { throw missing("secret key", path) }
+        guard let bytes = try Files.read(path, limit: limit) else {
+            let stem = path.hasSuffix(".key") ? String(path.dropLast(4)) : path
+            throw MoultError(
+                .minisignForm, what: "no secret key at \(path)", why: "no such file",
+                now: "Create a key pair with: \(shellLine(["moult", "keygen", stem]))")
+        }
         if (try? PublicKey(file: bytes, named: path)) != nil {
             throw MoultError(
                 .minisignForm, what: "\(path) is a public key", why: "only the secret key can sign",
@@ -34,16 +39,12 @@ enum Keys {
     /// A public key: the file's path, or the line in it.
     static func `public`(_ text: String) throws -> PublicKey {
         if let bytes = try Files.read(text, limit: limit) { return try PublicKey(file: bytes, named: text) }
-        guard text.hasPrefix("RW"), text.utf8.count == 56 else { throw missing("public key", text) }
+        guard text.hasPrefix("RW"), text.utf8.count == 56 else {
+            throw MoultError(
+                .minisignForm, what: "no public key at \(text)", why: "no such file",
+                now: "Give the publisher's public key: the path of its .pub file, or the line in that file.")
+        }
         return try PublicKey(base64: text, named: text)
-    }
-
-    private static func missing(_ kind: String, _ path: String) -> MoultError {
-        MoultError(
-            .minisignForm, what: "no \(kind) at \(path)", why: "no such file",
-            now:
-                "Create a key pair with: moult keygen \(shellLine([path.replacing(".key", with: "").replacing(".pub", with: "")]))"
-        )
     }
 }
 

@@ -7,6 +7,14 @@ internal import MoultTrust
 enum Password {
     static func ask(_ prompt: String) throws -> [UInt8] {
         guard StandardInput.isTerminal else { return try StandardInput.line() }
+        while true {
+            let typed = try PromptSignals.postponing { try askHidden(prompt) }
+            try Interruption.check()
+            if let typed { return typed }
+        }
+    }
+
+    private static func askHidden(_ prompt: String) throws -> [UInt8] {
         var settings = termios()
         guard tcgetattr(STDIN_FILENO, &settings) == 0 else { throw error("cannot ask for the password") }
         var silent = settings
@@ -18,7 +26,7 @@ enum Password {
             say("\n")
         }
         say(prompt)
-        return try StandardInput.line()
+        return try StandardInput.line { PromptSignals.isPending }
     }
 
     /// Asks twice on a terminal, because a typo would lock the key forever.

@@ -45,7 +45,7 @@ extension StatusReport {
         table.row("store", "\(status.root)")
         table.row("guard", "\(status.protection)")
         if let last = status.last { table.row("last", attempt(last, page.terminal)) }
-        if let remedy = status.failure?.remedy { table.row("remedy", "\(remedy)") }
+        if let remedy = status.failure?.remedy(of: status.file) { table.row("remedy", "\(remedy)") }
         page.table(table)
         unfinished(&page)
         page.holds(status.holds, storeWords: storeWords)

@@ -66,7 +66,7 @@ struct StatusReport: Report {
     }
 
     func attempt(_ entry: History.Entry, _ terminal: Terminal) -> StyledText {
-        let reason = entry.reason.map { ": \($0)" } ?? ""
+        let reason = entry.reason(of: status.file).map { ": \($0)" } ?? ""
         return "\(entry.sentence(of: status.file), entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
     }
 
@@ -138,8 +138,14 @@ struct StatusReport: Report {
         }
         for file in faulty {
             guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
-            let first = file.state == .missing ? "bring \(file.name) back, or" : "set \(file.name) aside and"
-            lines.append("\(first) start with an empty one: \(shellLine(remedy + storeWords), .heading)")
+            // In the store of one file the database has no name of its own.
+            let name = status.file.map(Files.name(of:)) ?? file.name
+            let first = file.state == .missing ? "bring \(name) back, or" : "set \(name) aside and"
+            let new =
+                status.file != nil
+                ? "the content that replaced the old one"
+                : file.kind == .shared ? "the shipped content" : "an empty one"
+            lines.append("\(first) start with \(new): \(shellLine(remedy + storeWords), .heading)")
         }
         for file in status.databases where file.finding?.depth == .nothing {
             guard let permit = file.remedy else { continue }

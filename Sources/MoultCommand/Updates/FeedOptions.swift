@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultEngine
+internal import MoultFiles
 internal import StepKit
 
 /// The options of the verbs that follow a feed.
@@ -16,12 +17,18 @@ extension Call {
     /// The request to a feed that these options make.
     func feedRequest() throws -> FeedRequest {
         var request = FeedRequest(
-            place: value(FeedOptions.feed).map(Address.init),
+            place: try value(FeedOptions.feed).map(Self.feedAddress),
             follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
             allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
             app: try version(UpdateOptions.app), consent: consent)
         request.checkTime.fixed = number(UpdateOptions.checkTimeout)
         return request
+    }
+
+    /// The address of a feed; a directory that moult publish has written stands for the feed in it.
+    static func feedAddress(_ url: String) throws -> Address {
+        guard !url.contains("://"), try Files.factsThroughLinks(url)?.kind == .directory else { return Address(url) }
+        return Address("\(url)/\(Feed.fileName)")
     }
 
     /// The options of a feed as they were given, without secrets.

@@ -112,8 +112,8 @@ final class UpdateDisplay: Sendable {
         for cache in result.pending { output.warn(StyledText(cache.text)) }
     }
 
-    /// How it came out, with what the user may want to do next.
-    func finish(_ result: Orchestrator.Result, storeWords: [String]) {
+    /// How it came out, with what the user may want to do next; `feed` is its answer where no release was newer.
+    func finish(_ result: Orchestrator.Result, storeWords: [String], feed: JSON? = nil) {
         bar.end()
         let seconds = monotonicSeconds() - state.withLock { $0.start }
         let generation = result.generation ?? ""
@@ -124,7 +124,7 @@ final class UpdateDisplay: Sendable {
             "result",
             [
                 "changed": .bool(result.plan != nil), "version": .string(version), "generation": .string(generation),
-                "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
+                "feed": feed, "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
                 "removed": .array(result.collected.removed.map { .string($0) }),
                 "laggards": .array(result.laggards.map(\.json)),
                 "outdated": result.outdated.isEmpty ? nil : .array(result.outdated.map(\.json)),

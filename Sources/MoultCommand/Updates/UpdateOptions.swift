@@ -36,7 +36,9 @@ enum UpdateOptions {
     static let confirm = Option("confirm", "Show the plan and ask before applying it")
 
     static let consumers = [forceAfter, waitForReaders]
-    static let all = [app, follow, allowDowngrade, takeOver, acceptUnpreserved, checkTimeout]
+    /// Those that decide what a plan is.
+    static let planning = [app, follow, allowDowngrade, takeOver, acceptUnpreserved]
+    static let all = planning + [checkTimeout]
 }
 
 extension Call {

@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultEngine
+internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
@@ -11,6 +12,9 @@ enum ApplyVerb {
         "A manifest or a feed (default: the store's)")
     static let create = Option(
         "create", "Create the store if it does not exist")
+    static let key = Option(
+        InitVerb.key.name, value: InitVerb.key.value, repeats: true,
+        "With --create: trust only this key, a .pub file or its line")
     static let plan = Option("plan", value: .file(), "Apply this saved plan instead of RELEASE")
 
     static let command = Command(
@@ -22,7 +26,7 @@ enum ApplyVerb {
             """
         ],
         arguments: [release],
-        options: [plan, create, InitVerb.key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
+        options: [plan, create, key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
             UpdateOptions.wait, Retry.option, Spread.option,
         ]
             + UpdateOptions.consumers,
@@ -48,6 +52,11 @@ enum ApplyVerb {
     static func run(_ call: Call) throws -> ExitCode {
         if call.has(InitVerb.key), !call.has(create) {
             throw call.wrongUsage("--key needs --create", why: "the keys of a store are in its moult.json")
+        }
+        if call.has(create), let feed = call.value(FeedOptions.feed) {
+            throw call.wrongUsage(
+                "--create and --feed cannot both be given",
+                why: "a store follows the feed that it is created from: moult apply --create \(Address(feed))")
         }
         if call.has(create), call.value(release) == nil {
             throw call.wrongUsage("--create needs a release or a feed", why: "it determines the product of the store")
@@ -106,6 +115,16 @@ enum ApplyVerb {
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: try source.product, follow: follow)
         settings.keys = try call.keys()
+        if settings.keys == nil, let address = try source.webAddress, !call.has(FeedOptions.allowUnsigned),
+            try Files.facts(StoreLayout(root: store).settings) == nil
+        {
+            throw MoultError(
+                .distrusted, .refused, what: "\(address) cannot be verified",
+                why: "a new store trusts no key unless one is named",
+                now:
+                    "Name the publisher's public key: moult apply --key KEY. To do without one this time, add --allow-unsigned."
+            )
+        }
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
         // The other settings of a store that exists may differ from this command's.
         return try Orchestrator.create(at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [])
@@ -121,7 +140,8 @@ enum ApplyVerb {
         if result.plan == nil, call.output.format == .text {
             call.output.print(FeedReport(look: look, storeWords: call.storeWords))
         } else {
-            display.finish(result, storeWords: call.storeWords)
+            let answer = result.plan == nil ? FeedReport(look: look, storeWords: call.storeWords).json : nil
+            display.finish(result, storeWords: call.storeWords, feed: answer)
         }
     }
 

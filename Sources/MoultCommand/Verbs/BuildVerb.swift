@@ -15,6 +15,9 @@ enum BuildVerb {
     static let applicationID = Option("application-id", value: .text("N"), "The database's application_id")
     static let userVersion = Option("user-version", value: .text("N"), "The database's user_version")
 
+    static let define = Option(
+        "define", value: .text("NAME=VALUE"), repeats: true, "Set ${NAME} in the script and in those that it reads")
+
     static let command = Command(
         "build", .publishers, "build a database from a script and CSV files",
         discussion: [
@@ -24,7 +27,7 @@ enum BuildVerb {
             """
         ],
         arguments: [script],
-        options: [output, PackVerb.define, allowOutside, analyze, from, applicationID, userVersion],
+        options: [output, define, allowOutside, analyze, from, applicationID, userVersion],
         usesStore: false,
         examples: [
             .init("Build main.db:", "moult build make.sql -o main.db"),
@@ -38,7 +41,7 @@ enum BuildVerb {
         guard let output = call.value(output) else { throw call.wrongUsage("build needs --output FILE") }
         try refuseStore(output)
         var options = BuildOptions()
-        options.defines = try call.defines(PackVerb.define)
+        options.defines = try call.defines(define)
         options.allowOutside = call.has(allowOutside)
         options.analyze = call.has(analyze)
         options.from = call.value(from)

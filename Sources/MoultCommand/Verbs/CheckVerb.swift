@@ -8,9 +8,12 @@ enum CheckVerb {
     static let command = Command(
         "check", .operators, "check the feed for a newer release",
         discussion: [
-            "It installs nothing. A feed that cannot be reached is an error and never counts as no newer release."
+            """
+            It installs nothing. A feed that cannot be reached is an error and never counts as no newer release. A newer \
+            release is planned, so the output says if moult apply would refuse it, and which option allows it.
+            """
         ],
-        options: FeedOptions.all + UpdateOptions.all,
+        options: FeedOptions.all + UpdateOptions.planning,
         examples: [
             .init("Is a newer release available?", "moult check"),
             .init("In a script:", "moult check -q; [ $? = 2 ] && notify-send 'new data'"),
@@ -23,8 +26,10 @@ enum CheckVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let look = try call.orchestrator().check(call.feedRequest())
-        call.output.print(FeedReport(look: look, storeWords: call.storeWords))
+        var look = try call.orchestrator().check(call.feedRequest(), plans: true)
+        look.obstacle = look.obstacle.map(call.pasted)
+        let words = ["moult", "apply"] + call.feedWords + call.requestWords + call.storeWords
+        call.output.print(FeedReport(look: look, storeWords: call.storeWords, install: words))
         return look.newest == nil ? .done : .changes
     }
 }
@@ -33,6 +38,8 @@ enum CheckVerb {
 struct FeedReport: Report {
     let look: Orchestrator.FeedLook
     let storeWords: [String]
+    /// The command that installs the newest release.
+    var install: [String] = []
 
     func write(to page: inout Page) {
         let installed = look.installed.map { "\($0)" } ?? "nothing"
@@ -60,8 +67,18 @@ struct FeedReport: Report {
                 "feed \(look.feed), serial \(look.serial), \(look.provenance.words), valid until \(look.expires.text(for: page.terminal))",
                 .dim))
         page.holds(look.holds, storeWords: storeWords)
-        if look.newest != nil { page.line("install it with: \(shellLine(["moult", "apply"] + storeWords), .heading)") }
+        if let obstacle = look.obstacle {
+            let why = obstacle.why.map { ": \($0)" } ?? ""
+            page.wrapped(StyledText("it cannot be installed as it is: \(obstacle.what)\(why)", .warning))
+            if let now = obstacle.now { page.wrapped(StyledText(now), indent: 2) }
+        } else if look.newest != nil {
+            page.line("install it with: \(shellLine(install), .heading)")
+        }
+        if look.provenance == .unchecked { page.wrapped(StyledText(FeedReport.keyHint, .dim)) }
     }
+
+    static let keyHint =
+        "to check signatures, put the publisher's public key into \"keys\" of moult.json: moult help settings"
 
     var json: JSON {
         .compact([
@@ -72,6 +89,7 @@ struct FeedReport: Report {
             "passed": .array(
                 look.choice.passed.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
             "holds": look.holds.json,
+            "obstacle": look.obstacle.map { ErrorReport($0).json["error"] ?? .null },
             "note": .optional(look.choice.note), "withdrawn": .optional(look.choice.withdrawn),
         ])
     }

@@ -50,7 +50,13 @@ enum DiffVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let first = try call.required(old)
         let second = call.value(new)
-        let what = try second.map { "compare \(first) with \($0)" } ?? "compare \(call.store()) with \(first)"
+        let what: String
+        do {
+            what = try second.map { "compare \(first) with \($0)" } ?? "compare \(call.store()) with \(first)"
+        } catch let error as MoultError where error.code == .noStore {
+            throw call.wrongUsage(
+                "diff needs OLD and NEW", why: "with one of them, it compares a store with it, and no store is here")
+        }
         return try call.sandboxed(what) { scratch in
             guard let file = call.value(html), let page = try Files.read("\(scratch)/\(page)", limit: 1 << 30) else {
                 return

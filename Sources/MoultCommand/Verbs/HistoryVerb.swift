@@ -77,14 +77,14 @@ enum HistoryVerb {
         // Every time is as wide as any other, so that batches have one form.
         var table = Table(.left, .left)
         for entry in entries {
-            let reason = entry.reason.map { ": \($0)" } ?? ""
+            let reason = entry.reason(of: file).map { ": \($0)" } ?? ""
             table.row(
                 "\(page.terminal.isTerminal ? entry.time.local : entry.time.description)",
                 "\(entry.sentence(of: file), entry.outcome.style)\(reason)")
             for line in entry.rowLines(of: file) { table.row("", "\(line)") }
             if details {
                 for line in entry.partLines { table.row("", "\(line, .dim)") }
-                if let remedy = entry.remedy { table.row("", "\(remedy)") }
+                if let remedy = entry.remedy(of: file) { table.row("", "\(remedy)") }
             }
         }
         page.table(table)

@@ -57,6 +57,7 @@ enum InitVerb {
         }
         let store =
             call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
+        try StoreLocation.proveDirectory(store)
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
         (settings.keys, settings.feed) = (try call.keys(), try call.feedSettings())
@@ -65,7 +66,8 @@ enum InitVerb {
         if !isNew { settings = try Settings.written(StoreLayout(root: store)) }
         call.output.print(
             InitReport(
-                store: store, settings: settings, isNew: isNew, isFoundWithoutBeingNamed: try isDefault(store, call)))
+                store: store, root: try StoreLayout(root: store).root, settings: settings, isNew: isNew,
+                isFoundWithoutBeingNamed: try isDefault(store, call)))
         return .done
     }
 
@@ -89,11 +91,7 @@ extension Call {
         try value(InitVerb.feed).map { url in
             // An address that can never be fetched is not recorded, least of all with a password.
             _ = try Location(url)
-            if url.contains("://") { return FeedSettings(url: Address(url)) }
-            let path = try Files.absolute(url)
-            // A directory that moult publish has made.
-            let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
-            return FeedSettings(url: Address(isDirectory ? "\(path)/feed.json" : path))
+            return FeedSettings(url: try Self.feedAddress(url.contains("://") ? url : Files.absolute(url)))
         }
     }
 
@@ -105,7 +103,9 @@ extension Call {
 }
 
 private struct InitReport: Report {
+    /// As the user named it, and as an absolute path.
     let store: String
+    let root: String
     let settings: Settings
     let isNew: Bool
     let isFoundWithoutBeingNamed: Bool
@@ -131,7 +131,7 @@ private struct InitReport: Report {
 
     var json: JSON {
         .compact([
-            "store": .string(store), "created": .bool(isNew), "product": .string(settings.product),
+            "store": .string(root), "created": .bool(isNew), "product": .string(settings.product),
             "app": .optional(settings.app?.description),
             "follow": .string(settings.follow.rawValue), "feed": settings.feed?.json,
             "keys": settings.keys?.json,

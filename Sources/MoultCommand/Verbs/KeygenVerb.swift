@@ -36,9 +36,8 @@ enum KeygenVerb {
         let stem = call.value(name) ?? "moult"
         let (secret, open) = ("\(stem).key", "\(stem).pub")
         try OutputFile.requireDirectory(of: secret)
-        // Removes what a killed command has left.
-        let work = try WorkDirectory(in: Files.directory(of: secret), named: ".\(Files.name(of: secret)).making")
-        defer { work.remove() }
+        let (directory, working) = (Files.directory(of: secret), ".\(Files.name(of: secret)).making")
+        try WorkDirectory.removeLeftovers(of: working, in: directory)
         for path in [secret, open] where try Files.facts(path) != nil {
             throw MoultError(
                 .minisignForm, .refused, what: "\(path) already exists", why: "overwriting it would destroy a key",
@@ -46,13 +45,18 @@ enum KeygenVerb {
         }
         let password = call.has(noPassword) ? nil : try Password.choose()
         let key = try SecretKey.generate()
-        // Both files or none: half a key would be in the way of the next one, and look like something to keep.
-        var set = FileSet(.added, head: Files.name(of: secret))
-        set.first = [Files.name(of: open)]
         let bar = call.progressBar()
         defer { bar.end() }
         if password != nil { bar.show(Progress("protect the key", done: 0)) }
-        try work.add(set.head, key.file(password: password), mode: 0o600)
+        let file = try key.file(password: password)
+        // A signal during the prompt or the long computation leaves nothing; from here on it is too late for one.
+        Interruption.watch()
+        let work = try WorkDirectory(in: directory, named: working)
+        defer { work.remove() }
+        // Both files or none: half a key would be in the way of the next one, and look like something to keep.
+        var set = FileSet(.added, head: Files.name(of: secret))
+        set.first = [Files.name(of: open)]
+        try work.add(set.head, file, mode: 0o600)
         try work.add(Files.name(of: open), key.publicKey.file)
         try work.deliver(set)
         bar.end()

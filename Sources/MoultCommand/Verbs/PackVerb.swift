@@ -29,7 +29,7 @@ enum PackVerb {
     static let level = Option("level", value: .number("N", in: 1...19), "The compression level of zstd (default 12)")
     static let format = Option(
         "format", value: .choice("KIND", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
-        "The format of the bundle (default tar.zst)")
+        "The format of the bundle: tar.zst (default), tar.xz, tar.gz or zip")
     static let deltaFrom = Option(
         "delta-from", value: .file("MANIFEST"), repeats: true,
         "Also make patches from this older release")
@@ -117,7 +117,8 @@ enum PackVerb {
     /// Every refusal names a next step: what is wrong is in the draft, or in a file that it names.
     private static func advising<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError
-            where error.now == nil && [.failed, .refused].contains(error.outcome) && error.code != .interrupted
+            where error.now == nil && [.failed, .refused].contains(error.outcome)
+            && ![.interrupted, .system].contains(error.code)
         {
             error.now = "Correct the draft or the file that it names, then run the command again."
             throw error
@@ -130,6 +131,13 @@ extension Call {
     fileprivate func withDraft<R>(for output: String, _ body: (String) throws -> R) throws -> R {
         let files = values(PackVerb.draft)
         guard let first = files.first else { throw UsageErrors(verb: command.name).missing(PackVerb.draft) }
+        for file in files {
+            if let why = try ReleaseDraft.misfit(file) {
+                throw MoultError(
+                    .packing, what: "cannot pack \(file)", why: why,
+                    now: "Give a database file, or the draft of a release: moult help draft")
+            }
+        }
         let isDatabase = try files.map(ReleaseDraft.isDatabase)
         guard isDatabase.contains(true) else {
             let forDatabases = [PackVerb.product, PackVerb.version, PackVerb.kind, PackVerb.writeDraft]

@@ -127,7 +127,7 @@ enum PublishVerb {
         options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
         let report = try publish(call, options)
-        call.output.print(PublishedReport(published: report))
+        call.output.print(PublishedReport(published: report, changes: options.changes))
         return .done
     }
 
@@ -197,6 +197,11 @@ enum PublishVerb {
     }
 
     private static func changes(_ call: Call) throws -> [PublishOptions.Change] {
+        if call.has(reason), !call.has(withdraw) { throw call.wrongUsage("--reason needs --withdraw VERSION") }
+        if call.has(threshold), !call.has(trust) { throw call.wrongUsage("--threshold needs --trust KEY") }
+        if call.has(channel), call.values(manifests).isEmpty {
+            throw call.wrongUsage("--channel needs a MANIFEST", why: "it is the channel of the releases that are added")
+        }
         var changes: [PublishOptions.Change] = []
         if let version = try call.version(withdraw) {
             guard let why = call.value(reason) else {
@@ -222,9 +227,20 @@ enum PublishVerb {
 
 private struct PublishedReport: Report {
     let published: PublishReport
+    let changes: [PublishOptions.Change]
 
     func write(to page: inout Page) {
-        for file in published.files { page.line("\("+", .added) \(file)") }
+        for change in changes {
+            switch change {
+            case .withdraw(let version, let reason):
+                page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)")
+            case .roll(let version, let share):
+                page.wrapped("\("~", .changed) \("\(version)") goes to \("\(share)") % of the machines")
+            case .trust, .keyList: break
+            }
+        }
+        // The line of the feed says who signed.
+        for file in published.files where !file.hasSuffix(".minisig") { page.line("\("+", .added) \(file)") }
         for file in published.removed { page.line("\("-", .removed) \(file)") }
         if !published.dropped.isEmpty {
             page.wrapped(

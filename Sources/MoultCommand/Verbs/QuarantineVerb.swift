@@ -138,7 +138,7 @@ extension QuarantineVerb {
             row("since", set.since.description)
             row("size", "\(ByteCount(set.size))")
             for (name, rows) in (set.record?.rows ?? [:]).sorted(by: { $0.key < $1.key }) where rows > 0 {
-                row("rows", "\(rows) of \(name) only here")
+                row("rows", "\(rows) of \(name) when it was set aside")
             }
             row("files", set.directory)
             page.table(table)

@@ -17,8 +17,8 @@ enum ReplaceVerb {
     )
     static let check = Option(
         "check", value: .text("SQL=VALUE"), repeats: true,
-        "Refuse NEW.db unless this query on it returns VALUE; also SQL>=VALUE")
-    static let dryRun = Option("dry-run", "Check NEW.db and show the plan; change nothing")
+        "Refuse NEW.db unless this query on it returns VALUE; also with !=, <, <=, > or >=")
+    static let dryRun = Option("dry-run", letter: "n", "Check NEW.db and show the plan; change nothing")
 
     static let command = Command(
         "replace", .operators, "replace a database file by another, and keep the old one for undo",
@@ -118,7 +118,9 @@ enum ReplaceVerb {
             try replacement.update(request, of: draft, orchestrator, wait: call.wait)
         }
         bar.end()
-        call.output.print(ReplaceReport(replacement, result, new: content.file, copies: try replacement.copies()))
+        var report = ReplaceReport(replacement, result, new: content.file, copies: try replacement.copies())
+        report.copy = try replacement.copyWithoutUndo().map { ($0, try replacement.command(forCopy: $0)) }
+        call.output.print(report)
         return .done
     }
 
@@ -216,6 +218,8 @@ private struct ReplaceReport: Report {
     private let copies: Int
     /// When the content that came back was replaced.
     private let broughtBack: Timestamp?
+    /// The old file, if it was not a database, and the command that puts it next to the new one.
+    fileprivate var copy: (path: String, command: [String])?
 
     init(
         _ replacement: FileReplacement, _ result: Orchestrator.Result, new: String?, copies: Int,
@@ -233,7 +237,12 @@ private struct ReplaceReport: Report {
         if let new {
             page.wrapped("\(tick) \(replacement.name) now has the content of \(new)")
             for fate in result.rows { page.wrapped("\(fate.text(keptIn: "the old copy"))") }
-            page.line("restore the old content with: \(shellLine(undo), .heading)")
+            if let copy {
+                page.wrapped("the old \(replacement.name) was not a valid database, so --undo cannot restore it")
+                page.line("copy it with: \(shellLine(copy.command), .heading)")
+            } else {
+                page.line("restore the old content with: \(shellLine(undo), .heading)")
+            }
         } else {
             let time = broughtBack.map { " at \($0.text(for: page.terminal))" } ?? ""
             page.wrapped("\(tick) \(replacement.name) is restored to its state\(time), before it was replaced")
@@ -248,7 +257,8 @@ private struct ReplaceReport: Report {
     var json: JSON {
         .compact([
             "file": .string(replacement.name), "content": .optional(new), "store": .string(replacement.store),
-            "undo": new == nil ? nil : .array(undo.map { .string($0) }), "copies": .size(copies),
+            "undo": new == nil || copy != nil ? nil : .array(undo.map { .string($0) }),
+            "copy": .optional(copy?.path), "copies": .size(copies),
             "time": .optional(broughtBack?.description),
             "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
             "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),

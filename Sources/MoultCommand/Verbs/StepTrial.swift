@@ -12,7 +12,7 @@ enum StepTrial {
         "For test: a sample database, staged under its name without .db")
     static let before = Option(
         "before", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
-        "For test: the phase before which it runs")
+        "For test: the phase before which it runs: check, delete, copy, attach or verify")
     static let after = Option(
         "after", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
         "For test: the phase after which it runs (default: copy)")

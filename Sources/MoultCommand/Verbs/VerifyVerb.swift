@@ -82,7 +82,13 @@ private struct VerifyReport: Report {
             said.append(remedy)
             let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["RELEASE"] : remedy
             let all = words[0] == "moult" ? words + storeWords : words
-            let verb = remedy[0] == "chmod" ? "to let this user read it" : "repair it with"
+            let verb =
+                remedy[0] == "chmod"
+                ? "to let this user read it"
+                : remedy.starts(with: ["moult", "reset"])
+                    // Nothing repairs what only the app had.
+                    ? "bring back a backup, or set it aside, salvage what can be read and start with an empty one"
+                    : "repair it with"
             page.line("\(verb): \(shellLine(all), .heading)")
         }
     }

@@ -4,7 +4,7 @@ internal import MoultStore
 
 /// `moult watch`: says when another release comes into service, and runs a program for each.
 enum WatchVerb {
-    static let exec = Option("exec", "Run PROGRAM for each release")
+    static let exec = Option("exec", "Run CMD for each release")
     static let once = Option("once", "Exit after the first release")
     static let since = Option(
         "since", value: .text("GENERATION"),
@@ -39,9 +39,14 @@ enum WatchVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let words = call.values(program)
         guard call.has(exec) == !words.isEmpty else {
-            throw call.wrongUsage("--exec and a program belong together", why: "one is there without the other")
+            throw call.wrongUsage("--exec and CMD belong together", why: "one is there without the other")
         }
         let layout = try StoreLayout(root: call.store())
+        if let name = call.value(since), !Generation.isName(name) {
+            throw call.wrongUsage(
+                "--since needs the name of a generation, not \"\(name)\"",
+                why: "it is a version, a plus sign and eight digits, as in moult status")
+        }
         let follower = try Follower(layout, since: call.value(since))
         while let change = try follower.next() {
             report(change, call.output)

@@ -2,8 +2,21 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
+internal import StepKit
 
 extension SetAside {
+    /// The rows by table, for the record. Only people read it, so what cannot be counted is left out.
+    static func rows(_ place: String) throws -> [SQLName: Int]? {
+        do {
+            let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
+            let own = ReleaseMarker.tables.map { SQLName($0) }
+            return counts.tables.filter { $0.value > 0 && !own.contains($0.key) }
+        } catch let error as MoultError {
+            if error.code == .interrupted { throw error }
+            return nil
+        }
+    }
+
     /// Whether SQLite can open the file, finds no damage in it, and takes the files next to it for a part of it; determined
     /// without changing anything.
     ///

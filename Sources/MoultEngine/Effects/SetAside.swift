@@ -18,7 +18,7 @@ package final class SetAside: WritableEffect {
     let directory: String
     /// Where the fresh file waits.
     let fresh: String
-    private let record: QuarantineRecord
+    private var record: QuarantineRecord
     /// The file that was there when the update was decided; nil before the decision.
     private let recorded: UInt64?
     /// In a copied store, where inodes say nothing: the digest by which the staged file is known; otherwise nil.
@@ -111,7 +111,10 @@ package final class SetAside: WritableEffect {
         if recorded != nil || freshDigest != nil, !isInPlace { return }
         wasInPlace = isInPlace
         guard try Files.facts(place)?.kind == .file else { return }
-        if try isReadable(), try Self.drain(drained) { return }
+        if try isReadable() {
+            record.rows = try Self.rows(place)
+            if try Self.drain(drained) { return }
+        }
         do { lease = try WriteLease.take(place) } catch {
             // Not our file, or not even readable: then the kernel grants no lease, but open files can still be seen.
             if try OpenFiles.holders(of: [place]).isEmpty { return }
@@ -150,7 +153,9 @@ package final class SetAside: WritableEffect {
         try make(directory)
         var record = record
         let owner = try Files.facts(place).flatMap { $0.kind == .file ? QuarantineRecord.Owner($0) : nil }
-        record.owner = try owner ?? QuarantineRecord(in: directory)?.owner
+        // After a crash the first attempt may have written it.
+        let earlier = try QuarantineRecord(in: directory)
+        (record.owner, record.rows) = (owner ?? earlier?.owner, record.rows ?? earlier?.rows)
         try record.write(to: directory)
         let there = try Files.facts(place)
         if try isOriginalInPlace() {

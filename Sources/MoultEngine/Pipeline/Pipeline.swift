@@ -94,7 +94,7 @@ package struct Pipeline {
         }
         if plan.effects.contains(where: { if case .installGeneration = $0.change { true } else { false } }) {
             stopwatch.begin(.prepare, "seal")
-            try context.progress(.init("seal", done: 0, total: 0))
+            try context.progress(.init("make the files read-only", done: 0, total: 0))
             try GenerationSealer(
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
                 keys: KeyChain.mark(made.store.settings, in: transaction.layout),

@@ -118,12 +118,18 @@ package struct Plan: Sendable, Equatable {
     /// Why the operator rolled back, if that is known.
     package var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
-    /// Whether it only puts rows back.
-    private var restoresRows: Bool {
-        effects.contains { if case .restoreRows = $0.change { true } else { false } }
+    /// Whether it puts content back from quarantine, and does not start with an empty database.
+    private var restores: Bool {
+        effects.contains { effect in
+            switch effect.change {
+            case .restoreRows: true
+            case .quarantine(_, _, let reason): reason == .restored
+            default: false
+            }
+        }
     }
 
-    private var verb: String { restoresRows ? "restore" : purpose.rawValue }
+    private var verb: String { restores ? "restore" : purpose.rawValue }
 
     /// Its name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }

@@ -14,6 +14,19 @@ enum PlanWarnings {
         return try warnings + misfits(manifest, in: context)
     }
 
+    /// What the publisher said in a feed that is on this machine: the one that the store saw last, or one next to the
+    /// manifest. Nothing depends on it, so a feed that cannot be read says nothing.
+    static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [String] {
+        for path in feeds.compactMap(\.self) {
+            guard let bytes = try? Files.read(path, limit: Feed.largest),
+                let feed = try? Feed(parsing: bytes, source: path),
+                feed.product == manifest.product, let reason = feed.release(manifest.version)?.withdrawn
+            else { continue }
+            return ["release \(manifest.version) was withdrawn by its publisher: \(reason)"]
+        }
+        return []
+    }
+
     /// A rollback is the way back from a release that fails, so it is not refused for the schema of a user's database.
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }

@@ -285,6 +285,10 @@ package struct Planner {
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
         plan.warnings += try PlanWarnings.of(manifest, in: context)
         plan.warnings += PlanWarnings.of(consumers, manifest, installed?.manifest)
+        if purpose == .update {
+            let beside = incoming.path.map { "\(Files.directory(of: $0))/\(Feed.fileName)" }
+            plan.warnings += PlanWarnings.withdrawal(of: manifest, in: ["\(layout.feed)/\(Feed.fileName)", beside])
+        }
         try addSources(to: &plan, manifest, incoming, view)
         plan.facts = view.facts
         try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)

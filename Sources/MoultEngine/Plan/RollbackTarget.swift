@@ -30,6 +30,14 @@ package struct RollbackTarget {
 
     func choose(_ wanted: String?, force: Bool) throws -> String {
         let all = try Generation.names(layout).filter { $0 != current.name }
+        if let wanted, Self.isNamed(wanted, current.name), !all.contains(where: { Self.isNamed(wanted, $0) }) {
+            throw MoultError(
+                .refused, .refused, what: "\(wanted) is installed, so there is nothing to roll back",
+                why: all.isEmpty ? "no other generation is kept" : "the kept ones are \(all.joined(separator: ", "))",
+                now: all.isEmpty
+                    ? "Install an older release: moult apply RELEASE --allow-downgrade"
+                    : "Choose one of them: moult rollback --to GENERATION")
+        }
         if let wanted, !all.isEmpty { return try named(wanted, among: all, force: force) }
         if layout.onlyFile != nil { return try fileBefore() }
         // Files from before moult come back only if the operator names them.

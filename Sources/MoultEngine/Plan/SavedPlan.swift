@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
@@ -10,7 +11,8 @@ package struct SavedPlan {
     package init(plan: Plan, layout: StoreLayout) { (self.plan, self.layout) = (plan, layout) }
 
     package func proveFresh() throws {
-        guard plan.store == layout.root else {
+        // A store has as many names as there are ways to it.
+        guard try plan.store == layout.root || Self.isSame(plan.store, layout.root) else {
             throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
         }
         let used = try HistoryReader(layout).entry(of: plan.id) {
@@ -25,6 +27,13 @@ package struct SavedPlan {
                 throw stale("\(fact.path): \(fact.field) was \(short(fact.value)), is \(short(now.value))")
             }
         }
+    }
+
+    private static func isSame(_ one: String, _ other: String) throws -> Bool {
+        guard let one = try Files.factsThroughLinks(one), let other = try Files.factsThroughLinks(other) else {
+            return false
+        }
+        return (one.inode, one.device) == (other.inode, other.device)
     }
 
     /// The facts are the same, so the steps must come to the same effects; unless moult itself is another one.

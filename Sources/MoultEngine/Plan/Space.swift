@@ -21,9 +21,11 @@ enum Space {
         if plan.needs + overhead > free {
             throw MoultError(
                 .space, .refused, what: "not enough space in \(layout.root)",
-                why: "the update needs \(ByteCount(plan.needs + overhead)), and \(ByteCount(free)) is free",
+                why:
+                    "the update needs \(ByteCount(plan.needs)) and \(ByteCount(overhead)) in reserve, and \(ByteCount(free)) is free",
                 // The generation that a rollback goes to may be the one that is removed.
-                now: plan.purpose == .rollback
+                // A store of one file keeps no generation that could go, and is removed again if it is new.
+                now: plan.purpose == .rollback || layout.onlyFile != nil
                     ? "Free some space on that file system, then try again."
                     : "Free some space, or remove kept generations with: moult clean --keep 1")
         }

@@ -80,7 +80,8 @@ package struct FeedPublisher {
             + FeedNames.staleSignatures(
                 among: Files.list(directory.path), keeping: signatures.usual.map(\.0),
                 digests: [signatures.digest] + (before.map { [$0.digest] } ?? []))
-        if let next { files.append(KeyList.fileName(next.list.serial)) }
+        // A script that copies the feed to another place needs the signatures as well.
+        files += (set.first + set.last).filter { !files.contains($0) }
         for name in own.flatMap(\.wrong) { try Files.remove(directory.file(name)) }
         do { try work.deliver(set) } catch { throw publicIn(part: error, feed) }
         let uploaded = try options.uploadCommand.map { try FeedUpload(directory.path, command: $0).run() }

@@ -10,20 +10,20 @@ extension Inspection {
             "sequence": manifest.map { .size($0.sequence) },
             "manifestSHA256": .optional(manifestDigest),
             "manifest": manifest?.sealedJSON(),
-            "databases": .array(databases.map(\.json)),
+            "databases": .array(databases.map { $0.json(hasFile: hasFile(of: $0)) }),
             "notes": notes.isEmpty ? nil : .array(notes.map { .string($0) }),
         ])
     }
 }
 
 extension Inspection.Entry {
-    fileprivate var json: JSON {
+    fileprivate func json(hasFile: Bool) -> JSON {
         guard let found else {
             return .compact(["name": .string(name), "kind": .optional(declared?.kind.rawValue), "here": false])
         }
         return .compact([
             "name": .string(name), "kind": .optional(declared?.kind.rawValue), "here": true,
-            "path": .string(found.path), "size": .size(found.size), "sha256": .string(found.sha256),
+            "path": hasFile ? .string(found.path) : nil, "size": .size(found.size), "sha256": .string(found.sha256),
             "applicationID": .integer(Int64(found.identity.applicationID)),
             "userVersion": .integer(Int64(found.identity.userVersion)), "schema": .string(found.schemaDigest),
             "encoding": .string(found.identity.encoding), "pageSize": .size(found.identity.pageSize),

@@ -44,6 +44,15 @@ package struct Inspection: Sendable {
         }
     }
 
+    /// Whether a database has a separate file: what a bundle has was unpacked for the look, and is gone after it.
+    package func hasFile(of entry: Entry) -> Bool {
+        switch kind {
+        case .bundle: false
+        case .release: entry.declared?.place == .inPlace
+        case .database, .store: true
+        }
+    }
+
     /// Whether every available file matches its manifest.
     package var isSound: Bool { databases.allSatisfy { $0.found?.findings.isEmpty ?? ($0.fault == nil) } }
 }

@@ -88,6 +88,12 @@ extension Subject {
         let bytes = try Files.read(path, limit: Manifest.largest) ?? []
         let manifest: Manifest
         do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch {
+            if (try? JSON(parsing: bytes, source: path))?["feed"] != nil {
+                throw MoultError(
+                    .subject, what: "\(path) is a feed, not a release", why: "it lists releases, each with a manifest",
+                    now: "Give the manifest of a release. To check the feed: "
+                        + shellLine(["moult", "publish", Files.directory(of: path), "--check"]))
+            }
             // Not as a sealed manifest, because a draft is not one.
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(

@@ -51,7 +51,7 @@ struct BundlePacking {
                     try goOn()
                     try write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
                     done += count
-                    try options.progress(PackProgress(what: "pack", done: done, total: total))
+                    try options.progress(PackProgress(what: "compress", done: done, total: total))
                 }
             }
             try file.close()

@@ -18,9 +18,9 @@ package struct PackChanges: Sendable {
     /// The time for comparing both.
     package let milliseconds: Int
 
-    /// Nil if this release does not follow the older one.
+    /// Nil if this release does not follow the older one. The release is moved to `place` when it is complete.
     init?(
-        from previous: String, to release: String, _ manifest: Manifest,
+        from previous: String, to release: String, at place: String, _ manifest: Manifest,
         by compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff
     ) throws {
         let begun = ContinuousClock.now
@@ -28,7 +28,9 @@ package struct PackChanges: Sendable {
         guard let older = old.manifest else { return nil }
         before = older.version
         let new = try Subject.open(release)
-        diff = try compare(old, new)
+        var diff = try compare(old, new)
+        diff.new.path = place
+        self.diff = diff
         migrations = manifest.databases.filter { $0.kind == .user }.flatMap { database in
             let known = older.database(database.name)?.migrations.map(\.member) ?? []
             return database.migrations.filter { !known.contains($0.member) }.map { (database.name, $0.member) }

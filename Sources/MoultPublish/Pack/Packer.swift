@@ -164,12 +164,18 @@ package struct Packer {
         // Read in the same form as stores will read it.
         manifest = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
         try Files.writeNew(text, to: "\(ready)/\(stem).json")
+        // Stores refuse the same version with other content for a reason that says less.
+        if options.name == nil, try isOther("\(stem).json", ready) {
+            throw Self.refuseChange(of: "\(options.output)/\(stem).json")
+        }
         let trials = try Trials(
             of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: outputStaging,
             by: options.tryInstall)
         let before = try options.previous.first ?? Trials.newest(in: options.output, before: manifest).first?.0
         let changes = try before.flatMap {
-            try PackChanges(from: $0, to: "\(ready)/\(stem).json", manifest, by: options.compare)
+            try PackChanges(
+                from: $0, to: "\(ready)/\(stem).json", at: "\(options.output)/\(stem).json", manifest,
+                by: options.compare)
         }
         try deliver(manifest, named: "\(stem).json", by: work)
         return PackReport(
@@ -192,15 +198,21 @@ package struct Packer {
         return name
     }
 
+    /// Whether the output directory has a file of this name with other content than the finished one.
+    private func isOther(_ file: String, _ ready: String) throws -> Bool {
+        let there = "\(options.output)/\(file)"
+        return try Files.facts(there) != nil
+            && SHA256.digest(ofFileAt: there) != SHA256.digest(ofFileAt: "\(ready)/\(file)")
+    }
+
     /// Moves a finished release to its public place, as a set. Existing files stay as they are.
     private func deliver(_ manifest: Manifest, named name: String, by work: WorkDirectory) throws {
         let (ready, path) = (try work.ready, "\(options.output)/\(name)")
         let files = Self.files(of: manifest)
         func isThere(_ file: String) throws -> Bool {
-            let there = "\(options.output)/\(file)"
-            guard try Files.facts(there) != nil else { return false }
-            if try SHA256.digest(ofFileAt: there) == SHA256.digest(ofFileAt: "\(ready)/\(file)") { return true }
-            if options.name == nil { throw Self.refuseChange(of: there) }
+            guard try Files.facts("\(options.output)/\(file)") != nil else { return false }
+            if try !isOther(file, ready) { return true }
+            if options.name == nil { throw Self.refuseChange(of: "\(options.output)/\(file)") }
             return false
         }
         let isSame = try isThere(name)

@@ -24,6 +24,23 @@ package struct ReleaseDraft {
         return count == magic.count && start == magic
     }
 
+    /// Why a file can be neither a database nor a draft; nil if it may be one.
+    package static func misfit(_ path: String) throws -> String? {
+        guard let facts = try Files.factsThroughLinks(path) else { return "no such file" }
+        switch facts.kind {
+        case .directory: return "it is a directory"
+        case .file where facts.size == 0: return "it is empty"
+        case .file where try isDatabase(path): return nil
+        default: break
+        }
+        // A draft is an object, perhaps after comments or a byte order mark.
+        let start = try Files.beginning(of: path, count: 256).drop {
+            [0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0)
+        }
+        guard let first = start.first, first != UInt8(ascii: "{"), first != UInt8(ascii: "/") else { return nil }
+        return "it is neither an SQLite database nor a draft, which is JSON"
+    }
+
     /// The draft, with sources relative to a directory if they are in it.
     package func json(in directory: String) throws -> JSON {
         let before = try EarlierRelease.newest(in: output, of: product)

@@ -135,7 +135,7 @@ package struct Generation: Sendable {
     package func database(_ name: String) throws -> Database {
         if let database = manifest.database(name) { return database }
         throw MoultError(
-            .store, what: "release \(manifest.version) has no database \"\(name)\"",
+            .store, .usage, what: "release \(manifest.version) has no database \"\(name)\"",
             why: "it has \(manifest.databases.map(\.name).joined(separator: ", "))",
             now: didYouMean(name, among: manifest.databases.map(\.name)))
     }

@@ -26,6 +26,9 @@ package struct QuarantineShelf {
         /// Whether it can be recreated; anything else is data of the user or the app.
         package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
 
+        /// Whether its rows were counted, and it has none that are not elsewhere.
+        package var isWithoutRows: Bool { record?.rows.map { $0.values.allSatisfy { $0 == 0 } } ?? false }
+
         /// The path of the main file.
         package var file: String? { record.map { "\(directory)/\(Files.name(of: $0.path))" } }
 

@@ -50,6 +50,99 @@ import Testing
                 """)
     }
 
+    @Test(
+        arguments: [
+            (
+                "moult pack full", 1, "cannot pack full: it is a directory",
+                "Give a database file, or the draft of a release: moult help draft"
+            ),
+            (
+                "moult pack text", 1, "cannot pack text: it is neither an SQLite database nor a draft, which is JSON",
+                "Give a database file, or the draft of a release: moult help draft"
+            ),
+            (
+                "moult pack none.db --product org.example.test", 1, "cannot pack none.db: no such file",
+                "Give a database file, or the draft of a release: moult help draft"
+            ),
+            (
+                "moult pack d.json -o made", 3,
+                "made/test-3.0.0.json already exists with different content: a published version must not change",
+                "Choose another version for the release, or remove that file."
+            ),
+            ("moult sign -k full text", 1, "cannot read full: it is a directory", nil),
+            (
+                "moult inspect public/feed.json", 1,
+                "public/feed.json is a feed, not a release: it lists releases, each with a manifest",
+                "Give the manifest of a release. To check the feed: moult publish public --check"
+            ),
+            (
+                "moult apply -s text rel/test-1.0.0.json", 1, "text is not a store: it is not a directory",
+                "Name the directory of a store with --store DIR."
+            ),
+            (
+                "moult init text --product org.example.test", 1, "text is not a store: it is not a directory",
+                "Name the directory of a store with --store DIR."
+            ),
+            (
+                "moult rollback --to 1.0.0", 3,
+                "1.0.0 is installed, so there is nothing to roll back: no other generation is kept",
+                "Install an older release: moult apply RELEASE --allow-downgrade"
+            ),
+            ("moult verify nope", 64, #"release 1.0.0 has no database "nope": it has food, user"#, nil),
+            (
+                "moult watch --since nope", 64,
+                #"--since needs the name of a generation, not "nope": it is a version, a plus sign and eight digits, as in moult status"#,
+                "Try: moult watch --help"
+            ),
+            (
+                "moult publish public --reason why -k key.key", 64, "--reason needs --withdraw VERSION",
+                "Try: moult publish --help"
+            ),
+            (
+                "cd full; moult diff ../food.sqlite", 64,
+                "diff needs OLD and NEW: with one of them, it compares a store with it, and no store is here",
+                "Try: moult diff --help"
+            ),
+        ] as [(String, Int32, String, String?)])
+    func `a wrong argument is named, and nothing is done`(line: String, status: Int32, what: String, now: String?)
+        throws
+    {
+        try world.must(
+            """
+            mkdir full; touch full/file; echo hello > text; moult publish -q public rel/test-2.0.0.json -k key.key
+            moult pack -q d.json -o made; sqlite3 food.sqlite 'INSERT INTO t VALUES(1)'
+            """)
+        let before = try world.must("find . -type f | sort | xargs cksum")
+        let ended = try world.run(line)
+        #expect(ended.status == status)
+        #expect(ended.err == "moult: error: \(what)\n" + (now.map { "  \($0)\n" } ?? ""))
+        #expect(try world.must("find . -type f | sort | xargs cksum") == before)
+    }
+
+    @Test func `a release that was withdrawn is installed with a warning`() throws {
+        try world.must(
+            """
+            moult publish -q public rel/test-2.0.0.json -k key.key
+            moult publish public --withdraw 2.0.0 --reason 'bad names' -k key.key | grep -qx -- '- 2.0.0 is withdrawn: bad names'
+            """)
+        let warning = "moult: warning: release 2.0.0 was withdrawn by its publisher: bad names\n"
+        #expect(try error("moult plan public/test-2.0.0.json") == warning)
+        // The feed that the store saw says it of a copy, too.
+        #expect(try error("moult plan rel/test-2.0.0.json") == "")
+        try world.must("moult check -q --feed public")
+        #expect(try error("moult apply -q rel/test-2.0.0.json") == warning)
+    }
+
+    @Test func `a key list says which keys stores trust`() throws {
+        try world.must(
+            """
+            moult keygen -q --no-password root; moult keygen -q --no-password online
+            moult trust keys --product org.example.test --root root.pub --release key.pub --timestamp online.pub --key root.key
+            moult publish -q public rel/test-1.0.0.json -k key.key -k online.key --trust keys/keys-1.json
+            moult publish public --check --trust keys/keys-1.json
+            """)
+    }
+
     @Test func `a missing feed on the command line does not blame the settings`() throws {
         #expect(
             try error("moult check --feed /none")

@@ -149,7 +149,7 @@ import Testing
             "downgrade", "moult apply -q rel/test-2.0.0.json", "moult apply rel/test-1.0.0.json", 3,
             """
             release 1.0.0 is older than the installed 2.0.0: this store accepts only newer releases
-              To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback
+              To install it anyway: moult apply rel/test-1.0.0.json --allow-downgrade. To roll back instead: moult rollback
             """),
         Case(
             "not a store", "moult status --store rel", 1,
@@ -161,7 +161,7 @@ import Testing
             "no store here", "cd rel; moult status", 1,
             """
             no store is named, and this directory is not a store: neither ./moult.json nor ./store/moult.json is there
-              Set one with --store DIR or MOULT_STORE, or create one with moult init or moult apply --create.
+              Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE
             """),
         Case(
             "store of another product", "moult init --product org.example.other", 3,
