@@ -121,7 +121,7 @@ import Testing
         #expect(try Files.facts("\(open)/file") != nil)
     }
 
-    @Test func `the store of a single file is recreated where another user has planted one`() throws {
+    @Test func `a planted store of a single file keeps root away`() throws {
         try Shell.must(["chmod", "1777", open])
         try scratch.must("cp draft/food.db open/app.db; cp draft/food.db new.db")
         for line in ["mkdir -m 777 open/.app.db.moult", "ln -s ../victim open/.app.db.moult"] {
