@@ -1,8 +1,8 @@
 internal import MoultBasics
 
-/// Advice in errors, for apps: who calls a function has no shell.
+/// Rewrites the advice in errors for apps: the caller of a function has no shell.
 enum Advice {
-    /// Runs the body; where an error advises a command, the function of this library takes its place.
+    /// Runs the body and replaces each command that an error advises with the matching function of this library.
     static func forApps<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError {
             error.now = error.now.map(translated)
@@ -10,8 +10,8 @@ enum Advice {
         }
     }
 
-    /// The name of the command here. The modules that write errors know neither command nor app, so a command is recognized
-    /// by the way advice is written: after a colon, up to a comma, a full stop or the end.
+    /// Keyed by command name. The modules that write errors know neither command nor app, so a command is recognized by the form
+    /// of the advice: it starts after a colon and ends at a comma, a full stop or the end of the text.
     private static let functions = [
         "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)",
         "rollback": "Store.rollback(to:reason:)",
@@ -23,7 +23,7 @@ enum Advice {
 
     static func translated(_ advice: String) -> String {
         var advice = advice
-        // In an app, the first release makes the store.
+        // In an app, installing the first release creates the store.
         if let command = advice.firstRange(of: "moult init "),
             let end = advice.firstRange(of: "or with the first release: ")
         {

@@ -3,11 +3,11 @@ internal import MoultFiles
 internal import MoultStore
 internal import Synchronization
 
-/// A part of an app that has databases open and is notified when they change.
+/// A part of an app that keeps databases open and is notified when they change.
 ///
-/// Before a writable database is replaced, every consumer of it is asked to close it, the last one registered first. After
-/// the update all consumers are asked to reopen what they need, the first one registered first. A synchronous method works,
-/// too. Both run while the caller of `update` waits, so they must not need its thread.
+/// Before a writable database is replaced, every consumer of it is asked to close it, in reverse order of registration. After the
+/// update, all consumers are asked to reopen what they need, in order of registration. Synchronous methods work too. Both calls
+/// run while the caller of `update` waits, so they must not need its thread.
 ///
 ///     actor Library: DatabaseConsumer {
 ///         let store: Store
@@ -21,10 +21,10 @@ internal import Synchronization
 ///         func reload(_ change: DatabaseChange) throws { connection = try store.connect() }
 ///     }
 public protocol DatabaseConsumer: Sendable {
-    /// Closes every connection to these databases and releases everything that came from one. An error, or taking longer than
-    /// the given time, stops the update.
+    /// Closes every connection to these databases and releases everything obtained from them. Throwing an error, or exceeding the
+    /// time limit, stops the update.
     func release(_ change: DatabaseChange) async throws
-    /// Opens again what it needs; for sealed databases this is the only call.
+    /// Reopens the databases it needs. For read-only databases this is the only call.
     func reload(_ change: DatabaseChange) async throws
 }
 
@@ -34,23 +34,23 @@ public protocol DatabaseConsumer: Sendable {
 ///         for database in change.databases { print(database.name, database.tables ?? ["all tables"]) }
 ///     }
 public struct DatabaseChange: Sendable, Equatable {
-    /// One database that changes.
+    /// A database that changes.
     public struct Database: Sendable, Equatable {
         /// Its name in the manifest.
         public let name: String
         /// The stable path of its file.
         public let path: String
-        /// The tables with other rows or columns; nil if that is not known: all may be.
+        /// The tables whose rows or columns changed; nil if unknown, in which case any table may have changed.
         public let tables: [String]?
     }
 
-    /// The databases that change and that the consumer is registered for.
+    /// The databases that change, limited to those the consumer registered for.
     public let databases: [Database]
-    /// The generation in service at this moment; nil if none is installed.
+    /// The generation in service now; nil if nothing is installed.
     public let generation: String?
     /// The version of that generation.
     public let version: String?
-    /// For a reload: false if the update failed, and everything is as it was before.
+    /// For a reload: false if the update failed and the previous state was restored.
     public let isInstalled: Bool
 
     init(_ message: ConsumerMessage) {
@@ -61,21 +61,21 @@ public struct DatabaseChange: Sendable, Equatable {
     }
 }
 
-/// What happens to a release that a consumer cannot reload.
+/// What to do with a release that a consumer fails to reload.
 ///
 ///     store.register(consumer, onReloadFailure: .rollBack)
 public enum ReloadFailure: Sendable {
-    /// It stays installed, and the failure is reported as a warning.
+    /// Keep it installed and report the failure as a warning.
     case report
-    /// It is rolled back and put on hold.
+    /// Roll it back and put it on hold.
     case rollBack
 }
 
 extension Store {
-    /// Registers a consumer for this store's directory in this process, until the registration is cancelled.
+    /// Registers a consumer for this store's directory in this process until the registration is cancelled.
     ///
-    /// `databases` are those that it is registered for, otherwise all. Every update in this process calls it, by whichever
-    /// `Store` value; `events` tells of the updates by other processes.
+    /// `databases` limits the registration to those databases; without it, the consumer is called for all. Every update in this
+    /// process calls the consumer, whichever `Store` value runs it. For updates by other processes, use `events`.
     @discardableResult
     public func register(
         _ consumer: any DatabaseConsumer, named name: String? = nil, for databases: [String]? = nil,
@@ -91,18 +91,18 @@ extension Store {
     }
 }
 
-/// A consumer's place among the others of a store.
+/// A consumer's registration with a store.
 ///
 ///     let registration = store.register(consumer, for: ["phrases"])
 ///     registration.cancel()
 public struct ConsumerRegistration: Sendable {
     fileprivate let number: Int
 
-    /// From now on it is not called any more.
+    /// Stops further calls to the consumer.
     public func cancel() { ConsumerRegistry.remove(number) }
 }
 
-/// The consumers inside of this process, each with the directory of its store.
+/// The consumers in this process, each with the directory of its store.
 enum ConsumerRegistry {
     private struct Entry: Sendable {
         let number: Int
@@ -112,13 +112,13 @@ enum ConsumerRegistry {
 
     private static let entries = Mutex<(next: Int, all: [Entry])>((0, []))
 
-    /// In the order of their registration.
+    /// The consumers in order of registration.
     static func consumers(of directory: String) -> [Consumer] {
         let place = place(directory)
         return entries.withLock(\.all).filter { Self.place($0.directory) == place }.map(\.consumer)
     }
 
-    /// A number distinguishes two of the same name.
+    /// Consumers with the same name get a number to tell them apart.
     static func add(_ consumer: Consumer, of directory: String) -> ConsumerRegistration {
         let names = Set(consumers(of: directory).map(\.name))
         var consumer = consumer
@@ -137,8 +137,8 @@ enum ConsumerRegistry {
 
     static func remove(_ number: Int) { entries.withLock { $0.all.removeAll { $0.number == number } } }
 
-    /// The directory without links, if it exists: a store may be reached by several paths. If the path cannot be
-    /// resolved, it is compared as it was given.
+    /// The directory with symlinks resolved, because a store may be reached through several paths. A path that cannot be resolved
+    /// is compared as given.
     private static func place(_ directory: String) -> String {
         (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory
     }

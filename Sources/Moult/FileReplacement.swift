@@ -5,20 +5,19 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Replaces one database file by another one, with nothing set up before: a separate store next to the file keeps what
-/// brings the old content back.
+/// Replaces a single database file with another one, without any setup. A store next to the file keeps the old content for undo.
 package struct FileReplacement {
-    /// The file as the user named it.
+    /// The file name as the user gave it.
     package let name: String
     private let layout: StoreLayout
     private let path: String
 
     /// Throws if the file cannot be replaced in this way.
     package init(_ name: String) throws {
-        // A name that begins with a dash must not become an option in the commands that are shown.
+        // A name that begins with a dash must not become an option in the commands shown.
         self.name = name.hasPrefix("-") ? "./\(name)" : name
         let absolute = try Files.absolute(name)
-        // Whichever way leads to its directory, a file has one store.
+        // A file has one store, whichever path leads to its directory.
         let directory = Files.directory(of: absolute)
         path =
             "\(try Files.factsThroughLinks(directory) == nil ? directory : Files.resolved(directory))/\(Files.name(of: absolute))"
@@ -27,7 +26,7 @@ package struct FileReplacement {
         try proveReplaceable()
     }
 
-    /// In a directory where every user may make files, another user can have made the store before this one.
+    /// In a directory that any user can write to, another user may have created the store first.
     private func proveStoreIsOwn() throws {
         guard let fault = try Custody(layout).directoryFault() else { return }
         let move = Files.moveAway(fault.path)
@@ -51,7 +50,7 @@ package struct FileReplacement {
             throw refusal(
                 "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
         }
-        // Of a link in a store, its target belongs to the store, too.
+        // A file is part of a store if the target of its symlink is.
         let target = try Files.target(ofLink: path)
         for file in [path] + (target == nil ? [] : [try Files.resolved(path)]) {
             guard let owner = try StoreLayout.owner(of: file) else { continue }
@@ -74,7 +73,7 @@ package struct FileReplacement {
         MoultError(.notReplaceable, .refused, what: "\(name) cannot be replaced", why: why, now: now)
     }
 
-    /// Requirements for the new content, and the rows it takes over.
+    /// Requirements for the new content, and the rows to take over.
     package struct Content {
         package var file: String
         package var preserve: [(table: String, rows: String?)] = []
@@ -82,14 +81,14 @@ package struct FileReplacement {
         package init(file: String) { self.file = file }
     }
 
-    /// The draft of the next release, the directory to pack it in, and the release that a killed command has brought in.
+    /// The draft of the next release, the directory to pack it in, and a release that a killed command had installed.
     package struct Draft {
         package let path: String
         package let directory: String
         fileprivate let killed: Manifest?
     }
 
-    /// Makes the store unless it is there, and calls `body` with the draft of the next release.
+    /// Creates the store if necessary, and calls `body` with the draft of the next release.
     package func withDraft<R>(
         of content: Content, wait seconds: Int, _ orchestrator: Orchestrator, isDry: Bool,
         _ body: (Draft) throws -> R
@@ -105,7 +104,7 @@ package struct FileReplacement {
         defer { withExtendedLifetime(lock) {} }
         let result = Result {
             try makeStore()
-            // Only then the next release can be counted.
+            // The next release's number is known only after recovery.
             if try !isDry && orchestrator.isUnfinished() { _ = try orchestrator.recover(wait: seconds) }
             let killed = try installedByKilled()
             let work = try WorkDirectory(in: layout.root, named: Self.workName)
@@ -115,12 +114,12 @@ package struct FileReplacement {
             try Files.writeNew(Array(self.draft(content, new, number).pretty.utf8), to: draft, mode: 0o600)
             return try body(Draft(path: draft, directory: work.path, killed: killed))
         }
-        // Nothing is left of a store in which nothing was ever replaced. Whether that works changes no result.
+        // Removes a store in which nothing was ever replaced. A failure here does not change the result.
         orchestrator.warning { try Removable.removeUnused(layout) }
         return try result.get()
     }
 
-    /// Brings in the release that was packed. If a killed command has brought the same one in, it is done.
+    /// Installs the packed release. If a killed command had already installed the same release, nothing is left to do.
     package func update(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator, wait: Int) throws
         -> Orchestrator.Result
     {
@@ -132,13 +131,13 @@ package struct FileReplacement {
         return try orchestrator.update(request, wait: wait)
     }
 
-    /// The release of a command that was killed after it had been installed.
+    /// The release that a killed command had installed.
     private func installedByKilled() throws -> Manifest? {
         let current = try Generation.currentName(layout)
         for directory in try WorkDirectory.leftovers(of: Self.workName, in: layout.root) {
             for name in try Files.list("\(layout.root)/\(directory)") where name.hasSuffix(".json") {
                 let path = "\(layout.root)/\(directory)/\(name)"
-                // A half-written manifest was not installed.
+                // A partially written manifest was not installed.
                 guard let bytes = try Files.read(path, limit: Manifest.largest),
                     let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path),
                     try Generation.name(of: manifest, bytes: bytes) == current
@@ -149,7 +148,7 @@ package struct FileReplacement {
         return nil
     }
 
-    /// The number of the last replacement, also if the record of it was removed.
+    /// The number of the last replacement, even if its record was removed.
     private func lastNumber() throws -> Int {
         let releases = try Generation.names(layout).filter { Generation.adoptedNumber(of: $0) == nil }
         let kept = releases.compactMap { Version(Generation.version(of: $0))?.major }.max() ?? 0
@@ -159,7 +158,7 @@ package struct FileReplacement {
     private func makeStore() throws {
         if try Files.facts(layout.settings) != nil { return }
         var settings = Settings(product: Self.product)
-        // The content of a release is in the file itself; what it replaced is a generation that stays.
+        // The current content is in the file itself, and the replaced content is a generation that stays.
         settings.keep = 1
         try Orchestrator.create(layout, settings, wanting: ["product"], mode: 0o700)
     }
@@ -187,8 +186,8 @@ package struct FileReplacement {
         ])
     }
 
-    /// Runs a part of the work. An error in the new content is explained to a person who has only two files: no draft, and
-    /// no release.
+    /// Runs one stage of the replacement. Rewrites errors in the new content for a user who has only two files, and knows of no
+    /// draft and no release.
     package func explaining<R>(_ content: Content, isPacking: Bool = false, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where error.code == .wrongContent
@@ -208,7 +207,7 @@ package struct FileReplacement {
         }
     }
 
-    /// A message about a release, for a person who has only two files.
+    /// Rewrites a message about a release for a user who has only two files.
     package static func inWordsOfFiles(_ message: String, new: String) -> String {
         let words = [
             "the database \(StoreLayout.onlyDatabase) ": "\(new) ",
@@ -218,21 +217,21 @@ package struct FileReplacement {
         return words.reduce(message) { $0.replacing($1.key, with: $1.value) }
     }
 
-    /// Whether advice is for a publisher of releases.
+    /// Whether advice is meant for publishers of releases.
     package static func isForPublishers(_ advice: String) -> Bool {
         ["draft", "release", "pack "].contains { advice.contains($0) }
     }
 
-    /// One replacement at a time, from counting the release to its end.
+    /// Allows one replacement at a time, from numbering the release to the end.
     private func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
         var backoff = Backoff(.seconds(seconds))
         while true {
             try Files.ensureDirectory(layout.root, mode: 0o700)
-            // The previous holder of the lock may have removed the directory.
+            // The previous lock holder may have removed the directory.
             if let lock = try FileLock.take(layout.root, .exclusive, directory: true),
                 try lock.facts().isSameFile(Files.facts(layout.root))
             {
-                // Another user may have made it since it was looked at.
+                // Another user may have created it since the last check.
                 try Custody(layout).prove()
                 try proveStoreIsOwn()
                 return lock
@@ -251,7 +250,7 @@ package struct FileReplacement {
         try Generation.adopted(in: layout).last.map { "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)" }
     }
 
-    /// The newest copy, if it is something else than a database, so that `--undo` refuses it.
+    /// The newest copy, if it is not a database and `--undo` therefore refuses it.
     package func copyWithoutUndo() throws -> String? {
         guard let copy = try newestCopy(), try Files.facts(copy)?.size != 0,
             case .unfit = try Fitness.of(copy, judge: { _ in nil })
@@ -259,18 +258,18 @@ package struct FileReplacement {
         return copy
     }
 
-    /// The command that puts a copy next to the file.
+    /// The command that places a copy next to the file.
     package func command(forCopy copy: String) throws -> [String] { ["cp", copy, try Files.firstFree("\(name).old")] }
 
-    /// The copies of the file that can be restored.
+    /// The number of copies of the file that can be restored.
     package func copies() throws -> Int { try Generation.adopted(in: layout).count }
 
-    /// When the file was replaced whose content is this generation; nil where that was not recorded.
+    /// When the file got the content of this generation; nil if that was not recorded.
     package func time(of generation: String?) throws -> Timestamp? {
         try generation.flatMap { try Generation.load($0, in: layout).manifest.created }
     }
 
-    /// The effects of a plan on the file, in words that do not mention releases.
+    /// The plan's effects on the file, described without mentioning releases.
     package func summary(of plan: Plan, new: String?) throws -> [String] {
         var sentences: [String] = []
         for effect in plan.effects {

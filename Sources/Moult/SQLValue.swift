@@ -6,20 +6,20 @@ package import MoultSQLite
 public enum SQLValue: Sendable, Hashable {
     /// SQL's `NULL`; `nil` as a literal.
     case null
-    /// A whole number.
+    /// An integer.
     case integer(Int64)
-    /// A number with a fraction.
+    /// A floating-point number.
     case real(Double)
     /// Text.
     case text(String)
     /// Bytes.
     case blob([UInt8])
 
-    /// The text; nil if it is something else.
+    /// The text; nil for other types.
     public var text: String? { if case .text(let text) = self { text } else { nil } }
-    /// The whole number; nil if it is something else.
+    /// The integer; nil for other types.
     public var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
-    /// The number, also if it is a whole one; nil if it is something else.
+    /// The number, including integers; nil for other types.
     public var real: Double? {
         switch self {
         case .real(let number): number
@@ -27,7 +27,7 @@ public enum SQLValue: Sendable, Hashable {
         case .null, .text, .blob: nil
         }
     }
-    /// The bytes; nil if it is something else.
+    /// The bytes; nil for other types.
     public var blob: [UInt8]? { if case .blob(let bytes) = self { bytes } else { nil } }
 }
 
@@ -41,7 +41,7 @@ extension SQLValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Exp
 }
 
 extension SQLValue: CustomStringConvertible {
-    /// A number or text as it is; `NULL`, and bytes as `x'00ff'`.
+    /// Numbers and text as they are; `NULL` as such, and bytes as `x'00ff'`.
     public var description: String {
         switch self {
         case .null: "NULL"

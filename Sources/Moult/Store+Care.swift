@@ -5,15 +5,15 @@ internal import MoultSandbox
 internal import MoultStore
 internal import StepKit
 
-/// The functions that an app needs to look after its store without the command.
+/// Lets an app maintain its store without the command.
 extension Store {
-    /// The installed release, and whether the databases are in their proper state. Opens a database that has changed since
-    /// its last check; writes nothing.
+    /// The installed release, and whether its databases are healthy. Opens databases that have changed since their last check;
+    /// writes nothing.
     public func status() throws -> StoreStatus {
         try Advice.forApps { StoreStatus(try Status(of: StoreSnapshot(StoreLayout(root: directory)))) }
     }
 
-    /// The faults of the installed release; empty if all is sound. With `deep` every page of every database is read.
+    /// Checks the installed release and returns its faults; empty if there are none. `deep` reads every page of every database.
     public func verify(deep: Bool = false) async throws -> [StoreFault] {
         try await Self.onThread { _ in
             try Advice.forApps {
@@ -23,7 +23,7 @@ extension Store {
         }
     }
 
-    /// Keeps a release out: a version, a range such as `>=2.1 <3`, or `*` for every release.
+    /// Blocks a version, a range such as `>=2.1 <3`, or every release (`*`).
     public func hold(_ release: String, reason: String) throws {
         try Advice.forApps {
             guard Hold.isRelease(release) else {
@@ -35,12 +35,12 @@ extension Store {
         }
     }
 
-    /// Lets a release in again, as it was put on hold; a rollback puts the release on hold that it leaves.
+    /// Removes a hold. `release` must be written as it was put on hold; a rollback puts the release it leaves on hold.
     public func unhold(_ release: String) throws {
         try Advice.forApps { _ = try orchestrator().unhold([release]) }
     }
 
-    /// What happened to the store, the newest first.
+    /// The store's history, newest first.
     public func history(_ limit: Int = 100) throws -> [StoreHistoryEntry] {
         try Advice.forApps {
             let reader = try HistoryReader(StoreLayout(root: directory))
@@ -50,8 +50,8 @@ extension Store {
         }
     }
 
-    /// Removes generations beyond those that are kept for rollbacks, the oldest first, and returns their names. One that a
-    /// lease holds stays.
+    /// Removes the oldest generations beyond those kept for rollbacks, and returns their names. A generation that a lease holds
+    /// stays.
     @discardableResult
     public func clean(keep: Int? = nil) async throws -> [String] {
         try await Self.onThread { stop in
@@ -59,14 +59,14 @@ extension Store {
         }
     }
 
-    /// Old content of databases that an update, a rollback or a reset has set aside, the newest first.
+    /// Old database content that an update, a rollback or a reset has set aside, newest first.
     public func quarantine() throws -> [QuarantinedDatabase] {
         try Advice.forApps { try orchestrator().quarantine().map { QuarantinedDatabase($0) } }
     }
 
-    /// Finishes or takes back what a crash left unfinished, and repairs the store's own records. Gives what was done, in
-    /// words. `connect`, `update` and every other change do this on their own. With `undo` it goes back to what was installed
-    /// before, for an update that cannot be finished.
+    /// Finishes or undoes work that a crash interrupted, and repairs the store's own records. Returns a description of each step
+    /// taken. `connect`, `update` and every other change do this automatically. With `undo`, it restores the previously installed
+    /// release when an update cannot be finished.
     @discardableResult
     public func recover(undo: Bool = false) async throws -> [String] {
         try await Self.onThread { stop in
@@ -75,7 +75,7 @@ extension Store {
     }
 }
 
-/// The installed release of a store.
+/// The state of a store and its installed release.
 ///
 ///     let status = try store.status()
 ///     print(status.product, status.version ?? "nothing installed")
@@ -83,35 +83,35 @@ extension Store {
 public struct StoreStatus: Sendable {
     /// A database of the installed release.
     public struct Database: Sendable {
-        /// Its name in the manifest, and its stable path.
+        /// The name in the manifest, and the stable path.
         public let name, path: String
-        /// Bytes; nil if it is missing.
+        /// The size in bytes; nil if the file is missing.
         public let size: Int?
-        /// Its fault; nil if none is known.
+        /// A description of the fault; nil if none is known.
         public let fault: String?
     }
 
-    /// A release that must not be installed.
+    /// A release, or a range of releases, that must not be installed.
     public struct Hold: Sendable {
         /// A version, a range, or `*`.
         public let release: String
-        /// Why it is on hold.
+        /// The reason for the hold.
         public let reason: String
     }
 
-    /// The store is for releases of this product.
+    /// The product whose releases this store accepts.
     public let product: String
     /// The installed version and its generation; nil if nothing is installed.
     public let version, generation: String?
     /// The databases of the installed release.
     public let databases: [Database]
-    /// The generations that can be rolled back to.
+    /// The generations available for a rollback.
     public let kept: [String]
     /// The releases that must not be installed.
     public let holds: [Hold]
-    /// Whether something was begun and not finished: the next change settles it.
+    /// Whether an interrupted operation is pending; the next change finishes or undoes it.
     public let isUnfinished: Bool
-    /// Why the newest update failed, if none has succeeded since.
+    /// Why the latest update failed; nil if one has succeeded since.
     public let failure: String?
 
     init(_ status: Status) {
@@ -127,17 +127,17 @@ public struct StoreStatus: Sendable {
     }
 }
 
-/// Something that is wrong with what is installed, or that could not be checked.
+/// A fault of the installed release, or a check that could not be made.
 ///
 ///     for fault in try await store.verify(deep: true) {
 ///         print(fault.isChecked ? "damaged:" : "not checked:", fault.subject, fault.text)
 ///     }
 public struct StoreFault: Sendable {
-    /// The database or record.
+    /// The affected database or record.
     public let subject: String
-    /// The fault; if `isChecked` is false, the reason why it could not be checked.
+    /// The fault, or, if `isChecked` is false, why it could not be checked.
     public let text: String
-    /// False if the file is locked, or this user may not read it.
+    /// False if the file is locked or this user may not read it.
     public let isChecked: Bool
 
     init?(_ check: Verifier.Check) {
@@ -148,19 +148,19 @@ public struct StoreFault: Sendable {
     }
 }
 
-/// One thing that happened to a store.
+/// An entry in a store's history.
 ///
 ///     for entry in try store.history(10) { print(entry.time, entry.action, entry.to, entry.isDone ? "done" : "failed") }
 public struct StoreHistoryEntry: Sendable {
-    /// When it ended, as in `2026-11-20T10:00:00Z`.
+    /// When the operation ended, as in `2026-11-20T10:00:00Z`.
     public let time: String
     /// `update`, `rollback`, `reset`, `hold` and the like.
     public let action: String
-    /// The generations before and after.
+    /// The generations before and after the operation.
     public let from: String?, to: String
-    /// Whether it succeeded, then or after an interruption.
+    /// Whether it succeeded, immediately or after an interruption.
     public let isDone: Bool
-    /// Why it failed, or why it was done.
+    /// The reason for the operation, or why it failed.
     public let reason: String?
 
     init(_ entry: History.Entry) {
@@ -169,19 +169,19 @@ public struct StoreHistoryEntry: Sendable {
     }
 }
 
-/// Old content of a database.
+/// Old content of a database, kept in quarantine.
 ///
 ///     for old in try store.quarantine() { print(old.id, old.reason ?? "", old.directory) }
 public struct QuarantinedDatabase: Sendable {
-    /// Its name.
+    /// The name of this quarantined copy.
     public let id: String
-    /// The database it was; nil if that is not known.
+    /// The name of the original database; nil if unknown.
     public let database: String?
-    /// Why it was set aside; nil if that is not known.
+    /// Why it was set aside; nil if unknown.
     public let reason: String?
-    /// The directory with the file and all that belongs to it. Copy it before you open it.
+    /// The directory with the database file and its sidecars. Copy it before opening the database.
     public let directory: String
-    /// Bytes.
+    /// The size in bytes.
     public let size: Int
 
     init(_ set: QuarantineShelf.Set) {
@@ -191,7 +191,7 @@ public struct QuarantinedDatabase: Sendable {
 }
 
 extension Status.File {
-    /// Its known fault.
+    /// The known fault.
     fileprivate var fault: String? {
         switch state {
         case .sound, .changed, .living, .unverified: finding?.fault

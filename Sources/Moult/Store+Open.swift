@@ -5,13 +5,13 @@ internal import MoultStore
 internal import StepKit
 
 extension Store {
-    /// Opens one database of the installed release; if it does not load and `policy` allows it, an empty one replaces it,
-    /// once.
+    /// Opens one database of the installed release. If it cannot be loaded and `policy` allows it, replaces it once with an empty
+    /// database.
     ///
-    /// This works on anything that does not load: a file that is not a database or is empty, a torn header, a journal or
-    /// `-wal` of another file, a directory in its place, missing permission. `recovered` of the connection says what was
-    /// done. A lock that another process holds and a failing disk are thrown and change nothing; so is a second failure at
-    /// once, also of the next process: a safe fallback, not a loop.
+    /// This covers every way a database can fail to load: a file that is empty or not a database, a torn header, a journal or
+    /// `-wal` that belongs to another file, a directory in its place, missing permission. The connection's `recovered` says what
+    /// was done. If another process holds a lock or the disk fails, this throws and changes nothing. A second failure shortly
+    /// after a recovery also throws, even in another process, so recovery cannot loop.
     public func open(_ name: String, recovering policy: Recovery = .never) throws -> StoreConnection {
         try Advice.forApps { try opened(name, policy) }
     }
@@ -37,7 +37,7 @@ extension Store {
             recovered: reset.map { Recovered(why: why, setAside: $0.setAside, salvaged: $0.salvaged) })
     }
 
-    /// Sets a writable database aside with all files next to it and replaces it by an empty one, whatever is at its path.
+    /// Sets a writable database and its sidecars aside and replaces it with an empty one, whatever is at its path.
     ///
     /// User data is set aside only with `settingUserDataAside`; nothing is ever deleted.
     @discardableResult
@@ -58,7 +58,7 @@ extension Store {
         return try assessment.finding(of: database, .glance).fault
     }
 
-    /// Whether the database was recreated within the last minute: then something else is wrong.
+    /// Whether the database was recreated within the last minute; if so, the cause lies elsewhere.
     private func wasResetJustNow(_ name: String) throws -> Bool {
         let layout = try StoreLayout(root: directory)
         let sets = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets()
@@ -66,19 +66,19 @@ extension Store {
     }
 }
 
-/// What to do about a database that does not load.
+/// How to handle a database that cannot be loaded.
 ///
 ///     let connection = try store.open("notes", recovering: .setUserDataAside)
 public enum Recovery: Sendable, CaseIterable {
-    /// Nothing: the error names the file.
+    /// Change nothing; the error names the file.
     case never
-    /// A cache is replaced by an empty one; user data stays as it is.
+    /// Replace a cache with an empty one; leave user data unchanged.
     case cachesOnly
-    /// User data is set aside, too, and replaced by an empty database; nothing is ever deleted.
+    /// Also set user data aside and replace it with an empty database; nothing is ever deleted.
     case setUserDataAside
 }
 
-/// A database that was replaced by an empty one.
+/// Describes a database that was replaced with an empty one.
 ///
 ///     let connection = try store.open("notes", recovering: .setUserDataAside)
 ///     if let recovered = connection.recovered {
@@ -86,38 +86,38 @@ public enum Recovery: Sendable, CaseIterable {
 ///         print("the old notes: \(recovered.setAside ?? "none"), readable rows: \(recovered.salvaged ?? "none")")
 ///     }
 public struct Recovered: Sendable {
-    /// The fault of the old one.
+    /// The fault of the old database.
     public let why: String
-    /// The directory in which the old files are, with everything that lay next to them; nil if there were none.
+    /// The directory with the old file and its sidecars; nil if there were none.
     public let setAside: String?
-    /// A database with the rows that could still be read; nil if there were none, or it was a cache.
+    /// A database with the rows that could be salvaged; nil if there were none, or the database was a cache.
     public let salvaged: String?
 }
 
-/// Whether a cache has what an app expects in it.
+/// The state of a cache after it was opened.
 ///
 ///     switch try Store.cache(at: path, schema: "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB)") {
 ///     case .ready: break
 ///     case .fresh(let why): print("fetch everything again: \(why)")
 ///     }
 public enum CacheState: Sendable, Equatable {
-    /// It was there, and its schema is the one that the app expects.
+    /// It existed with the schema that the app expects.
     case ready
-    /// It is empty: fetch again. The text says why.
+    /// It is empty, so fetch the data again. The text gives the reason.
     case fresh(String)
 }
 
 extension Store {
-    /// Ensures that a database which can be recreated exists with this schema; needs no store and no release.
+    /// Ensures that a database which can be recreated exists with this schema. Needs no store and no release.
     ///
     ///     if case .fresh = try Store.cache(at: path, schema: "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB)") {
     ///         // fetch again
     ///     }
     ///
-    /// Schemas are compared by their structure: white space, quotes and order make no difference. Where the SQL sets
-    /// `application_id` or `user_version`, those count, too. A database that does not match, is damaged, is locked for good
-    /// or cannot be judged is removed with all files next to it, and an empty database takes its place in one step. Several
-    /// processes may call this at once: one of them does it. Call it before you open the database.
+    /// Schemas are compared by structure: white space, quotes and order make no difference. If the SQL sets `application_id` or
+    /// `user_version`, they are compared too. A database that does not match, is damaged, stays locked or cannot be checked is
+    /// removed with all its sidecars and replaced by an empty one in a single step. Several processes may call this at once; one
+    /// of them does the work. Call it before you open the database.
     public static func cache(at path: String, schema: String) throws -> CacheState {
         try Advice.forApps {
             switch try StandaloneCache(path, .replaceOpen).prepare(StandaloneCache.Expected(sql: schema)) {

@@ -13,26 +13,26 @@ internal import Synchronization
 ///     try await store.update(to: "/usr/share/myapp/manifest.json")
 ///     let connection = try store.connect()
 ///
-/// Slow functions are asynchronous and run on a separate thread, so that they do not block Swift's thread pool.
-/// Synchronous code uses the functions whose names end in `Blocking`.
+/// Slow functions are asynchronous and run on a separate thread, so that they do not block Swift's thread pool. Synchronous code
+/// can use the functions whose names end in `Blocking`.
 public struct Store: Sendable {
     /// The store's directory.
     public let directory: String
     private let keys: [String]
     private let steps: StepSet
 
-    /// Names a store; nothing is read or made yet.
+    /// Refers to a store; nothing is read or created yet.
     ///
-    /// `keys` are the lines of public keys as in a `.pub` file. A store that this value makes takes only what they signed, and
-    /// a store that exists must have just these. Without keys, a store that is made here accepts unsigned releases from
-    /// files, and none from the network. `steps` are added to the built-in ones; manifests name them.
+    /// `keys` are lines of public keys, as in a `.pub` file. A store created through this value accepts only releases signed with
+    /// them, and an existing store must trust exactly these keys. Without keys, a new store accepts unsigned releases from files,
+    /// and none from the network. `steps` are added to the built-in ones; manifests refer to them by name.
     public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = []) {
         (self.directory, self.keys) = (directory, keys)
         self.steps = StepSet.builtIn.adding(steps)
     }
 
-    /// Whether this release is what is installed, whole and with nothing unfinished. A handful of small system calls; a
-    /// database that has changed since the last update is opened, and nothing is written.
+    /// Whether this release is installed and complete, with no operation pending. Takes only a few system calls; opens a database
+    /// only if it has changed since the last update; writes nothing.
     public func isCurrent(_ manifest: String) throws -> Bool {
         try Advice.forApps {
             guard let bytes = try Files.read(manifest, limit: Manifest.largest) else { return false }
@@ -40,7 +40,7 @@ public struct Store: Sendable {
         }
     }
 
-    /// What `update` would do; changes nothing. The store must be there.
+    /// Returns the changes that `update` would make, without making them. The store must exist.
     public func plan(_ manifest: String, follow: Policy.Follow? = nil, app: Version? = nil) throws -> UpdatePlan {
         try Advice.forApps {
             try proveKeys()
@@ -48,12 +48,12 @@ public struct Store: Sendable {
         }
     }
 
-    /// Installs a release if it is not installed already; makes the store the first time. On an error everything is as it was
-    /// before.
+    /// Installs a release unless it is already installed, and creates the store if necessary. If it throws, the previous state is
+    /// unchanged.
     ///
-    /// `follow` decides whether an older release is accepted; by default the store's settings do. A store that is made here
-    /// follows `match`, so that an app that was downgraded gets its own data back. If the task is cancelled before anything
-    /// was changed, this throws `CancellationError`; later it is too late, and the update is finished.
+    /// `follow` decides whether an older release is accepted; by default the store's settings decide. A store created here
+    /// follows `match`, so that a downgraded app gets its own data back. If the task is cancelled before anything has changed,
+    /// this throws `CancellationError`; after that, the update is finished.
     @discardableResult
     public func update(
         to manifest: String, follow: Policy.Follow? = nil, app: Version? = nil, waiting: Duration = .seconds(10),
@@ -64,7 +64,7 @@ public struct Store: Sendable {
         }
     }
 
-    /// The same as `update`, for code that is not asynchronous. Blocks its thread until it is done.
+    /// The same as `update`, for synchronous code. Blocks the thread until the update ends.
     @available(*, noasync, message: "It blocks the thread: use 'await update(to:)'")
     @discardableResult
     public func updateBlocking(
@@ -90,8 +90,8 @@ public struct Store: Sendable {
         }
     }
 
-    /// Goes back to the newest older release that is not on hold, or to a kept one by its version or name. The release that
-    /// was installed is on hold from then on.
+    /// Rolls back to the newest older release that is not on hold, or to a kept one given by version or name. Puts the release it
+    /// leaves on hold.
     @discardableResult
     public func rollback(
         to version: String? = nil, reason: String, waiting: Duration = .seconds(10)
@@ -99,7 +99,7 @@ public struct Store: Sendable {
         try await Self.onThread { stop in try rollback(to: version, reason, waiting, stop) }
     }
 
-    /// The same as `rollback`, for code that is not asynchronous. Blocks its thread until it is done.
+    /// The same as `rollback`, for synchronous code. Blocks the thread until the rollback ends.
     @available(*, noasync, message: "It blocks the thread: use 'await rollback(to:reason:)'")
     @discardableResult
     public func rollbackBlocking(
@@ -117,35 +117,35 @@ public struct Store: Sendable {
         }
     }
 
-    /// Opens all databases of the installed release on one connection, after settling what a crash left unfinished.
+    /// Opens all databases of the installed release on one connection, after finishing or undoing any interrupted work.
     ///
-    /// The connection holds a lease: its generation stays while it is open, whatever is installed meanwhile.
+    /// The connection holds a lease: its generation stays while the connection is open, even if another release is installed.
     ///
-    /// A release with more databases than SQLite attaches has groups of them; each opens on a connection of its own.
+    /// A release with more databases than SQLite can attach divides them into groups; each group opens on its own connection.
     public func connect(group: String? = nil) throws -> StoreConnection {
         try Advice.forApps { try openConnection(group: group) }
     }
 
-    /// The same, with advice for operators.
+    /// The same, with advice for operators in errors.
     package func openConnection(group: String? = nil) throws -> StoreConnection {
         try settle()
         return try StoreConnection(lease: heldLease(), group: group)
     }
 
-    /// Holds the installed generation in place, for those who open its files themselves.
+    /// Keeps the installed generation in place, for callers that open its files themselves.
     public func lease() throws -> StoreLease { try Advice.forApps { try heldLease() } }
 
-    /// The same, with advice for operators.
+    /// The same, with advice for operators in errors.
     package func heldLease() throws -> StoreLease {
         let layout = try StoreLayout(root: directory)
         guard let lease = try Lease.take(layout) else { throw StoreErrors.empty(layout) }
         return try StoreLease(lease, layout)
     }
 
-    /// The stable path of a database, by its name in the manifest: the same over all releases.
+    /// The stable path of a database, by its name in the manifest. It stays the same across releases.
     ///
-    /// Code that opens several read-only databases, or opens one again later, takes a `lease()` and its paths instead: a
-    /// switch between two opens would mix two releases.
+    /// Code that opens several read-only databases, or reopens one later, should use a `lease()` and its paths: a switch between
+    /// two opens would mix two releases.
     public func path(of name: String) throws -> String {
         try Advice.forApps {
             let layout = try StoreLayout(root: directory)
@@ -177,7 +177,7 @@ public struct Store: Sendable {
             : TrustedKeys(try keys.map { TrustedKeys.Entry(key: try PublicKey(base64: $0, named: "a trusted key")) })
     }
 
-    /// Throws if this value names other keys than the store has.
+    /// Throws if this value's keys differ from those the store trusts.
     func proveKeys() throws {
         guard let trusted = try trusted() else { return }
         let layout = try StoreLayout(root: directory)
@@ -191,14 +191,14 @@ public struct Store: Sendable {
 
     func settle() throws {
         do { try orchestrator().recoverIfIdle() } catch {
-            // A reader without permission to write still gets a whole release: what is current is old or new, never both.
+            // A reader without write permission still sees a complete release, either the old or the new one.
             if !Files.isDenied(error) { throw error }
         }
     }
 }
 
 extension StepSet {
-    /// The five built-in steps; executables that a store's settings name are added to them.
+    /// The five built-in steps. Executables named in a store's settings are added to them.
     package static let builtIn = {
         var set = StepSet(
             check: VersionCheckStep(), delete: DeleteStep(), copy: CopyStep(), attach: AttachStep(),
@@ -209,9 +209,9 @@ extension StepSet {
 }
 
 extension Store {
-    /// The version of the newest release that the store's feed has for it; nil if it is installed already.
+    /// The version of the newest release that the feed offers this store; nil if it is already installed.
     ///
-    /// Throws if the feed cannot be asked or believed: that is never "nothing new".
+    /// Throws if the feed cannot be reached or verified; nil never stands for a failure.
     public func newest(app: Version? = nil) async throws -> String? {
         try await Self.onThread { stop in
             try Advice.forApps {
@@ -221,7 +221,7 @@ extension Store {
         }
     }
 
-    /// Installs the newest release of the feed that `moult.json` names, if the feed has one for this store.
+    /// Installs the newest release that the feed named in `moult.json` offers this store, if any.
     @discardableResult
     public func follow(
         app: Version? = nil, waiting: Duration = .seconds(10),
@@ -236,7 +236,7 @@ extension Store {
         }
     }
 
-    /// Runs blocking work on a separate thread. `stop` says whether the task was cancelled.
+    /// Runs blocking work on a separate thread. `stop` reports whether the task was cancelled.
     static func onThread<R: Sendable>(
         _ body: @escaping @Sendable (_ stop: @escaping @Sendable () -> Bool) throws -> R
     ) async throws -> R {
@@ -264,6 +264,6 @@ extension Store {
 }
 
 extension Duration {
-    /// Seconds for what counts in whole ones, not less than was asked for.
+    /// The duration in whole seconds, rounded up.
     var wholeSeconds: Int { max(0, Int(clamping: components.seconds) + (components.attoseconds > 0 ? 1 : 0)) }
 }

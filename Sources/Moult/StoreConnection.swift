@@ -4,9 +4,9 @@ package import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// One connection with all databases of a release: the user's as `main`, the others under their names.
+/// A connection to all databases of a release: the user's database as `main`, the others under their names.
 ///
-/// Used by one thread at a time. Sealed databases are read-only, whatever the SQL says.
+/// Use it from one thread at a time. Read-only databases cannot be written to, whatever the SQL says.
 ///
 ///     let connection = try store.connect()
 ///     for row in try connection.rows("SELECT danish, english FROM phrases.phrase WHERE id < ?", [10]) {
@@ -17,16 +17,16 @@ public final class StoreConnection {
     /// Keeps the generation in place while the connection is open.
     public let lease: StoreLease
     package let connection: Connection
-    /// The recovery that was made because the database did not load; nil if none was needed.
+    /// The recovery made because the database could not be loaded; nil if none was needed.
     public let recovered: Recovered?
 
-    /// One database alone, as the connection's main one.
+    /// Opens only this database, as `main`.
     init(lease: StoreLease, only name: String, recovered: Recovered? = nil) throws {
         self.lease = lease
         self.recovered = recovered
         let isSealed = try lease.installed.database(name).kind.isSealed
         connection = try Connection(path: lease.path(of: name), access: isSealed ? .immutable : .readWrite)
-        // Only now SQLite reads the file.
+        // SQLite reads the file only now.
         _ = try connection.int("PRAGMA schema_version")
     }
 
@@ -45,20 +45,20 @@ public final class StoreConnection {
             }
             ?? Connection.inMemory(encoding: databases.first.flatMap { try Connection.encoding(ofFileAt: $0.path) })
         for (database, schema, path) in databases where schema != "main" {
-            // Sealed files have no sidecars and never change: only so they can be read without locks.
+            // Read-only files have no sidecars and never change, which makes it safe to read them without locks.
             try Self.loading(database, path) {
                 try connection.attach(path, as: schema, access: database.kind.isSealed ? .immutable : .readWrite)
             }
         }
     }
 
-    /// Reads a database for the first time; the error for a damaged one says how to replace it.
+    /// Reads a database for the first time; if it is damaged, the error says how to replace it.
     private static func loading<R>(_ database: Database, _ path: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError {
             if error.code == .databaseCorrupt, !database.kind.isSealed {
                 throw StoreErrors.willNotLoad(database, path, error.why ?? error.what)
             }
-            // A database that is used where the app has it: the app may have gone elsewhere.
+            // The database stays in the app's own location, and the app may have been moved.
             if database.place == .inPlace, let target = try Files.target(ofLink: path),
                 try Files.factsThroughLinks(path) == nil
             {
@@ -68,10 +68,10 @@ public final class StoreConnection {
         }
     }
 
-    /// SQLite's own handle (`sqlite3 *`), for use with the C API; valid until `close()`.
+    /// SQLite's own handle (`sqlite3 *`), for use with the C API. Valid until `close()`.
     public var handle: OpaquePointer { get throws { try connection.handle } }
 
-    /// Runs one statement, with these values in the place of its `?`. Gives the number of rows that it changed.
+    /// Runs one statement with `values` bound to its `?` parameters. Returns the number of rows changed.
     @discardableResult
     public func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
         let before = try connection.totalChanges
@@ -79,10 +79,10 @@ public final class StoreConnection {
         return Int(try connection.totalChanges - before)
     }
 
-    /// Runs all statements of a text, one after the other; an error leaves what those before it have done.
+    /// Runs every statement in the text, in order. If one fails, the effects of earlier statements remain.
     public func executeScript(_ sql: String) throws { try connection.execute(sql) }
 
-    /// The rows of one statement, with these values in the place of its `?`.
+    /// Runs one statement with `values` bound to its `?` parameters, and returns the rows.
     ///
     /// Text that is not valid UTF-8 is an error; read it as bytes with `CAST(column AS BLOB)`.
     public func rows(_ sql: String, _ values: [SQLValue] = []) throws -> [[SQLValue]] {
@@ -107,7 +107,7 @@ public final class StoreConnection {
         }
     }
 
-    /// The rows of a query, each value as text; nil stands for NULL.
+    /// The rows of a query, with each value as text; nil stands for NULL.
     package func texts(_ sql: String) throws -> [[String?]] {
         try connection.withStatement(sql) { statement in
             var rows: [[String?]] = []
@@ -119,6 +119,6 @@ public final class StoreConnection {
         }
     }
 
-    /// Closes the connection; the lease ends with its last user.
+    /// Closes the connection. The lease ends when its last user releases it.
     public func close() throws { try connection.close() }
 }

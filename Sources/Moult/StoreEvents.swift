@@ -1,37 +1,37 @@
 internal import MoultFiles
 internal import MoultStore
 
-/// A release that has come into service.
+/// A release that was put into service.
 ///
 ///     for try await event in store.events where event.databases.contains("phrases") {
 ///         print("phrases changed with \(event.version)")
 ///     }
 public struct StoreEvent: Sendable, Equatable {
-    /// The generation that is installed now.
+    /// The generation installed now.
     public let generation: String
     /// Its version.
     public let version: String
-    /// The generation that was seen before, if there was one.
+    /// The previously observed generation; nil if there was none.
     public let previous: String?
-    /// The databases whose content has changed, by name: what a view has to read again.
+    /// The names of the databases whose content changed; views must reload these.
     public let databases: [String]
 }
 
 extension Store {
-    /// Every release that comes into service from the first `next` on, told by the kernel: nothing is polled.
+    /// Every release put into service after the first `next`. The kernel reports each one, so nothing is polled.
     ///
     ///     for try await event in store.events {
     ///         connection = try store.connect()
     ///     }
     public var events: StoreEvents { StoreEvents(directory: directory, since: nil) }
 
-    /// The same, with what has come since a generation: follow from `lease.generation` on, and nothing is lost between.
+    /// The same, including releases put into service since `generation`. Start from `lease.generation` to miss none.
     public func events(since generation: String) -> StoreEvents {
         StoreEvents(directory: directory, since: generation)
     }
 }
 
-/// The releases that come into service in a store. Each iteration has a separate thread, which ends with it or its task.
+/// The releases put into service in a store. Each iteration uses its own thread, which ends with the iteration or its task.
 ///
 ///     let lease = try store.lease()
 ///     for try await event in store.events(since: lease.generation) { print("now at \(event.version)") }

@@ -3,7 +3,7 @@ internal import MoultSQLite
 internal import MoultStore
 package import StepKit
 
-/// Keeps one generation in place while it is alive, and knows where its files are.
+/// Keeps one generation in place while the lease exists, and provides the paths of its files.
 ///
 ///     let lease = try store.lease()
 ///     print(lease.version, try lease.path(of: "phrases"))
@@ -22,40 +22,40 @@ public final class StoreLease: Sendable {
         installed = try Generation.load(lease.generation, in: layout)
     }
 
-    /// The file of a database in this very generation; for a living one its fixed path.
+    /// The path of a database in this generation; for a writable database, its stable path.
     public func path(of name: String) throws -> String { try Advice.forApps { try file(of: name) } }
 
-    /// The same, with advice for operators.
+    /// The same, with advice for operators in errors.
     private func file(of name: String) throws -> String {
         let database = try installed.database(name)
         return database.kind.isSealed ? installed.path(database.member) : try StoreSnapshot(layout).place(of: database)
     }
 
-    /// One database of the release, as SQLite attaches it.
+    /// A database of the release, described for SQLite's `ATTACH`.
     public struct Attachment: Sendable, Hashable {
-        /// The name of its schema: `main` for the user's database.
+        /// The schema name: `main` for the user's database.
         public let schema: String
-        /// What to open or attach. Every character of the path is escaped. A read-only database is `immutable`, so that
-        /// SQLite writes nothing next to it, not even with `PRAGMA journal_mode = WAL`; a database that apps write to never is.
+        /// The URI to open or attach, with the path fully escaped. A read-only database is marked `immutable`, so SQLite writes
+        /// nothing next to it, not even with `PRAGMA journal_mode = WAL`. A database that apps write to never is.
         ///
-        /// SQLite understands it in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened
-        /// so. Elsewhere, `ATTACH 'file:...'` makes a file of that name: there, only `path` can be used, and nothing keeps
-        /// that library from writing to a read-only database.
+        /// SQLite accepts the URI in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened that
+        /// way. Otherwise `ATTACH 'file:...'` creates a file with that name: use `path` there, and note that nothing stops such a
+        /// library from writing to a read-only database.
         public let uri: String
-        /// The file itself.
+        /// The path of the file.
         public let path: String
-        /// Whether only its publisher writes to it.
+        /// Whether only the publisher writes to it.
         public let isReadOnly: Bool
     }
 
-    /// Every database of the release but those of groups, for libraries that open them themselves. `main` comes first.
+    /// Every database of the release that is in no group, for libraries that open databases themselves. `main` is first.
     ///
     ///     for database in try lease.attachments where database.schema != "main" {
     ///         try db.execute(sql: "ATTACH ? AS \(database.schema)", arguments: [database.uri])
     ///     }
     public var attachments: [Attachment] { get throws { try attachments(ofGroup: nil) } }
 
-    /// The same for the databases of a group, which open on a connection of their own: SQLite attaches at most ten.
+    /// The same for the databases of a group, which open on their own connection: SQLite attaches at most ten.
     public func attachments(ofGroup group: String?) throws -> [Attachment] {
         try Advice.forApps {
             try databases(of: group).map { database, schema, path in
@@ -67,8 +67,7 @@ public final class StoreLease: Sendable {
         }
     }
 
-    /// The databases of a group as its connection has them: the name of the schema (`main` for the first one of the user's),
-    /// and the file.
+    /// The databases of a group as its connection sees them: schema name (`main` for the first user database) and file.
     package func databases(of group: String?) throws -> [(database: Database, schema: String, path: String)] {
         let manifest = installed.manifest
         let names = manifest.groups.compactMap(\.name)
@@ -84,7 +83,7 @@ public final class StoreLease: Sendable {
         }
     }
 
-    /// Whether another generation is current by now.
+    /// Whether another generation is current now.
     public func isOutdated() throws -> Bool {
         try Advice.forApps { try Generation.currentName(layout) != generation }
     }

@@ -6,15 +6,15 @@ internal import MoultTransport
 package import MoultTrust
 internal import StepKit
 
-/// Reads a feed as a new store does that trusts some keys. The store is made for this and removed afterwards.
+/// Reads a feed as a new store with the given keys would. The store is temporary.
 package struct TrialFollow {
     private let keys: TrustedKeys?
 
     /// Without keys the store trusts none, and signatures are not checked.
     package init(trusting keys: TrustedKeys?) { self.keys = keys }
 
-    /// The reasons for which a store refuses the feed at a path: the feed itself, or some of its releases. The caller checks
-    /// that the files exist and are the right ones.
+    /// The reasons why a store would reject the feed at this path, or some of its releases. The caller checks that the files
+    /// exist and are the right ones.
     package func faults(of feed: String, product: String) throws -> [MoultError] {
         try Files.withScratchDirectory { scratch in
             var settings = Settings(product: product)

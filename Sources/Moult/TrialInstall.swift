@@ -4,16 +4,16 @@ internal import MoultFiles
 internal import MoultStore
 package import StepKit
 
-/// Installs a release as its users' machines will, in a store that is made for the trial and removed afterwards. So a
-/// release that stores would refuse is found before it is published, and by the same code.
+/// Installs a release as user machines will, in a temporary store. A release that stores would reject is found before
+/// publication, by the same code.
 ///
-/// Consumers are not called, and steps of other packages do nothing: they are only on the machines that use them.
+/// Consumers are not called, and third-party steps do nothing, because they exist only on the machines that use them.
 package struct TrialInstall {
-    /// The directory of the store; it must not be there.
+    /// The directory for the store; it must not exist.
     private let scratch: String
     private let checkTime: CheckTime
-    /// Whether the proofs in the manifests count without signatures: the caller has just made those of the release, and
-    /// stores have the older releases.
+    /// Whether proofs in manifests count without signatures. The caller has just made those of this release, and stores already
+    /// have the older releases.
     private let hasProofs: Bool
     private let watcher: Watcher
 
@@ -25,8 +25,8 @@ package struct TrialInstall {
         watcher = Watcher(shouldStop: shouldStop)
     }
 
-    /// Installs the release, by its manifest, over another release or into an empty store. If no store could go that way,
-    /// gives the reason; throws what a store would throw.
+    /// Installs the release, given by its manifest, over another release or into an empty store. Returns the reason if no store
+    /// could take that path; throws any error that a store would throw.
     package func run(_ release: String, over previous: String? = nil) throws -> String? {
         let manifest = try read(release)
         if let range = manifest.requires.moult, !range.contains(moultVersion) {
@@ -62,13 +62,13 @@ package struct TrialInstall {
         let orchestrator = try Orchestrator(root: scratch, steps: StepSet.builtIn.adding(others), watcher: watcher)
         var request = UpdateRequest(
             manifest: path, app: manifest.requires.app?.example,
-            // An operator may allow these, so they do not make a release unfit.
+            // An operator may allow these, so they do not make a release invalid.
             consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true))
         (request.checkTime, request.hasProofs) = (checkTime, hasProofs)
         _ = try orchestrator.update(request)
     }
 
-    /// The trial's store is gone when the message is read, so paths are shown without it.
+    /// The temporary store no longer exists when the message is read, so its directory is removed from paths.
     private func told(_ error: any Error) -> MoultError {
         guard var error = error as? MoultError else { return MoultError(.system, what: "\(error)", cause: error) }
         error.what = error.what.replacing("\(scratch)/", with: "")
@@ -76,7 +76,7 @@ package struct TrialInstall {
         return error
     }
 
-    /// A step of another package, which is not here.
+    /// Stands in for a third-party step, which is not available here.
     private struct OtherStep: Step {
         let name: String
         let summary = "does nothing in a trial"

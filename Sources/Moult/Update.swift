@@ -8,11 +8,11 @@ public import StepKit
 ///     for sentence in update.settled { print(sentence) }
 ///     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
 public struct Update: Sendable {
-    /// Whether something was installed; false if the release was there already.
+    /// Whether anything was installed; false if the release was already installed.
     public let isInstalled: Bool
-    /// The generation that is installed now.
+    /// The generation installed now.
     public let generation: String?
-    /// The work that an interrupted command had left, finished or undone first, in words.
+    /// Descriptions of interrupted work that was finished or undone first.
     public let settled: [String]
 
     init(_ result: Orchestrator.Result) {
@@ -27,11 +27,11 @@ public struct Update: Sendable {
 ///     let plan = try store.plan(manifest)
 ///     for effect in plan.effects { print(effect) }
 public struct UpdatePlan: Sendable {
-    /// Every effect, in the order in which it would be done.
+    /// Every effect, in the order in which it would be applied.
     public let effects: [Effect]
     /// False if nothing would change.
     public let changesStore: Bool
-    /// The plan as the command `moult plan --json` prints it.
+    /// The plan as printed by `moult plan --json`.
     public let json: JSON
 
     init(_ plan: Plan) {
@@ -41,7 +41,7 @@ public struct UpdatePlan: Sendable {
     }
 }
 
-/// How far an update is.
+/// The progress of an update.
 ///
 ///     try await store.update(to: manifest) { progress in
 ///         if case .working(let what, let done, let total) = progress, total > 0 {
@@ -49,13 +49,13 @@ public struct UpdatePlan: Sendable {
 ///         }
 ///     }
 public enum UpdateProgress: Sendable {
-    /// A long piece of work, in bytes; `total` is 0 where it is not known.
+    /// A long task, in bytes; `total` is 0 if unknown.
     case working(String, done: Int, total: Int)
-    /// Everything is staged and verified; from here on it goes forward only.
+    /// Everything is staged and verified; the update can no longer be cancelled.
     case decided
-    /// An effect of the plan was done.
+    /// An effect of the plan was applied.
     case done(Effect)
-    /// A fact that the operator should know, although the update continues.
+    /// A problem that the operator should know about; the update continues.
     case warning(String)
 
     init?(_ event: Event) {

@@ -9,7 +9,7 @@ extension MoultError.Code {
     package static let stepTrust = Self(642)
 }
 
-/// The possible mistakes of a step while it answers; each is a failure, and never an answer.
+/// The ways in which a step can violate the protocol. Each is a failure, never an answer.
 package enum Misbehaviour: Equatable, Sendable {
     case strayOutput(String)
     case strayReply(String)
@@ -26,7 +26,7 @@ package enum Misbehaviour: Equatable, Sendable {
     case wrongAnswer(String)
     case outsideThePlan(String)
 
-    /// The observation, for humans.
+    /// A description of the violation.
     package var text: String {
         switch self {
         case .strayOutput(let line): "it printed something that is not a JSON object: \(Self.quoted(line))"

@@ -6,9 +6,9 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// Bringing files in.
+/// Downloads files.
 extension Downloads {
-    /// One at a time: two would write to the same part.
+    /// Only one process downloads at a time, because two would write to the same partial file.
     func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
         let path = "\(layout.downloads)/lock"
         try Files.ensureDirectory(layout.downloads)
@@ -24,7 +24,7 @@ extension Downloads {
             why: "another moult process is downloading for it", now: "Try again later, or wait for it: --wait SECONDS")
     }
 
-    /// Brings a bundle or a patch in, from the first place that gives what the manifest says.
+    /// Downloads a bundle or a patch from the first location whose file matches the manifest.
     func fetch(
         _ place: Place, from places: [Location], by transport: Transport, _ watcher: Watcher
     ) throws {
@@ -46,8 +46,8 @@ extension Downloads {
             ?? MoultError(.noFeed, what: "no address to download \(place.name) from")
     }
 
-    /// Whether the file is there as its manifest has it. Another one of the same size is removed: whatever fails because of
-    /// it would fail again each time.
+    /// Whether the file exists and matches the manifest. A different file of the same size is removed, because every retry would
+    /// fail on it again.
     private func isWhole(_ place: Place) throws -> Bool {
         guard try place.missing() == 0, try Files.facts(place.path) != nil else { return false }
         if try SHA256.digest(ofFileAt: place.path).hex == place.sha256 { return true }
@@ -66,14 +66,14 @@ extension Downloads {
             return try Files.rename(place.partial, to: place.path)
         }
         try Files.remove(place.partial)
-        // The partial file belonged to something else: fetch all of it again, once.
+        // The partial file belonged to another version: download everything again, once.
         if before > 0 { return try fetchOnce(place, from: source, by: transport, watcher) }
         throw MoultError(
             .digest, .refused, what: "\(source) does not match the release",
             why: "its SHA-256 does not match the manifest", now: "Try again later, or report it to the publisher.")
     }
 
-    /// Parts of other bundles are given up, so that they do not pile up.
+    /// Removes partial downloads of other bundles, so that they do not accumulate.
     private func keepOnly(partial: String) throws {
         for name in try Files.list(layout.downloads) where name.hasSuffix(".part") || name.hasSuffix(".part.tag") {
             let path = "\(layout.downloads)/\(name)"
@@ -81,7 +81,7 @@ extension Downloads {
         }
     }
 
-    /// Removes the oldest bundles until at most so many bytes are left.
+    /// Removes the oldest bundles until at most this many bytes remain.
     func trim(to bytes: Int) throws {
         var found: [(path: String, size: Int, time: Int)] = []
         for name in try Files.list(layout.downloads) where name != "lock" && !CacheTag.isTag(name) {

@@ -3,33 +3,33 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Which of a feed's releases a store should have next, and by which way.
+/// Chooses which of a feed's releases a store should install next, and the path to it.
 package struct FeedChoice: Sendable {
     let feed: Feed
     let installed: Version?
-    /// The sequence of what is installed; nil if its manifest cannot be read.
+    /// The sequence number of the installed release; nil if its manifest cannot be read.
     let installedSequence: Int?
     let seen: ReplayGuard
     let channel: String
     let holds: Holds
     let policy: Policy
     let machine: Machine
-    /// Whether a release can be got where the feed is.
+    /// Whether a release is available at the feed's location.
     let isThere: @Sendable (Feed.Release) throws -> Bool
 
-    /// A release that would be newer, and why this store does not get it.
+    /// A newer release that this store does not get, with the reason.
     package struct Passed: Sendable, Equatable {
         package let version: Version
         package let why: String
     }
 
     package struct Result: Sendable, Equatable {
-        /// The releases to install, one after the other; empty if none is newer.
+        /// The releases to install, in order; empty if none is newer.
         package var way: [Feed.Release] = []
         package var passed: [Passed] = []
-        /// Notes on the last of them: its share of machines.
+        /// A note on the last of these releases about its staged rollout.
         package var note: String?
-        /// Why the publisher has taken back what is installed.
+        /// Why the publisher withdrew the installed release.
         package var withdrawn: String?
     }
 
@@ -54,7 +54,7 @@ package struct FeedChoice: Sendable {
                 result.passed.append(Passed(version: release.version, why: why))
                 continue
             }
-            // The highest that may be had is what already exists.
+            // The newest available release is already installed.
             if release.version == installed { return result }
             guard let way = try way(to: release) else {
                 result.passed.append(
@@ -72,7 +72,7 @@ package struct FeedChoice: Sendable {
         return result
     }
 
-    /// Stores that follow another channel get the usual releases, too.
+    /// Stores that follow another channel also get the regular releases.
     private func isOurs(_ release: Feed.Release) -> Bool {
         release.channel == channel || release.channel == Feed.Release.usualChannel
     }
@@ -87,7 +87,7 @@ package struct FeedChoice: Sendable {
         if let range = release.requires.moult, !range.contains(policy.moultVersion) {
             return ("it requires moult \(range), and this is \(policy.moultVersion)", nil)
         }
-        // What these rules keep out would be refused each time.
+        // These rules would reject the release on every attempt.
         if let installed, let sequence = installedSequence, installed.precedes(release.version),
             release.sequence <= sequence, !policy.takesOlder
         {
@@ -103,9 +103,10 @@ package struct FeedChoice: Sendable {
         return place < Double(release.rollout) ? (nil, text) : (text, nil)
     }
 
-    /// The shortest way from what is installed, by releases each of which may follow the one before.
+    /// The shortest path from the installed release, in which each release accepts the one before it.
     ///
-    /// Looked for backwards, because most releases can be reached directly; `requires.from` only counts where something is.
+    /// The search runs backwards, because most releases can be reached directly. `requires.from` applies only if a release is
+    /// installed.
     private func way(to target: Feed.Release) throws -> [Feed.Release]? {
         guard let installed else { return [target] }
         var reached: Set<Int> = [target.sequence]
@@ -124,20 +125,20 @@ package struct FeedChoice: Sendable {
                     longer.append([release] + way)
                 }
             }
-            // Of several equally short ways the one by the newest release.
+            // Of several paths of equal length, prefer the one through the newest release.
             ways = longer.sorted { $1[0].version.precedes($0[0].version) }
         }
         return nil
     }
 }
 
-/// Which machine this is, for releases that go to a share of all machines first.
+/// Identifies this machine, for staged rollouts.
 package struct Machine: Sendable, Equatable {
     let id: String
 
     package init(id: String) { self.id = id }
 
-    /// This machine, by MOULT_MACHINE_ID or the id that systemd gave it; otherwise by its name.
+    /// Uses MOULT_MACHINE_ID, otherwise the systemd machine id, otherwise the host name.
     package static func this() throws -> Machine {
         if let id = Subprocess.ownEnvironment["MOULT_MACHINE_ID"], !id.isEmpty { return Machine(id: id) }
         for path in ["/etc/machine-id", "/etc/hostname"] {
@@ -147,8 +148,8 @@ package struct Machine: Sendable, Equatable {
         return Machine(id: "")
     }
 
-    /// Where this machine stands for a release, from 0 to below 100, with two decimals: always the same, and for each
-    /// release another, so that it is not the same machines that are first every time.
+    /// The position of this machine in the rollout of a release: 0 up to, but not including, 100, with two decimals. It is
+    /// constant for a release and differs between releases, so that the first machines are not always the same.
     package func place(for version: Version, of product: String) throws -> Double {
         let digest = try SHA256.digest(of: Array("\(product)\n\(version)\n\(id)".utf8))
         let number = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -6,7 +6,7 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// One look at a store's feed: what is there, what is chosen of it, and how to get it.
+/// Reads a store's feed, chooses a release, and knows how to get it.
 struct FeedFollower {
     let planner: Planner
     var layout: StoreLayout { planner.layout }
@@ -14,7 +14,7 @@ struct FeedFollower {
     let settings: Settings
     let reader: FeedReader
     let transport: Transport
-    /// In the order in which they are asked.
+    /// The feed's locations, in the order of requests.
     private(set) var places: [Location]
 
     init(planner: Planner, request: FeedRequest, watcher: Watcher) throws {
@@ -26,7 +26,7 @@ struct FeedFollower {
             try request.place.map { [try Self.complete($0, settings)] } ?? settings.feed.map {
                 try MirrorOrder(layout).addresses(of: $0)
             }?.map { place in
-                // Paths in the settings are relative to the store, wherever the command runs.
+                // Relative paths in the settings start at the store, whatever the working directory is.
                 let text = place.withSecrets
                 return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")
             } ?? []
@@ -49,16 +49,16 @@ struct FeedFollower {
             allowOlder: request.allowDowngrade)
     }
 
-    /// Of a directory, the feed in it.
+    /// The feed in a directory; other locations unchanged.
     private static func feed(at place: Location) throws -> Location {
-        // If it cannot be looked at, reading it reports why.
+        // If this fails, reading the feed reports the reason.
         guard case .file(let path) = place, (try? Files.factsThroughLinks(path))?.kind == .directory else {
             return place
         }
         return .file("\(path)/\(Feed.fileName)")
     }
 
-    /// A saved plan has no secrets: those of the settings are taken, if they name the same feed.
+    /// A saved plan contains no secrets. They come from the settings, if these name the same feed.
     private static func complete(_ place: Address, _ settings: Settings) throws -> Address {
         guard place.isRedacted else { return place }
         if let address = settings.feed?.addresses.first(where: { $0.description == place.description }) {
@@ -70,10 +70,10 @@ struct FeedFollower {
             now: "Put the whole URL into \"feed\" of moult.json, or apply without a plan: moult apply URL")
     }
 
-    /// Asks the mirror first that gave the feed: others may be down or slow.
+    /// Puts the mirror that served the feed first, because others may be down or slow.
     mutating func prefer(_ place: Location) { places = [place] + places.filter { $0 != place } }
 
-    /// The request for one release of the feed.
+    /// The request to install one release of the feed.
     var update: UpdateRequest {
         var update = UpdateRequest(
             manifest: "", follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
@@ -82,10 +82,10 @@ struct FeedFollower {
         return update
     }
 
-    /// What of the feed a store should have that is like this now.
+    /// Chooses a release for a store in its present state.
     func choose(from current: FeedReader.Current, _ store: StoreSnapshot) throws -> FeedChoice.Result {
         let holds = try store.holds
-        // Nothing would be newer, which must not look as if all were well.
+        // Otherwise, no newer release would be found, which would look as if the store were up to date.
         if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
         return try FeedChoice(
             feed: current.feed, installed: store.installedVersion, installedSequence: store.installedSequence,
@@ -93,7 +93,7 @@ struct FeedFollower {
             channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isThere: { release in
-                // A stick may have the whole feed and one release.
+                // A USB stick may have the whole feed but only one release.
                 guard case .file(let path) = current.place.beside(release.manifest.name) else { return true }
                 return try Files.factsThroughLinks(path) != nil
             }
@@ -101,41 +101,41 @@ struct FeedFollower {
         .choose()
     }
 
-    /// The present feed; keeps key lists.
+    /// Fetches the current feed; saves new key lists.
     func ask() throws -> FeedReader.Current { try reader.ask(keep: keep) }
 
-    /// A key that a key list revokes must never be trusted again.
+    /// A key that was revoked by a key list must never be trusted again.
     private func keep(_ chain: KeyChain) throws {
         do { try chain.keep() } catch {
-            // A user who may only read the store asks anyway.
+            // A user with read access only still gets an answer.
             if !Files.isDenied(error) { throw error }
         }
     }
 
-    /// Keeps what was verified, so that nothing older is believed later and an unchanged feed costs one question.
+    /// Saves what was verified, so that no older feed is accepted later and an unchanged feed costs one request.
     func remember(_ current: FeedReader.Current) throws {
         if current.files.isEmpty { return }
         try Files.ensureDirectory(layout.feed)
-        // A place that cannot say "unchanged", such as a directory, gives the same files each time.
+        // A location that cannot report "unchanged", such as a directory, returns the same files each time.
         for file in current.files {
             let path = "\(layout.feed)/\(file.name)"
             if try Files.read(path, limit: Feed.largest) != file.bytes { try Files.replace(path, with: file.bytes) }
         }
         let before = try ReplayGuard.read(layout)
         var seen = current.seen
-        // An update may have ended meanwhile.
+        // Another update may have ended in the meantime.
         seen.sequence = max(seen.sequence, before.sequence)
         if try seen != before || !ReplayGuard.isThere(layout) { try seen.write(layout, durable: true) }
     }
 
     // MARK: releases
 
-    /// A release of the feed as something to plan.
+    /// Prepares a release of the feed for planning.
     func incoming(
         _ release: Feed.Release, of current: FeedReader.Current, then: [Version] = [], notes: [String] = []
     ) throws -> Planner.Incoming {
         let patches = try release.patches.map(\.file).filter { name in
-            // A stick may have the bundle only.
+            // A USB stick may have only the bundle.
             guard case .file(let path) = current.place.beside(name) else { return true }
             return try Files.factsThroughLinks(path) != nil
         }
@@ -153,8 +153,8 @@ struct FeedFollower {
         }
     }
 
-    /// The release whose manifest is at the place itself, without a feed. Whether each patch is there too is not known
-    /// before it is fetched. `looksOnly` writes nothing.
+    /// Prepares the release whose manifest is at the location itself, without a feed. Whether its patches exist is unknown until
+    /// they are downloaded. With `looksOnly`, nothing is written.
     func incoming(_ manifest: ReleaseSource.Content, looksOnly: Bool) throws -> Planner.Incoming {
         let (bytes, place) = (manifest.bytes, places[0])
         let provenance = try reader.provenance(ofManifest: bytes, at: place, keep: looksOnly ? { _ in } : keep)
@@ -168,7 +168,8 @@ struct FeedFollower {
             patches: Set(release.patches.map(\.file)))
     }
 
-    /// The proof of a manifest by its own signatures where feed keys may not release; nil where the feed's are enough.
+    /// Verifies a manifest by its own signatures where feed keys are not allowed to sign releases; nil where the feed's
+    /// signatures suffice.
     private func proveOwn(
         _ bytes: [UInt8], at place: Location, _ current: FeedReader.Current
     ) throws -> Provenance? {
@@ -176,8 +177,8 @@ struct FeedFollower {
         return try reader.provenance(ofManifest: bytes, at: place, by: keys)
     }
 
-    /// Whether a manifest that may be installed anyway has the required signatures of release keys next to it, so that its
-    /// publisher's proofs count. Signatures are fetched only if it has such proofs.
+    /// Whether an already accepted manifest is also signed by release keys, so that the publisher's proofs count. Signatures are
+    /// fetched only if it contains such proofs.
     private func isSignedItself(
         _ manifest: Manifest, _ bytes: [UInt8], at place: Location, by keys: KeyChain?
     ) throws -> Bool {
@@ -187,12 +188,12 @@ struct FeedFollower {
             return try reader.provenance(ofManifest: bytes, at: place, by: keys).isSigned
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
-            // Without them this machine checks the files, as it does for every other release.
+            // Without the proofs, this machine checks the files itself, as it does for every other release.
             return false
         }
     }
 
-    /// The release that a saved plan names, by its digest.
+    /// The release named in a saved plan, found by digest.
     func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
         let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
         let keys = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
@@ -244,7 +245,7 @@ struct FeedFollower {
         return bytes
     }
 
-    /// Brings in what a plan needs and is not here: patches, or the bundle.
+    /// Downloads the files that a plan needs and that are not cached: patches, or the bundle.
     func fetchFiles(of made: Planner.PreparedPlan, _ watcher: Watcher) throws {
         guard made.plan.manifestPath == nil else { return }
         let (downloads, release) = (Downloads(layout), made.context.release)
@@ -261,14 +262,14 @@ struct FeedFollower {
         try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
     }
 
-    /// A bundle in the cache, brought in if it does not exist.
+    /// A bundle in the cache, downloaded if it is not there.
     func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
         let place = Downloads(layout).place(of: bundle)
         try Downloads(layout).fetch(place, from: places, by: transport, watcher)
         return place.path
     }
 
-    /// The manifest's own signatures, if it has any.
+    /// The manifest's own signatures, if there are any.
     func signatures(
         of release: Feed.Release, _ current: FeedReader.Current
     ) throws -> [(name: String, bytes: [UInt8])] {
@@ -286,7 +287,7 @@ struct FeedFollower {
 }
 
 extension Feed.Release {
-    /// The feed's description of a release must match its manifest: feed keys cannot change a release.
+    /// A release's description in the feed must match its manifest, because feed keys must not be able to change a release.
     fileprivate func proveSame(as manifest: Manifest, _ place: Location) throws {
         let differs: (String, String, String)? =
             if version != manifest.version {

@@ -7,36 +7,36 @@ internal import MoultTransport
 internal import MoultTrust
 package import StepKit
 
-/// Asks for the current feed, and believes it only if all of this holds: signed, of this product, not older than one
-/// seen before, not past its time. Writes nothing.
+/// Fetches the current feed and accepts it only if it is signed, is for this product, is not older than one seen before, and has
+/// not expired. Writes nothing.
 struct FeedReader {
     let layout: StoreLayout
     let settings: Settings
     let places: [Location]
     var transport: Transport
-    /// An unsigned feed from the network is accepted, too.
+    /// Also accept an unsigned feed from the network.
     let allowUnsigned: Bool
-    /// The feed is the one in the settings, and not one that the caller has named.
+    /// Whether the feed comes from the settings, rather than from the caller.
     let isConfigured: Bool
-    /// An older feed than one seen before is taken anyway.
+    /// Accept a feed older than one seen before.
     let allowOlder: Bool
     var now = Timestamp.now
 
-    /// A feed that may be believed.
+    /// A verified feed.
     struct Current {
         let feed: Feed
         let place: Location
         let provenance: Provenance
-        /// The keys that count now; nil if the store trusts none.
+        /// The keys in force; nil if the store trusts none.
         let keys: KeyChain?
         let seen: ReplayGuard
-        /// What should be kept: the feed and the files that prove it; nothing if it is kept already.
+        /// Files to save: the feed and its proofs; empty if they are saved already.
         var files: [(name: String, bytes: [UInt8])] = []
     }
 
-    /// The feed from the first place that has one to believe.
+    /// Returns the feed from the first location with a valid one.
     ///
-    /// `keep` gets new key lists as soon as they are verified, whatever becomes of the feed: what they revoke must not be
+    /// `keep` receives new key lists as soon as they are verified, whatever happens to the feed: the keys they revoke must not be
     /// trusted again.
     func ask(keep: (KeyChain) throws -> Void = { _ in }) throws -> Current {
         var faults: [MoultError] = []
@@ -48,7 +48,7 @@ struct FeedReader {
                 faults.append(error)
             }
         }
-        // An invalid answer says more than the failure of another location.
+        // An invalid answer is more informative than the failure of another location.
         throw faults.first { $0.outcome == .refused } ?? faults.first
             ?? MoultError(.noFeed, .refused, what: "no feed is configured")
     }
@@ -71,7 +71,7 @@ struct FeedReader {
         try chain?.advance(now: now) { try fetch($0, $1, beside: place) }
         if let chain {
             try keep(chain)
-            // A publisher replaces the feed before it adds a key list: the one that was read may be from before.
+            // Publishers replace the feed before they add a key list, so the feed just read may be older than the list.
             if chain.serial != known, let again = try read(place, unless: nil) { (bytes, tag) = again }
             try chain.proveCurrent(at: now)
         }
@@ -85,7 +85,7 @@ struct FeedReader {
             files: files + [(Feed.fileName, bytes)])
     }
 
-    /// The feed's bytes and what the server calls them; nil if they are those of the tag.
+    /// The feed's bytes and the server's tag for them; nil if the tag is unchanged.
     private func read(_ place: Location, unless tag: String?) throws -> (bytes: [UInt8], tag: String?)? {
         switch try transport.read(place, limit: Feed.largest, unless: tag) {
         case .nothing:
@@ -97,7 +97,7 @@ struct FeedReader {
         }
     }
 
-    /// The feed that is kept, if it is the one that the tag of this place stands for.
+    /// The saved feed, if it is the one that this location's tag refers to.
     private func keptFeed(_ seen: ReplayGuard, of place: Location) throws -> [UInt8]? {
         guard seen.tag != nil, seen.url == place.description,
             let bytes = try Files.read("\(layout.feed)/\(Feed.fileName)", limit: Feed.largest),
@@ -115,7 +115,7 @@ struct FeedReader {
 
     // MARK: proof
 
-    /// Verifies a manifest at its own location, with no feed in between; `keep` receives new key lists.
+    /// Verifies a manifest at its own location, without a feed; `keep` receives new key lists.
     func provenance(
         ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
     ) throws -> Provenance {
@@ -130,7 +130,7 @@ struct FeedReader {
         return try provenance(ofManifest: bytes, at: place, by: chain)
     }
 
-    /// The manifest's own signatures, which are next to it.
+    /// The manifest's own signatures, stored next to it.
     func provenance(ofManifest bytes: [UInt8], at place: Location, by keys: KeyChain) throws -> Provenance {
         .signed(
             try keys.prove(bytes, named: place.name, by: keys.roles.release, at: now) {
@@ -152,8 +152,8 @@ struct FeedReader {
             return provenance
         }
         do { return try attempt(place.name) } catch let error as MoultError {
-            // The publisher may be replacing feed and signature at this very moment: each feed has its signature under
-            // its own digest, too. If that does not fit either, the first error is the one to report.
+            // The publisher may be replacing feed and signature at this moment, so each signature is also stored under the digest
+            // of its feed. If that does not match either, the first error is reported.
             let other = try? attempt(FeedNames.ofSignatures(place.name, digest: SHA256.digest(of: bytes).hex))
             if let other { return other }
             throw error
@@ -167,7 +167,7 @@ struct FeedReader {
         return .signed(try keys.prove(bytes, named: name, by: keys.roles.feed, at: now, find: find))
     }
 
-    /// Checks what a signature does not prove: that the feed is for this store, and that it is the current one.
+    /// Checks what a signature does not prove: that the feed is for this store, and that it is current.
     private func believe(
         _ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard, _ chain: KeyChain?
     ) throws -> Feed {
@@ -183,7 +183,7 @@ struct FeedReader {
                 "\(place) was made under key list \(made), which key list \(list) has replaced", nil,
                 "An attacker may be withholding a newer one: ask the publisher, or use another mirror.")
         }
-        // A newer key list lets serials begin again: a stolen key cannot use them up forever.
+        // A newer key list restarts the serials, so that a stolen key cannot exhaust them for good.
         var seen = seen
         if list > seen.keyList ?? list { (seen.serial, seen.sha256) = (0, nil) }
         if feed.serial < seen.serial, !allowOlder {
@@ -226,14 +226,14 @@ struct FeedReader {
     }
 }
 
-/// Waiting, where the kernel has nothing that one could wait for.
+/// Sleeps, for conditions that the kernel cannot report.
 enum Clock {
     static func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 }
 
-/// A request to a feed, and how its answer may be used.
+/// A request for a feed, and how to treat the answer.
 package struct FeedRequest: Sendable {
-    /// Another feed than the settings name.
+    /// A feed other than the one in the settings.
     package var place: Address?
     package var follow: Policy.Follow?
     package var allowDowngrade: Bool
@@ -251,7 +251,7 @@ package struct FeedRequest: Sendable {
         (self.allowDowngrade, self.allowUnsigned) = (allowDowngrade, allowUnsigned)
     }
 
-    /// The same for another place.
+    /// The same request for another location.
     package func at(_ place: Address) -> FeedRequest {
         var request = self
         request.place = place

@@ -4,20 +4,20 @@ internal import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// What a store knows of its feed since the last request; makes no request.
+/// What a store knows about its feed from the last request. Makes no request itself.
 package struct KnownFeed: Sendable {
     package let serial: Int
     package let created: Timestamp?
-    /// Until when it may be believed, as its publisher said.
+    /// When the feed expires, as set by its publisher.
     package let expires: Timestamp
-    /// The releases in it that this store would install.
+    /// The releases in the feed that this store would install.
     package let choice: FeedChoice.Result
 
-    /// The release that the store should have; nil if it has the newest that it may have.
+    /// The release that the store should have; nil if it has the newest available to it.
     package var newest: Version? { choice.way.last?.version }
     package func isOver(at now: Timestamp = .now) -> Bool { expires < now }
 
-    /// Nil if nothing is known: never asked, or what was kept is not what was verified then.
+    /// Nil if nothing is known: the feed was never requested, or the saved copy does not match what was verified.
     static func read(
         _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?
     ) throws -> KnownFeed? {
@@ -37,7 +37,7 @@ package struct KnownFeed: Sendable {
             .choose()
             return KnownFeed(serial: feed.serial, created: feed.created, expires: feed.expires, choice: choice)
         } catch {
-            // A user who may not read the kept feed still gets the rest.
+            // A user who may not read the saved feed still gets the remaining facts.
             if Files.isDenied(error) { return nil }
             throw error
         }

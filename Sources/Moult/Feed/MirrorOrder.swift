@@ -3,10 +3,10 @@ internal import MoultFiles
 package import MoultStore
 internal import MoultTrust
 
-/// The order in which a store asks the locations of its feed: group by group, and within a group in a separate order.
+/// The order in which a store tries the locations of its feed: group by group, shuffled within each group.
 ///
-/// The order of a store is always the same, so caches of web servers and registries stay useful, and it differs from store to
-/// store, so equal mirrors share the load.
+/// Each store always uses the same order, so that caches of web servers and registries stay useful. The order differs between
+/// stores, so that equal mirrors share the load.
 package struct MirrorOrder {
     private let store: String
 
@@ -18,7 +18,7 @@ package struct MirrorOrder {
 
     package func addresses(of feed: FeedSettings) throws -> [Address] {
         try feed.groups.flatMap { group -> [Address] in
-            // Without the query, because a token in it may change.
+            // The query is left out, because a token in it may change.
             let ranked = try group.map { (rank: try rank(of: $0.description), address: $0) }
             return ranked.sorted { $0.rank < $1.rank }.map(\.address)
         }

@@ -7,13 +7,13 @@ internal import StepKit
 
 /// The source to install from: a path or a URL. Its content decides whether it is a release or a feed.
 package enum ReleaseSource: Sendable {
-    /// The sealed manifest of a release, on this machine.
+    /// The sealed manifest of a release on this machine.
     case manifest(path: String)
-    /// The sealed manifest of a release, on a web server.
+    /// The sealed manifest of a release on a web server.
     case webManifest(Content)
     case feed(Content)
 
-    /// The content that was read to recognize it; none of it is verified yet.
+    /// The content that was read to identify the source. Nothing in it is verified yet.
     package struct Content: Sendable {
         package let address: Address
         let bytes: [UInt8]
@@ -39,7 +39,7 @@ package enum ReleaseSource: Sendable {
 
     private static func local(_ path: String) throws -> ReleaseSource {
         if let feed = try feed(at: path) { return .feed(feed) }
-        // If this cannot be found out, reading it as a manifest reports why.
+        // If this fails, reading the path as a manifest reports the reason.
         guard (try? Files.factsThroughLinks(path))?.kind == .directory else {
             return .manifest(path: path)
         }
@@ -51,13 +51,13 @@ package enum ReleaseSource: Sendable {
     }
 
     private static func feed(at path: String) throws -> Content? {
-        // If it cannot be read, reading it as a manifest reports why.
+        // If it cannot be read, reading it as a manifest reports the reason.
         guard let bytes = try? Files.read(path, limit: Feed.largest) else { return nil }
         let content = Content(address: Address(try Files.absolute(path)), bytes: bytes)
         return content.isFeed ? content : nil
     }
 
-    /// Its address, if it came over the network.
+    /// The address, if the source is on the network.
     package var webAddress: Address? {
         get throws {
             switch self {
@@ -68,7 +68,7 @@ package enum ReleaseSource: Sendable {
         }
     }
 
-    /// The product that its store must have.
+    /// The product that the store must be for.
     package var product: String {
         get throws {
             switch self {
@@ -82,7 +82,7 @@ package enum ReleaseSource: Sendable {
 }
 
 extension ReleaseSource.Content {
-    /// A feed has its format under this name, and a manifest has no such field.
+    /// A feed has its format under this key; a manifest has no such key.
     fileprivate var isFeed: Bool {
         // If it is not JSON, reading it as a manifest reports that.
         guard contains("\"feed\"", in: bytes), let json = try? JSON(parsing: bytes, source: "") else {

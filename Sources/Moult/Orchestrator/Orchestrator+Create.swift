@@ -6,8 +6,8 @@ package import MoultTrust
 internal import StepKit
 
 extension Orchestrator {
-    /// Makes a store, in a directory that may be there already with files in it. If a store is there, its settings stay, and
-    /// those of these names must be what is wanted; false in this case.
+    /// Creates a store, in a directory that may already exist and contain files. An existing store keeps its settings, and those
+    /// named in `wanting` must match; returns false in this case.
     @discardableResult
     package static func create(
         at root: String, _ settings: Settings, wanting names: [String] = ["product"]
@@ -22,7 +22,7 @@ extension Orchestrator {
         return try create(layout, settings, wanting: names, mode: 0o755)
     }
 
-    /// The same for a store of one file, too.
+    /// The same, also for a store of a single file.
     @discardableResult
     static func create(
         _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32
@@ -30,7 +30,7 @@ extension Orchestrator {
         if try Files.facts(layout.settings) != nil {
             let there = try Settings.written(layout)
             guard let name = names.first(where: { there.written[$0] != settings.written[$0] }) else { return false }
-            // A feed's URL may have a password in it.
+            // A feed's URL may contain a password.
             let value = there.written[name]?.string.map { ", \"\($0)\"" } ?? ""
             throw MoultError(
                 .store, .refused, what: "\(layout.root) is already a store with different settings",
@@ -44,11 +44,11 @@ extension Orchestrator {
         ] {
             try Files.ensureDirectory(directory)
         }
-        // Marks files that can be recreated for backup tools.
+        // Tells backup tools that these files can be recreated.
         try CacheTag.put(in: layout.downloads)
-        // The lock's file is made here, so that a command which in the end refuses leaves no trace at all.
+        // The lock file is created here, so that a command which later refuses leaves nothing behind.
         _ = try StoreLock.takeIfFree(layout)
-        // Every user may read the settings, unless a secret is in them.
+        // Every user may read the settings unless they contain a secret.
         let hasSecrets = settings.feed?.addresses.contains(where: \.hasSecrets) ?? false
         try Files.replace(
             layout.settings, with: Array(settings.written.pretty.utf8), mode: hasSecrets ? 0o600 : 0o644)
@@ -56,7 +56,7 @@ extension Orchestrator {
         return true
     }
 
-    /// Makes the store that a release needs if it is missing, as an app does at its first start. False if the store exists.
+    /// Creates the store for a release if it is missing, as an app does at its first start. Returns false if the store exists.
     package func createIfMissing(for manifest: String, trusting keys: TrustedKeys?) throws -> Bool {
         guard try Files.facts(layout.settings) == nil else { return false }
         var settings = Settings(product: try Self.product(of: manifest), follow: .match)
@@ -69,8 +69,8 @@ extension Orchestrator {
         try Manifest(parsing: Planner.manifestBytes(manifest), as: .sealed, source: manifest).product
     }
 
-    /// Runs what installs the first release into the store. If that fails, a store that was made for it goes again: the next
-    /// command must not find an empty one.
+    /// Runs the installation of the first release. If it fails in a new store, the store is removed, so that the next command
+    /// does not find an empty one.
     package func firstInstalling<R>(isNew: Bool, _ body: () throws -> R) throws -> R {
         do { return try body() } catch {
             if isNew { warning { try Removable.removeUnused(layout) } }

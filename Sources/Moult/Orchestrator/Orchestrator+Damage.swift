@@ -4,9 +4,9 @@ internal import MoultStore
 internal import StepKit
 
 extension Orchestrator {
-    /// Makes an error of SQLite about a damaged database a refusal, like each fault that a check of the data finds.
+    /// Turns SQLite errors about a damaged database into refusals, like every fault that the checks find.
     ///
-    /// Errors after the decision have another outcome by then, and stay as they are.
+    /// Errors after the commit have a different outcome by then, and stay unchanged.
     package func refusingDamage<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where error.code == .databaseCorrupt && error.outcome == .failed
@@ -23,7 +23,7 @@ extension Orchestrator {
     }
 
     private func damagedDatabase(_ error: MoultError) -> String? {
-        // The name is an addition: a store that cannot be read must not hide the error.
+        // The name is optional information: a store that cannot be read must not hide the error.
         let store = snapshot()
         guard let path = error.sqlite?.path, let installed = try? store.installed else { return nil }
         return installed.manifest.databases.first { (try? store.place(of: $0)) == path }?.name

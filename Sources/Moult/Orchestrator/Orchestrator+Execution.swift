@@ -5,7 +5,7 @@ internal import MoultStore
 internal import StepKit
 
 extension Orchestrator {
-    /// Does an update, and again without what turns out unfit: in the end by the bundle alone.
+    /// Runs an update, and retries without patches that do not fit; the last attempt uses the bundle alone.
     func avoidingUnfitPatches(
         _ store: StoreSnapshot, _ body: (Planner) throws -> Result
     ) throws -> Result {
@@ -20,8 +20,8 @@ extension Orchestrator {
         }
     }
 
-    /// Plans and does it; a program that has a database locked is waited for, and programs that open one for a moment at a
-    /// time are, too.
+    /// Plans and runs the update. Waits for programs that have a database locked, and retries while programs keep opening one for
+    /// a moment.
     func execute(
         in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
         _ announce: (Plan) throws -> Void, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan
@@ -42,7 +42,7 @@ extension Orchestrator {
         }
     }
 
-    /// A program used a database at the wrong moment, nothing has changed, and another attempt is still possible.
+    /// A program used a database at the wrong moment. Nothing has changed, and the update can be retried.
     private struct StoreChanged: Error {}
 
     private func attempt(
@@ -59,7 +59,7 @@ extension Orchestrator {
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         var transaction = Transaction(layout: layout, id: plan.id)
         transaction.patience = try made.store.settings.waitForApps
-        // Files that existed before are not this update's to remove.
+        // Files that existed before do not belong to this update and must not be removed.
         guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
@@ -81,13 +81,13 @@ extension Orchestrator {
                 tidy(Self.wasUndone(reason) ? .undone : .failed, made, transaction)
             }
             let told = leave(transaction, calls, error, because: reason)
-            // Consumers are not called over and over.
+            // Consumers are called only once.
             if plan.calls.isEmpty, Self.isInUse(told), ContinuousClock.now < deadline,
                 try Files.facts(transaction.directory) == nil
             {
                 throw StoreChanged()
             }
-            // A patch that does not fit is not a failure: start again without it.
+            // A patch that does not fit is not a failure: the update is retried without it.
             if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
             throw told
         }
@@ -101,11 +101,11 @@ extension Orchestrator {
             try record(plan, stopwatch, failure: nil, result)
             isRecorded = true
         }
-        // It only saves work later.
+        // This only saves work later.
         warning { try remember(plan) }
         tidy(.done, made, transaction)
         let failures = calls.reload(.installed, all: true)
-        // What could not be recorded now, the next command makes good: it needs the journal for that.
+        // If recording failed, the next command does it, and needs the journal for that.
         if isRecorded { warning { try transaction.remove() } }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
         warning {
@@ -115,7 +115,7 @@ extension Orchestrator {
             if plan.from != nil {
                 result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
             }
-            // Recovery of an update that could not be recorded reads the generation that it came from.
+            // Recovery of an update that was not recorded reads the generation that it replaced.
             if isRecorded { result.collected = try Collector(layout: layout, settings: settings).collect() }
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
@@ -123,7 +123,7 @@ extension Orchestrator {
         return result
     }
 
-    /// Plans again while a program has a database locked against readers, as long as the settings say.
+    /// Plans again while a program has a database locked against readers, for as long as the settings allow.
     func waitingForApps(
         _ store: StoreSnapshot, _ plan: () throws -> Planner.PreparedPlan
     ) throws -> Planner.PreparedPlan {
@@ -136,7 +136,7 @@ extension Orchestrator {
         }
     }
 
-    /// Files made from the release, and files that got its content, were read and checked on the way.
+    /// Files built from the release, and files that received its content, were read and checked during the update.
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
@@ -149,7 +149,7 @@ extension Orchestrator {
         try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
     }
 
-    /// Lets steps that are not built in tidy up.
+    /// Lets external steps clean up.
     private func tidy(_ ending: Ending, _ made: Planner.PreparedPlan, _ transaction: Transaction) {
         warning {
             let performer = Performer(
@@ -162,7 +162,7 @@ extension Orchestrator {
         }
     }
 
-    /// Tells consumers of a failure and removes what was staged, unless that is still needed; gives the error to tell.
+    /// Notifies consumers of a failure and removes staged files unless they are still needed; returns the error to report.
     private func leave(
         _ transaction: Transaction, _ calls: ConsumerCalls, _ error: any Error, because reason: any Error
     ) -> any Error {
@@ -172,8 +172,8 @@ extension Orchestrator {
             if let unrested = error as? Pipeline.JournalModeNotRestored { throw unrested.second }
             try transaction.remove()
         } catch let second {
-            // The next command cleans up. But the decision's record may be there although its sync failed, and then the
-            // next command would not clean up but go on.
+            // The next command cleans up. However, the commit record may exist although its sync failed; the next command would
+            // then finish the update instead of cleaning up.
             let isDecided = (try? transaction.journal.read().decided) != .some(nil)
             if !Self.wasUndone(reason), isDecided { return Self.undecided(reason, second) }
             watcher.tell(.warning("\(second)"))
@@ -181,7 +181,7 @@ extension Orchestrator {
         return reason
     }
 
-    /// Whether the update had begun to change what is in service: then its outcome alone does not tell.
+    /// Whether the update had started to change the databases in service, which the outcome alone does not say.
     private static func wasUndone(_ reason: any Error) -> Bool {
         guard let reason = reason as? MoultError else { return false }
         return reason.code == .undone || reason.outcome == .undone
@@ -200,7 +200,7 @@ extension Orchestrator {
             cause: reason)
     }
 
-    /// Takes a release out of service again that a consumer cannot do without reloading; gives the error to tell.
+    /// Rolls back a release that an essential consumer cannot reload; returns the error to report.
     private func withdraw(_ plan: Plan, because failure: ConsumerCalls.Failure) -> MoultError {
         let consumer = "the consumer \(failure.consumer.name)"
         guard plan.purpose == .update, let from = plan.from else {
@@ -214,7 +214,7 @@ extension Orchestrator {
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
             let store = snapshot()
-            // The release that was installed a moment ago returns, even if the operator has put it on hold.
+            // The previously installed release returns, even if the operator has put it on hold.
             _ = try execute(in: store, settled: [], { _ in }) {
                 try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
@@ -248,7 +248,7 @@ extension Orchestrator {
             to: layout)
     }
 
-    /// What happened and why.
+    /// A description of the failure.
     private static func reason(_ failure: any Error) -> String {
         guard let error = failure as? MoultError else { return "\(failure)" }
         return error.what + (error.why.map { ": \($0)" } ?? "")

@@ -6,8 +6,8 @@ internal import MoultTrust
 package import StepKit
 
 extension Orchestrator {
-    /// Copies a release of the feed with all that proves it into a directory, for stores without a network; gives the
-    /// names of the files.
+    /// Copies a release of the feed and everything that proves it into a directory, for stores without a network. Returns the
+    /// file names.
     package func export(
         _ version: Version, to directory: String, _ request: FeedRequest, wait: Int = 0
     ) throws -> [String] {
@@ -57,7 +57,7 @@ extension Orchestrator {
         }
     }
 
-    /// The manifest, and what was kept of the feed, which proves it.
+    /// The manifest, and the saved files of the feed that prove it.
     private func exported(
         _ release: Feed.Release, _ incoming: Planner.Incoming, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> ExportedFiles {
@@ -74,8 +74,8 @@ extension Orchestrator {
             feed: feed?.bytes ?? [])
     }
 
-    /// The feed comes after all that it names. Its signatures are there before it under its digest, as next to a published
-    /// feed, so that a reader finds a whole feed at every moment.
+    /// The feed is written after everything that it names. Its signatures are stored first under its digest, as next to a
+    /// published feed, so that readers always find a complete feed.
     private func set(
         _ content: ExportedFiles, _ bundle: (Manifest.Bundle, source: String)?, in directory: String,
         _ work: WorkDirectory
@@ -104,7 +104,7 @@ extension Orchestrator {
         let count = first.count
         for file in content.lists { try add(file.name, file.bytes) }
         let before = try Files.read("\(directory)/\(Feed.fileName)", limit: Feed.largest)
-        // A feed from before a key list is refused by readers of that list.
+        // Readers of a key list reject a feed that is older than the list.
         if first.count > count, before != nil { overwrites = true }
         let digest = try SHA256.digest(of: content.feed).hex
         for file in try content.early { try add(file.name, file.bytes) }

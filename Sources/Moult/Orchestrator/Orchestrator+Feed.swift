@@ -15,21 +15,21 @@ extension Orchestrator {
         package let installed: Version?
         package let choice: FeedChoice.Result
         package let holds: Holds
-        /// Why the newest release cannot be installed as the request is.
+        /// Why the newest release cannot be installed with this request.
         package var obstacle: MoultError?
 
-        /// The release that this store should have in the end; nil if it has the newest that it may have.
+        /// The release that this store should end up with; nil if it has the newest available to it.
         package var newest: Feed.Release? { choice.way.last }
     }
 
-    /// Looks for a newer release; records only how new the feed was, where that is possible. With `plans`, it also finds out
-    /// if the release would be refused.
+    /// Looks for a newer release. Records only the age of the feed, where that is possible. With `plans`, also finds out whether
+    /// the release would be refused.
     package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedLook {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.ask()
         do {
-            // A command that is fetching at this moment records it, too.
+            // A download in progress records it as well.
             if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
                 try withExtendedLifetime(lock) { try follower.remember(current) }
             }
@@ -53,12 +53,12 @@ extension Orchestrator {
             return nil
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
-            // A user who may only read the store does not install anything.
+            // A user with read access only cannot install anything.
             return Files.isDenied(error) ? nil : error
         }
     }
 
-    /// What following the feed would do, and the plan of the next release on the way; changes nothing.
+    /// The update that following the feed would make, and the plan of the next release on the path; changes nothing.
     package func plan(following request: FeedRequest) throws -> (look: FeedLook, plan: Plan?) {
         let store = snapshot()
         let follower = try follower(request, store)
@@ -70,9 +70,9 @@ extension Orchestrator {
         return (try look(current, choice, store), plan)
     }
 
-    /// Brings in the newest release of the feed that this store may have, through others if need be.
+    /// Installs the newest release of the feed that is available to this store, through intermediate releases if necessary.
     ///
-    /// Fetching needs no lock of the store: it can be read, rolled back and verified meanwhile.
+    /// Downloading needs no store lock: meanwhile the store can be read, rolled back and verified.
     package func follow(
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> (look: FeedLook, result: Result) {
@@ -99,7 +99,7 @@ extension Orchestrator {
         while let incoming = try incoming(choice, current, follower) {
             result = try bring(incoming, follower, settled: result.settled, wait, announce)
             let next = try follower.choose(from: current, snapshot())
-            // A store that does not come nearer would go round forever.
+            // A store that gets no closer to the target would loop forever.
             guard next.way.count < choice.way.count else { break }
             choice = next
         }
@@ -107,7 +107,7 @@ extension Orchestrator {
         return (first, result)
     }
 
-    /// Brings in a release whose manifest is on a web server.
+    /// Installs a release whose manifest is on a web server.
     package func update(
         from manifest: ReleaseSource.Content, _ request: FeedRequest, wait: Int = 0,
         announce: @escaping (Plan) throws -> Void = { _ in }
@@ -152,8 +152,8 @@ extension Orchestrator {
         }
     }
 
-    /// The installed release once more, if it is not as it must be: from the feed, or from what is kept where the feed
-    /// does not have it any more. If a newer one comes anyway, only damage that would keep it out is repaired first.
+    /// Repairs a damaged installed release, from the feed, or from saved files if the feed no longer has it. If a newer release
+    /// is available anyway, only damage that would block it is repaired first.
     private func repair(
         _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot, isBehind: Bool
     ) throws -> Planner.Incoming? {
@@ -172,7 +172,7 @@ extension Orchestrator {
         return try generation.map { try planner(store).kept($0) }
     }
 
-    /// Brings the release of a saved plan to where it can be applied.
+    /// Downloads the release of a saved plan, so that the plan can be applied.
     func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
         try SavedPlan(plan: saved, layout: layout).proveFresh()
         let store = snapshot()
@@ -198,7 +198,7 @@ extension Orchestrator {
             holds: try store.holds)
     }
 
-    /// The first release on the way.
+    /// The first release on the path.
     private func incoming(
         _ choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> Planner.Incoming? {

@@ -14,14 +14,14 @@ extension Orchestrator {
         package var holds: Holds
     }
 
-    /// Adds holds; each takes the place of one on the same releases.
+    /// Adds holds. Each replaces an existing hold on the same releases.
     package func hold(_ new: [Hold], wait: Int = 0) throws -> HoldChange {
         try change("hold", new.map(\.release), reason: new.first?.reason, wait) { holds in
             new.compactMap { holds.place($0) }
         }
     }
 
-    /// Removes the holds on releases, named as they were put on hold; without names, the only hold.
+    /// Removes the holds on releases, written as they were put on hold; without names, the only hold.
     package func unhold(_ releases: [String] = [], wait: Int = 0) throws -> HoldChange {
         let before = try holds()
         if before.all.isEmpty { return HoldChange(holds: before) }
@@ -36,7 +36,7 @@ extension Orchestrator {
         }
     }
 
-    /// Removes all holds, also of a record that cannot be read.
+    /// Removes all holds, even from a record that cannot be read.
     package func unholdAll(wait: Int = 0) throws -> HoldChange {
         let before = try holds()
         if before.all.isEmpty { return HoldChange(holds: before) }
@@ -47,7 +47,7 @@ extension Orchestrator {
         }
     }
 
-    /// Makes a record that cannot be read again; needs the lock.
+    /// Recreates a record that cannot be read. Requires the lock.
     func rebuildHolds() throws {
         guard let fault = try holds().fault else { return }
         var holds: [Hold] = []
@@ -56,8 +56,8 @@ extension Orchestrator {
         try note("rebuild", ["holds"], reason: fault, holds)
     }
 
-    /// Takes the lines out of the history that cannot be read; needs the lock. Its new line has the holds, which the lost
-    /// ones may have had.
+    /// Removes the unreadable lines from the history. Requires the lock. The new line includes the holds, which the lost lines
+    /// may have contained.
     func repairHistory(_ moved: String?) throws {
         guard let damaged = try moved ?? History.dropDamagedLines(layout) else { return }
         watcher.tell(.warning("\(layout.history) was damaged and was repaired; the damaged one is now \(damaged)"))
@@ -71,7 +71,7 @@ extension Orchestrator {
         var removed: [Hold] = []
         _ = try locked(wait) { store, settled in
             let before = try store.holds
-            // A rollback that a power cut restores would bring back its hold.
+            // A rollback record that reappears after a power failure would bring back its hold.
             try Files.syncDirectory(layout.transactions)
             try Holds.change(layout) { removed = try body(&$0) }
             let after = try holds()
@@ -99,7 +99,7 @@ extension Orchestrator {
             now: "Choose the ones to remove, or remove all of them with: moult unhold --all")
     }
 
-    /// Why a release that no hold names stays blocked; nil if it is not blocked.
+    /// Why a release without a hold of its own remains blocked; nil if it is not blocked.
     private static func notHeld(_ release: String, _ holds: Holds) -> MoultError? {
         guard let version = Version(release) else { return nil }
         let covering = holds.covering(version)

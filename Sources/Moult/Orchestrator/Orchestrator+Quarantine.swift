@@ -7,14 +7,15 @@ package import MoultStore
 package import StepKit
 
 extension Orchestrator {
-    /// The sets in quarantine, the oldest first.
+    /// The sets in quarantine, oldest first.
     package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
 
-    /// The set that a name means: its identifier, or the newest of a database that has rows.
+    /// The set with this identifier, or the newest set with rows of the database with this name.
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
         let own = sets.filter { $0.record?.database == name }
-        // What was replaced when an older set came back may be empty, and is not what a user asks for by the database.
+        // Restoring an older set may have put an empty database into quarantine, which a user who names the database does not
+        // want.
         if let set = sets.first(where: { $0.id == name }) ?? own.last(where: { !$0.isWithoutRows }) ?? own.last {
             return set
         }
@@ -25,7 +26,7 @@ extension Orchestrator {
             now: didYouMean(name, among: names) ?? "List it with: moult quarantine")
     }
 
-    /// Copies the database of a set, with what its sidecars hold, into a new file.
+    /// Copies the database of a set, including the content of its sidecars, into a new file.
     package func export(_ set: QuarantineShelf.Set, to file: String) throws {
         guard try Files.facts(file) == nil else {
             throw MoultError(
@@ -34,20 +35,20 @@ extension Orchestrator {
         }
         try Files.withScratchDirectory { scratch in
             let copy = try proven(set, in: scratch)
-            // Who could not read the database cannot read its copy.
+            // Users who could not read the database must not be able to read its copy.
             let mode = try set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
             do {
                 try Files.copy(copy, to: file, mode: mode & 0o777)
                 try Files.syncFile(file)
             } catch {
-                // Another program may have made the file meanwhile. The first error is the one to tell.
+                // Another program may have created the file in the meantime. The first error is the one to report.
                 if (error as? MoultError)?.cause as? Errno != .exists { try? Files.remove(file) }
                 throw error
             }
         }
     }
 
-    /// Puts the database of a set back in its place; what is there now goes to quarantine in turn.
+    /// Restores the database of a set to its original path. The present database goes to quarantine in turn.
     package func restore(
         _ set: QuarantineShelf.Set, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
@@ -62,8 +63,8 @@ extension Orchestrator {
         }
     }
 
-    /// Puts the rows of one table back that the database does not have now, but not those that a release shipped. A row
-    /// whose key is used by another row now goes to `moult_rejected`, once.
+    /// Restores the rows of one table that the database no longer has, except rows shipped by a release. A row whose key is now
+    /// used by another row goes to `moult_rejected`, once.
     package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
         let database = try writable(set)
         let result = try locked(wait) { store, settled in
@@ -91,7 +92,7 @@ extension Orchestrator {
         return fate
     }
 
-    /// The generations whose rows are not the app's: the installed one, and those of the release that the set is from.
+    /// The generations whose rows do not belong to the app: the installed one, and those of the release that the set comes from.
     private func shipping(_ set: QuarantineShelf.Set) throws -> [String] {
         let (current, release) = (try Generation.currentName(layout), set.record?.release)
         return try Files.list(layout.generations).sorted().filter {
@@ -99,7 +100,7 @@ extension Orchestrator {
         }
     }
 
-    /// The table's name as the set has it.
+    /// The table's name as spelled in the set.
     private func proveTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
         let old = try Connection(path: copy, access: .readWrite)
         let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.tables.contains($0.text) }
@@ -114,7 +115,7 @@ extension Orchestrator {
         )
     }
 
-    /// The columns that have stored values in a set's table, and computed ones in the database.
+    /// The columns that are stored in a set's table but generated in the database.
     private func columnsGeneratedNow(_ table: String, _ place: String, in copy: String) throws -> [String] {
         func columns(_ connection: Connection, _ hidden: String) throws -> [SQLName] {
             let sql = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden \(hidden) ORDER BY cid"
@@ -129,7 +130,7 @@ extension Orchestrator {
         return try NonInvasiveReader.into(place) { try columns($0, "> 1") }.filter(stored.contains).map(\.text)
     }
 
-    /// Removes the sets that the operator names.
+    /// Removes the given sets.
     package func remove(_ sets: [QuarantineShelf.Set], wait: Int = 0) throws {
         _ = try locked(wait) { _, settled in
             for set in sets { try Removable(set, isNamed: true)?.removeSet() }
@@ -137,7 +138,7 @@ extension Orchestrator {
         }
     }
 
-    /// A scratch directory that cannot be removed does not change what was done.
+    /// Failing to remove a scratch directory does not change the result.
     private func inScratch<R>(_ body: (String) throws -> R) throws -> R {
         var result: R?
         do {
@@ -154,7 +155,7 @@ extension Orchestrator {
         QuarantineShelf(layout: layout, settings: try snapshot().settings)
     }
 
-    /// The database of the installed release that a set belongs to: its path is the manifest's, never the record's.
+    /// The database of the installed release that a set belongs to. Its path comes from the manifest, never from the record.
     private func writable(_ set: QuarantineShelf.Set) throws -> Database {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
@@ -170,8 +171,8 @@ extension Orchestrator {
         return database
     }
 
-    /// A copy of a set's database that opens. Any process may have changed files in quarantine, so the copy is examined like
-    /// a database from elsewhere.
+    /// A copy of a set's database that opens. Any process may have changed files in quarantine, so the copy is checked like an
+    /// untrusted database.
     private func proven(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
         guard let file = set.file, try Files.facts(file)?.kind == .file else {
             throw MoultError(

@@ -6,18 +6,18 @@ internal import MoultStore
 internal import StepKit
 
 extension Orchestrator {
-    /// What became of a database that was reset.
+    /// The result of resetting a database.
     package struct Reset: Sendable {
         package let database: String
         package let place: String
         /// Where the old files are; nil if there were none.
         package let setAside: String?
-        /// What could still be read of them; nil for a cache.
+        /// The rows that could be salvaged; nil for a cache.
         package let salvage: Salvage.Report?
-        /// The file with it; nil if nothing could be read.
+        /// The file with the salvaged rows; nil if nothing could be read.
         package let salvaged: String?
 
-        /// The command that reads the old files again; nil where that would find no more.
+        /// The command that salvages again; nil if it would find no more.
         package var again: String? {
             salvage?.mayBeRepeated == true ? "moult reset \(database) --salvage-again" : nil
         }
@@ -34,10 +34,10 @@ extension Orchestrator {
         try planner(snapshot()).reset(name, why: why, setsUserDataAside: setsUserDataAside).plan
     }
 
-    /// Sets a living database of the installed release aside, with everything next to it, and makes a fresh one; works
-    /// whatever is at its path. What users wrote is set aside only on their word.
+    /// Sets a writable database of the installed release aside with all its sidecars, and creates a new one, whatever is at its
+    /// path. User data is set aside only with explicit permission.
     ///
-    /// `isNeeded` is asked under the store's lock: another process may have done it meanwhile.
+    /// `isNeeded` is evaluated under the store's lock, because another process may have reset the database in the meantime.
     package func reset(
         _ name: String, why: String, setsUserDataAside: Bool, wait: Int = 0, isNeeded: () throws -> Bool = { true },
         announce: (Plan) throws -> Void = { _ in }
@@ -55,8 +55,8 @@ extension Orchestrator {
         return (result, result.plan.map { made($0, name) })
     }
 
-    /// Reads the newest set that a reset, an update or a repair put into quarantine for this database, and replaces what
-    /// was salvaged from it before. The set itself stays as it is.
+    /// Salvages again from the newest set that a reset, an update or a repair put into quarantine for this database, and replaces
+    /// the earlier result. The set itself does not change.
     package func salvageAgain(_ name: String, wait: Int = 0) throws -> Reset {
         var reset: Reset?
         _ = try locked(wait) { store, settled in
@@ -85,7 +85,7 @@ extension Orchestrator {
 
     private func salvage(_ set: QuarantineShelf.Set, template: String?) throws -> Reset {
         guard let label = set.record else { throw noSet(of: Files.name(of: set.directory)) }
-        // The record may have been written by anyone: of its path only the name counts, and no link is followed.
+        // The record is untrusted: only the file name in its path is used, and no symlink is followed.
         let file = "\(set.directory)/\(Files.name(of: label.path))"
         let what = "cannot salvage \(label.database) again"
         guard try Files.facts(file)?.kind == .file else {
@@ -130,7 +130,7 @@ extension Orchestrator {
         let path = plan.made.first ?? name
         let directory = layout.quarantined(name, path: path, by: plan.id)
         var (setAside, report, salvaged): (String?, Salvage.Report?, String?) = (nil, nil, nil)
-        // It is done: what cannot be read now changes nothing about that.
+        // The salvage has succeeded; a read error from here on does not change that.
         warning {
             guard try Files.facts(directory) != nil else { return }
             setAside = directory

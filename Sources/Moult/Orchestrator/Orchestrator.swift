@@ -6,10 +6,10 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// Everything that can be done to a store: each operation that writes takes the lock and settles first.
+/// The operations on a store. Each one that writes takes the lock and recovers interrupted work first.
 package struct Orchestrator: Sendable {
     package let layout: StoreLayout
-    /// The steps of the command or app; those that the store's settings name are added where they are needed.
+    /// The steps of the command or app. Those named in the store's settings are added where needed.
     private let ownSteps: StepSet
     package let watcher: Watcher
     package let consumers: ConsumerOptions
@@ -45,15 +45,15 @@ package struct Orchestrator: Sendable {
         package var settled: [CrashRecovery.Result] = []
         package var collected = Collector.Report()
         package var quarantine = QuarantineShelf.Report()
-        /// What happened to the rows of each database whose content was replaced or migrated.
+        /// The fate of the rows of each database whose content was replaced or migrated.
         package var rows: [RowFate] = []
-        /// The old content that is in quarantine now.
+        /// The old content that went to quarantine.
         package var kept: [QuarantineShelf.Set] = []
         /// The installed generation.
         package var generation: String?
-        /// The caches that do not fit and stay, because processes have them open.
+        /// Caches that do not match and stay, because processes have them open.
         package var pending: [Plan.Pending] = []
-        /// Who still reads a generation before it.
+        /// Readers that still use a previous generation.
         package var laggards: [Laggard] = []
         /// Processes that have files of an older release open and do not follow the store.
         package var outdated: [OutdatedReader] = []
@@ -61,7 +61,7 @@ package struct Orchestrator: Sendable {
 
     // MARK: looking
 
-    /// `deep` counts also what takes as long as reading the bundle and the databases.
+    /// `deep` includes what takes as long as reading the bundle and the databases.
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         try refusingDamage {
             var made = try planner(snapshot()).update(request)
@@ -85,20 +85,20 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Whether a command that writes would have something to settle first.
+    /// Whether a command that writes would have to recover interrupted work first.
     package func isUnfinished() throws -> Bool { try !Transaction.unfinished(layout).isEmpty }
 
-    /// The unfinished work that a writing command would finish first.
+    /// The interrupted work that a writing command would finish first.
     package func unfinished() throws -> Unfinished { try Unfinished(in: layout) }
 
-    /// The bytes that are free where the store is.
+    /// The free space on the store's file system, in bytes.
     package func freeSpace() throws -> Int { try Files.freeSpace(layout.root) }
 
     // MARK: changing
 
-    /// Brings a release in. If it is installed already, only what was found about changed databases is written.
+    /// Installs a release. If it is already installed, only the findings about changed databases are recorded.
     ///
-    /// `announce` gets the plan before anything is begun; an error from it ends the update.
+    /// `announce` gets the plan before anything starts; an error from it ends the update.
     package func update(
         _ request: UpdateRequest, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
@@ -114,7 +114,7 @@ package struct Orchestrator: Sendable {
                     try execute(in: store, settled: settled, announce) { try planner.locked($0).update(request) }
                 }
             } catch  where Files.isDenied(error) {
-                // A copied store that cannot be written to, such as one in an image: nothing has to be done to it.
+                // A read-only copy of a store, such as one in an image, needs no changes.
                 let store = snapshot()
                 guard let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest, reading: true) else {
                     throw error
@@ -124,13 +124,13 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Goes back to a kept generation, and puts the current release on hold.
+    /// Rolls back to a kept generation, and puts the current release on hold.
     package func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         try locked(wait) { store, settled in
-            // A rollback that was interrupted, and is given again, is done: it must not go back one release more.
+            // A repeated rollback after an interruption is already done: it must not go back one more release.
             if settled.contains(where: { $0.finished?.purpose == .rollback }), let installed = try store.installedName,
                 wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
             {
@@ -142,7 +142,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Does exactly a saved plan, once.
+    /// Applies exactly a saved plan, once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
         try avoidingUnfitPatches(snapshot()) { planner in try apply(saved, by: planner, wait: wait, announce) }
     }
@@ -150,7 +150,7 @@ package struct Orchestrator: Sendable {
     private func apply(
         _ saved: Plan, by planner: Planner, wait: Int, _ announce: (Plan) throws -> Void
     ) throws -> Result {
-        // Files from a feed must be complete before the store is locked; whatever the plan relies on is verified again then.
+        // Downloads must complete before the store is locked. Everything that the plan relies on is verified again afterwards.
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
         return try locked(wait) { store, settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
@@ -180,7 +180,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Settles what is unfinished, however often that was tried; back instead of forward if asked.
+    /// Recovers interrupted work, regardless of earlier attempts. With `back`, undoes it instead of finishing it.
     package func recover(back: Bool = false, wait: Int = 0) throws -> [CrashRecovery.Result] {
         let recovery = try recovery(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
@@ -192,19 +192,19 @@ package struct Orchestrator: Sendable {
         let results = try recovery.settle(patiently: true, back: back)
         try LeaseFile.tidy(layout)
         try rebuildHolds()
-        // Only now: the holds must know whether the history lacks lines.
+        // Only now, because the holds must know whether the history lacks lines.
         warning { try repairHistory(moved) }
         return results
     }
 
-    /// Finishes or undoes an interrupted update if no other process is doing so; for readers that are about to open the
+    /// Finishes or undoes an interrupted update unless another process is doing so, for readers that are about to open the
     /// databases.
     package func recoverIfIdle() throws {
         guard try isUnfinished(), let lock = try StoreLock.takeIfFree(layout) else {
             return
         }
         defer { withExtendedLifetime(lock) {} }
-        // Consumers are not asked to close for a reader: the reader may be part of the very program that would be stopped.
+        // Consumers are not asked to close on behalf of a reader, which may be part of the very program that would be stopped.
         _ = try recovery(snapshot(), mayRelease: false).settle()
     }
 
@@ -218,7 +218,7 @@ package struct Orchestrator: Sendable {
         try store.settings.consumers + consumers.inProcess
     }
 
-    /// Removes old generations and, if days are given, what has been in quarantine for longer.
+    /// Removes old generations and, if `days` is given, quarantine sets that are older.
     package func clean(
         keep: Int? = nil, quarantineDays: Int? = nil, includingUserData: Bool = false, dry: Bool = false, wait: Int = 0
     ) throws -> Result {
@@ -234,7 +234,7 @@ package struct Orchestrator: Sendable {
         return try dry ? clean(snapshot(), []) : locked(wait, clean)
     }
 
-    /// Pins the digest of a step's program. An unfinished update is not recovered first, because it may need just that.
+    /// Pins the digest of a step's program. Does not recover an interrupted update first, because recovery may need this step.
     package func trustStep(_ name: String, sha256: String, wait: Int = 0) throws {
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
@@ -248,7 +248,7 @@ package struct Orchestrator: Sendable {
 
     // MARK: parts
 
-    /// Takes the store's lock and settles what is unfinished; `body` gets the store as it is then.
+    /// Takes the store's lock and recovers interrupted work. `body` gets the resulting state of the store.
     func locked(_ wait: Int, _ body: (StoreSnapshot, [CrashRecovery.Result]) throws -> Result) throws -> Result {
         let recovery = try recovery(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
@@ -260,8 +260,8 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Records the result of checking changed databases, so that the next look need not open them. A process without write
-    /// permission, or next to a running update, skips this.
+    /// Records the result of checking changed databases, so that the next check need not open them. Skipped without write
+    /// permission, or while an update runs.
     func rememberIfIdle(_ store: StoreSnapshot) throws {
         guard let generation = try store.installed else { return }
         do {
@@ -270,14 +270,14 @@ package struct Orchestrator: Sendable {
             else { return }
             let store = snapshot()
             try withExtendedLifetime(lock) {
-                // Another update may have ended meanwhile.
+                // Another update may have ended in the meantime.
                 guard let generation = try store.installed else { return }
                 try Assessment(of: generation, in: store).remember()
             }
         } catch { if !Files.isDenied(error) { warning { throw error } } }
     }
 
-    /// A failure after the outcome is certain does not change it: it is reported, and the next command tidies up.
+    /// A failure after the commit does not change the outcome: it is reported, and the next command cleans up.
     func warning(_ body: () throws -> Void) {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }

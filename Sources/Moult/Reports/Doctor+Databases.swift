@@ -12,7 +12,7 @@ extension Doctor {
             let file = generation.path(database.member)
             var places = [file]
             if let target = try Files.target(ofLink: file) { places.append(target) }
-            // SQLite before 3.10 does not resolve links, and looks next to the name that it was given.
+            // SQLite before 3.10 does not resolve symlinks, and looks for sidecars next to the name it was given.
             if isCurrent { places.append(layout.file(database.path)) }
             for path in places.flatMap(Self.beside) where try Files.facts(path) != nil {
                 findings.append(
@@ -23,7 +23,7 @@ extension Doctor {
             }
             findings += try readOnlyWAL(database.name, file).map { finding in
                 var finding = finding
-                // A read-only file is never written: it is recreated.
+                // A read-only file is never written to, but recreated.
                 finding.fix = command("moult", "apply", "--store", layout.root, "RELEASE")
                 return finding
             }
@@ -31,13 +31,13 @@ extension Doctor {
         return findings
     }
 
-    /// A database in WAL mode cannot be read where its sidecars cannot be made, except by those who know (`immutable=1`).
+    /// Readers cannot open a database in WAL mode where its sidecars cannot be created, except with `immutable=1`.
     private func readOnlyWAL(_ name: String, _ path: String) throws -> [Finding] {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
             try !OpenFiles.isOpenHere(path), try isWAL(path)
         else { return [] }
         let directory = Files.directory(of: try Files.target(ofLink: path) ?? path)
-        // Whether a directory may be written is asked of its mode: root may write to all of them, readers may not.
+        // Checks the directory's mode, because root may write to every directory, and readers may not.
         let isClosed = try Files.factsThroughLinks(directory).map { $0.mode & 0o222 == 0 } ?? false
         guard try isClosed || MountedFileSystem.of(path)?.isReadOnly == true else { return [] }
         return [
@@ -104,13 +104,13 @@ extension Doctor {
             fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
     }
 
-    /// A journal is hot if its header is whole: it begins with these eight bytes, and zeros mean that it is done with.
+    /// A journal is hot if its header is intact: it starts with these eight bytes, which are zeroed once the transaction ends.
     private func isHot(_ journal: String) throws -> Bool {
         guard let facts = try Files.facts(journal), facts.kind == .file, facts.size > 0 else { return false }
         return try beginning(of: journal, 8) == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
     }
 
-    /// Bytes 18 and 19 of the header are 2 in WAL mode.
+    /// In WAL mode, bytes 18 and 19 of the header are 2.
     private func isWAL(_ path: String) throws -> Bool {
         let header = try beginning(of: path, 20)
         return header.count == 20 && header.starts(with: "SQLite format 3\0".utf8) && header[18] == 2

@@ -36,7 +36,7 @@ extension Doctor {
         }
     }
 
-    /// Links of the store that lead nowhere: who opens one without care makes an empty database at its end.
+    /// Dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target.
     func links() throws -> [Finding] {
         try Files.list(layout.root).compactMap { name in
             let path = layout.file(name)
@@ -59,7 +59,7 @@ extension Doctor {
         }
     }
 
-    /// Secret parts of the feed's URLs.
+    /// Secrets in the feed's URLs.
     func secrets() throws -> [Finding] {
         let addresses = (settings.feed?.addresses ?? []).filter(\.hasSecrets)
         var findings: [Finding] = []
@@ -82,7 +82,7 @@ extension Doctor {
         return findings
     }
 
-    /// A history that cannot be read to its beginning.
+    /// A history that cannot be read completely.
     func history() throws -> [Finding] {
         guard let fault = try History.fault(layout) else { return [] }
         return [
@@ -104,7 +104,7 @@ extension Doctor {
                 strange.append(directory)
                 continue
             }
-            // `unreadable` reports one that cannot be read.
+            // `unreadable` reports a generation that cannot be read.
             guard let generation = try? store.generation(name) else { continue }
             let members = generation.manifest.databases.flatMap { [$0.member] + Self.beside($0.member) }
             let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
@@ -120,9 +120,9 @@ extension Doctor {
         }
     }
 
-    /// Generations whose manifest is gone or damaged.
+    /// Generations whose manifest is missing or damaged.
     func unreadable() throws -> [Finding] {
-        // Without it each finding is reported as one of a kept generation; `pointer` reports why it cannot be read.
+        // Without the pointer, each finding is reported for a kept generation; `pointer` reports why it cannot be read.
         let current = try? store.installedName
         return try Generation.names(layout).compactMap { name in
             guard Generation.isName(name) else { return nil }
@@ -178,8 +178,8 @@ extension Doctor {
     }
 
     func unused() throws -> [Finding] {
-        // Without the pointer the used generations are unknown; `pointer` reports that, and `unreadable` reports damaged
-        // ones.
+        // Without the pointer, the generations in use are unknown. `pointer` reports that, and `unreadable` reports damaged
+        // generations.
         guard try pointer().isEmpty else { return [] }
         let broken = try unreadable().map(\.path)
         return try Collector(layout: layout, settings: settings).collect(dry: true).removed.compactMap { name in
@@ -191,7 +191,7 @@ extension Doctor {
         }
     }
 
-    /// Kernel leases and locks work without it; the names of processes do not.
+    /// Kernel leases and locks work without `/proc`; process names do not.
     func processes() throws -> [Finding] {
         if try Files.facts("\(SystemFeatures.proc)/self") != nil { return [] }
         return [
@@ -222,6 +222,6 @@ extension Doctor {
         }
     }
 
-    /// The files that SQLite may lay next to a database.
+    /// The sidecar files that SQLite may create next to a database.
     static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
 }

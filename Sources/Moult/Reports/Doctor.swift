@@ -3,7 +3,7 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Looks for what will hurt a store sooner or later, although it may work at the moment. Changes nothing.
+/// Finds problems that will affect a store sooner or later, even if it works now. Changes nothing.
 package struct Doctor {
     let store: StoreSnapshot
     let settings: Settings
@@ -15,26 +15,26 @@ package struct Doctor {
     }
 
     package struct Finding: Sendable, Equatable {
-        /// A word for programs.
+        /// A machine-readable name for the kind of finding.
         package let kind: String
-        /// The file that it is about.
+        /// The affected file.
         package let path: String
-        /// The finding.
+        /// The problem.
         package let what: String
-        /// Its consequence.
+        /// The consequence.
         package let why: String
         /// The command that fixes it.
         package var fix: String
-        /// Worth knowing, but nothing of this store is wrong.
+        /// Informational: nothing is wrong with this store.
         package var isAdvice = false
     }
 
-    /// The reason why root does not use this store at all and reads nothing in it; nil if it does.
+    /// Why root refuses this store and reads nothing in it; empty if it does not.
     package static func custody(of layout: StoreLayout) throws -> [Finding]? {
         let custody = Custody(layout)
         do { try custody.prove() } catch let error as MoultError where error.code == .custody {
             var findings: [Finding] = []
-            // The files in a directory of another user are that user's anyway.
+            // Files in another user's directory belong to that user anyway.
             for fault in try custody.faults() where !findings.contains(where: { fault.path.hasPrefix("\($0.path)/") }) {
                 findings.append(
                     Finding(
@@ -64,7 +64,7 @@ package struct Doctor {
         return told
     }
 
-    /// A file that this user may not read is a finding, and no reason to leave out the rest.
+    /// Reports a file that this user may not read as a finding, and continues with the other checks.
     func telling(_ check: () throws -> [Finding]) throws -> [Finding] {
         do { return try check() } catch let error as MoultError where Files.isDenied(error) {
             return [denied(error)]
@@ -77,19 +77,19 @@ package struct Doctor {
             fix: Permission.command(in: error) ?? error.now ?? command("ls", "-l", layout.root))
     }
 
-    /// The command that moves a file out of the way; each gets a separate name, in the store's directory, so that
-    /// nothing is lost with a directory for temporary files.
+    /// The command that moves a file out of the way. Each file gets a unique name in the store's directory, so that cleaning a
+    /// temporary directory cannot delete it.
     func moveAway(_ path: String) throws -> String {
         command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
     }
 
-    /// The current generation, if it can be read; if not, `unknownFiles` or `pointer` has reported it.
+    /// The current generation, if it can be read; otherwise `unknownFiles` or `pointer` has reported it.
     func currentGeneration() throws -> Generation? {
         guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
         return try? store.generation(name)
     }
 
-    /// Those that can be read.
+    /// The readable generations.
     func generations() throws -> [Generation] {
         try Generation.names(layout).compactMap { name in try? store.generation(name) }
     }

@@ -6,7 +6,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// The state of a store, as any user can read it without changing anything.
+/// The state of a store. Any user can read it, and nothing is changed.
 package struct Status: Sendable {
     package struct Kept: Sendable {
         package let name: String
@@ -18,7 +18,7 @@ package struct Status: Sendable {
     package struct File: Sendable {
         package enum State: String, Sendable {
             case sound, missing, changed, living, damaged
-            /// A copy of the file that was verified, or another file: only reading it can tell.
+            /// A copy of the verified file, or a different file: only reading it can tell.
             case unverified
         }
         package let name: String
@@ -27,29 +27,29 @@ package struct Status: Sendable {
         package let size: Int?
         package let state: State
         package let note: String?
-        /// The publisher's proof, if it stood for a check by SQLite on this machine.
+        /// The publisher's proof, if it replaced a check by SQLite on this machine.
         package var proof: String?
         /// The known facts about a database that apps write to.
         package var finding: Assessment.Finding?
-        /// The command that repairs it, without the store; nil if none is needed, or none helps.
+        /// The command that repairs it, without the store argument; nil if none is needed or none helps.
         package var remedy: [String]?
     }
 
     package let root: String
-    /// The file that the store is for, if it is for one only.
+    /// The file managed by this store, if it manages only one.
     package let file: String?
     package let product: String
     package let app: Version?
     package let follow: Policy.Follow
     package let holds: Holds
-    /// The feed that is followed, and the keys that were pinned.
+    /// The feed that the store follows, and the pinned keys.
     package let feed: String?
     package let trusted: [String]
-    /// The key list that has replaced the pinned keys.
+    /// The key list that replaced the pinned keys.
     package let keyList: KeyListFacts?
     package let current: Kept?
     package let since: Timestamp?
-    /// When the installed release was made, and until when it is good, as its publisher said.
+    /// When the publisher made the installed release, and when it expires.
     package let created: Timestamp?
     package let expires: Timestamp?
     /// The feed's content at the last request.
@@ -58,16 +58,16 @@ package struct Status: Sendable {
     package let generations: [Kept]
     package let unfinished: Unfinished
     package let last: History.Entry?
-    /// The newest attempt that failed, if none has succeeded since.
+    /// The latest failed attempt, if none has succeeded since.
     package let failure: History.Entry?
-    /// Why the history cannot be read, and what repairs it.
+    /// Why the history cannot be read, and how to repair it.
     package let historyFault: MoultError?
     package let consumers: [Consumer]
-    /// Who still reads a generation that is not in service any more.
+    /// Readers that still use a generation no longer in service.
     package let laggards: [Laggard]
-    /// Whether updates wait for readers, so that one who lags is late.
+    /// Whether updates wait for readers, so that a lagging reader delays them.
     package let waitsForReaders: Bool
-    /// The protection against a harmful database while it is checked.
+    /// The sandbox that protects this machine from a harmful database during checks.
     package let protection: String
 
     package init(of store: StoreSnapshot) throws {
@@ -79,7 +79,7 @@ package struct Status: Sendable {
         feed = settings.feed?.url.description
         trusted = settings.keys?.entries.map(\.key.id.description) ?? []
         do { keyList = try KeyListFacts(settings, layout) } catch {
-            // A user who may not read the lists gets the rest anyway.
+            // A user who may not read these lists still gets the remaining facts.
             if !Files.isDenied(error) { throw error }
             keyList = nil
         }
@@ -99,7 +99,7 @@ package struct Status: Sendable {
         }
     }
 
-    /// The last operation, the last failure, and why they are unknown: the store is right without its history.
+    /// The last operation, the last failure, and why they are unknown: a store is valid without its history.
     private static func outcomes(
         _ layout: StoreLayout
     ) throws -> (last: History.Entry?, failure: History.Entry?, fault: MoultError?) {
@@ -118,7 +118,7 @@ package struct Status: Sendable {
         return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
-    /// Its name has the version: manifests of generations that are not in service are not read.
+    /// The name contains the version, so manifests of generations not in service are not read.
     private static func kept(
         _ name: String, _ installed: Generation?, _ store: StoreSnapshot, _ locks: KernelLocks
     ) throws -> Kept {
@@ -161,15 +161,15 @@ package struct Status: Sendable {
     }
 }
 
-/// The key list that counts in a store.
+/// The key list in force in a store.
 package struct KeyListFacts: Sendable {
     package let name: String
     package let expires: Timestamp?
 
-    /// A list that expires earlier than this needs the publisher's attention.
+    /// A list that expires within this time needs the publisher's attention.
     private static let early = 30 * 86_400
 
-    /// Nil as long as the pinned keys count. Without a list nothing is verified, which keeps `status` fast.
+    /// Nil while the pinned keys apply. Without a list nothing is verified, which keeps `status` fast.
     init?(_ settings: Settings, _ layout: StoreLayout) throws {
         guard let pinned = settings.keys, try !Files.list(layout.keys).isEmpty else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
@@ -177,7 +177,7 @@ package struct KeyListFacts: Sendable {
         (name, expires) = (KeyList.fileName(chain.serial), chain.roles.expires)
     }
 
-    /// Facts that an operator should know in time.
+    /// A warning about something that an operator should know in time.
     package func warning(at now: Timestamp = .now) -> String? {
         guard let expires, expires.seconds - now.seconds < Self.early else { return nil }
         return expires < now

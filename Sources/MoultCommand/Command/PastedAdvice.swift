@@ -1,10 +1,10 @@
 internal import MoultBasics
 
 extension MoultError {
-    /// The same error with the store in the commands that it advises: where they will be run, there may be none or another.
+    /// The same error with `--store` added to the commands it advises, which may be run in another directory.
     ///
-    /// Errors come from rooms that do not know the command line, so a command is found by how advice is written: behind a
-    /// colon, up to a comma, a full stop or the end.
+    /// Errors come from modules that do not know the command line, so a command is recognized by the form of the advice: it
+    /// starts after a colon and ends at a comma, a full stop or the end of the text.
     func naming(store words: [String], in verbs: Set<String>) -> MoultError {
         guard !words.isEmpty else { return self }
         return advising { command in
@@ -12,7 +12,7 @@ extension MoultError {
         }
     }
 
-    /// The same error with what the command line named, in commands that only add an option to it.
+    /// The same error with the arguments of this command line repeated in commands that only add an option to them.
     func repeating(_ line: ParsedLine, commands: [Command]) -> MoultError {
         advising { command in
             let words = command.split(separator: " ").map(String.init)
@@ -22,7 +22,7 @@ extension MoultError {
                 return command.replacing(ApplyVerb.release.name, with: shellLine([Self.shown(release)]))
             }
             guard let verb = words.first, words.count > 1, verb == line.command?.name || line.isPlanOf(verb),
-                // A command that names something itself is complete.
+                // A command with arguments of its own is complete.
                 let advised = try? LineParser.parse(words, commands: commands), advised.arguments.isEmpty
             else { return command }
             let repeated = line.words(for: advised).map(Self.shown)
@@ -30,10 +30,10 @@ extension MoultError {
         }
     }
 
-    /// A URL may have a password in it.
+    /// A URL may contain a password.
     private static func shown(_ word: String) -> String { word.contains("://") ? "\(Address(word))" : word }
 
-    /// The same error with each command of its advice, from the verb on, as `body` gives it.
+    /// The same error with each advised command, from the verb on, replaced by the result of `body`.
     private func advising(_ body: (String) -> String) -> MoultError {
         guard let now else { return self }
         var changed = self
@@ -51,13 +51,13 @@ extension MoultError {
 }
 
 extension ParsedLine {
-    /// What is planned, or found in a feed, is applied with the same words.
+    /// Whether `verb` applies a plan made, or a release found, with the same arguments.
     fileprivate func isPlanOf(_ verb: String) -> Bool {
         verb == "apply" && ["plan", "check"].contains(command?.name)
     }
 
-    /// The arguments and options of this line that the advised command has, too, and does not give itself. The store is
-    /// named elsewhere, and how results are printed is no part of what they are.
+    /// The arguments and options of this line that the advised command also accepts and does not set itself. The store is added
+    /// elsewhere, and output options do not matter.
     fileprivate func words(for advised: ParsedLine) -> [String] {
         guard let command, let target = advised.command else { return [] }
         var words: [String] = []

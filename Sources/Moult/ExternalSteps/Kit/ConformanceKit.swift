@@ -3,16 +3,16 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// Tries a step out, in its own directory: whether it keeps to the protocol, and to its promises.
+/// Tests in a temporary directory whether a step follows the protocol and keeps its promises.
 package struct ConformanceKit {
-    /// The input of the trial.
+    /// The input for the checks.
     package struct Options: Sendable {
         package var executable: String
-        /// A step of this very command, instead of a program.
+        /// A built-in step to check instead of a program.
         package var own: (any Step)?
-        /// Its parameters; in texts `{granted}` stands for a directory that it may write to.
+        /// Its parameters. In strings, `{granted}` stands for a directory that it may write to.
         package var with: JSON = .object([])
-        /// Sample databases, by the names that the manifest would have.
+        /// Sample databases, by their names in the manifest.
         package var databases: [(name: String, path: String)] = []
         package var when = Manifest.StepUse.When.after
         package var phase = Phase.copy
@@ -21,12 +21,12 @@ package struct ConformanceKit {
         package init(executable: String) { self.executable = executable }
     }
 
-    /// One thing that was tried.
+    /// One check and its result.
     package struct Check: Sendable, Equatable {
         package let name: String
-        /// The fault; nil if none was found.
+        /// The fault; nil if the check passed.
         package let finding: String?
-        /// Further remarks.
+        /// Additional remarks.
         package let note: String?
 
         package var json: JSON {
@@ -40,7 +40,7 @@ package struct ConformanceKit {
     private let options: Options
     private let report: (Check) -> Void
 
-    /// `report` gets each check when it is done.
+    /// Calls `report` with each check as it completes.
     package init(_ options: Options, report: @escaping (Check) -> Void = { _ in }) {
         (self.options, self.report) = (options, report)
     }
@@ -55,7 +55,7 @@ package struct ConformanceKit {
     }
 }
 
-/// The state of a store and a transaction as a step finds them, as far as a step can tell.
+/// A simulated store and transaction, with everything that a step can observe.
 final class StepTestBench {
     let options: ConformanceKit.Options
     let directory: String
@@ -71,7 +71,7 @@ final class StepTestBench {
     var generation: String { "\(staging)/generation" }
     var granted: String { "\(directory)/granted" }
 
-    /// Does one check; false if it failed, and then what builds on it is not tried.
+    /// Runs one check. Returns false if it failed; checks that depend on it are then skipped.
     @discardableResult
     func check(_ name: String, _ body: () throws -> String?) -> Bool {
         let check: ConformanceKit.Check
@@ -95,7 +95,7 @@ final class StepTestBench {
         error.why.map { why in "\(error.what): \(why)" } ?? error.what
     }
 
-    /// The result of a check.
+    /// A check's failure or remark.
     struct Finding: Error {
         let text: String
         init(_ text: String) { self.text = text }
@@ -115,7 +115,7 @@ final class StepTestBench {
         }
     }
 
-    /// Every file of the databases is staged again, as it was given.
+    /// Stages every sample database again in its original state.
     func restage() throws {
         try Files.removeTree(generation)
         try Files.makeDirectory(generation)
@@ -136,7 +136,7 @@ final class StepTestBench {
         }
         let none = String(repeating: "0", count: 64)
         if databases.isEmpty {
-            // A release has one at least.
+            // A release always has at least one database.
             let sample: JSON = ["kind": "reference", "member": "sample.db", "size": 0, "sha256": .string(none)]
             databases.append(JSON.Member("sample", sample))
         }
@@ -165,7 +165,7 @@ final class StepTestBench {
         value.split(separator: token, omittingEmptySubsequences: false).joined(separator: text)
     }
 
-    /// The content of the granted directory: times may differ.
+    /// The content of the granted directory, without times.
     func content() throws -> [String: String] {
         try Footprint([granted]).entries.reduce(into: [:]) { found, entry in
             let digest = entry.value.kind == .file ? try SHA256.digest(ofFileAt: entry.key).hex : ""

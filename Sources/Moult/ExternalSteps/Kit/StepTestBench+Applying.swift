@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import StepKit
 
 extension StepTestBench {
-    /// One effect: done, done again, taken back, and broken off at every point between.
+    /// Applies one effect, applies it again, undoes it, and interrupts it at every point in between.
     func apply(_ step: ExternalStep, _ effect: Effect, _ plan: PlanContext) {
         let name = { (what: String) in "\(what): \(effect.text)" }
         let intents = TrialIntents()
@@ -54,7 +54,7 @@ extension StepTestBench {
         for point in 0...count { interrupted(at: point, of: count, name, intents, before, after, run) }
         check(name("cancel")) {
             intents.list = []
-            // It may still come to its end, or say that it was cancelled; what it must not do is go on.
+            // It may still finish, or report that it was cancelled, but it must not keep running.
             do {
                 try run("apply") {
                     $0.seconds = 5
@@ -70,7 +70,7 @@ extension StepTestBench {
         }
     }
 
-    /// A step in Swift cannot be killed alone: it is done, done again, and taken back.
+    /// A step in Swift cannot be killed on its own, so its effect is applied, applied again, and undone.
     func applyOwn(_ step: any Step, _ effect: Effect, _ plan: PlanContext) {
         let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: TrialIntents())
         var before: [String: String] = [:]
@@ -95,7 +95,8 @@ extension StepTestBench {
         }
     }
 
-    /// Killed after an intent was noted and before the step was notified; the last point is when it says that it is done.
+    /// Kills the step after an intent was recorded and before the step was notified. The last point is its report that it is
+    /// done.
     private func interrupted(
         at point: Int, of count: Int, _ name: (String) -> String, _ intents: TrialIntents, _ before: [String: String],
         _ after: [String: String], _ run: (String, @escaping (inout StepConversation) -> Void) throws -> Void
@@ -133,13 +134,13 @@ extension StepTestBench {
     }
 }
 
-/// The journal of a trial, in memory.
+/// An in-memory journal for the checks.
 final class TrialIntents: Intents, @unchecked Sendable {
-    // Unchecked: a step is tried on one thread.
+    // Unchecked: each step runs on one thread.
     var list: [JSON] = []
-    /// Those of the step itself.
+    /// The step's own intents.
     var mine: [JSON] { list.filter { $0[Applying.mark] == nil } }
-    /// The number of the intent at which the step is killed; 0 for never.
+    /// The number of the intent at which to kill the step; 0 for never.
     var killAt = 0
 
     func add(_ intent: JSON, for effect: Effect) throws {

@@ -36,7 +36,7 @@ extension StepTestBench {
         try tryOut(step(description, program))
     }
 
-    /// The common part of a program and a step in Swift.
+    /// The checks common to programs and steps in Swift.
     private func tryOut(_ step: any Step) throws {
         var context = try planContext()
         var planned: [Effect] = []
@@ -81,7 +81,7 @@ extension StepTestBench {
         }
     }
 
-    /// What no step can know must not be answered as if it did.
+    /// A step must refuse requests that it cannot know.
     private func refusals(_ program: StepExecutable, _ description: StepDescription) {
         let wrong: [(String, String)] = [
             ("unknown message", "{\"message\":\"frobnicate\",\"protocol\":1}\n"),
@@ -94,7 +94,7 @@ extension StepTestBench {
                     do {
                         _ = try conversation(program, scratch, description.name).send(Array(line.utf8), as: name)
                     } catch let error as MoultError {
-                        // An error in order, or an end with a status, is what it should come to.
+                        // A protocol error or an exit status is expected here.
                         if error.code == .stepRefused { return "refused with an error" }
                         if error.why?.contains("and without a result") == true { return "ended with a status" }
                         throw error
@@ -136,7 +136,7 @@ extension StepTestBench {
     }
 
     private final class Level: @unchecked Sendable {
-        // Unchecked: the step plans on this very thread.
+        // Unchecked: the step plans on this thread.
         var text = ""
     }
 
@@ -148,7 +148,7 @@ extension StepTestBench {
             return nil
         }
         check("prepare again") {
-            // After a crash everything is staged again, and the step's own directory may exist or not.
+            // After a crash everything is staged again, and the step's own directory may or may not exist.
             try self.restage()
             try step.prepare(effects, prepare)
             return nil
@@ -156,7 +156,7 @@ extension StepTestBench {
     }
 }
 
-/// A store in which nothing is installed.
+/// An empty store.
 private struct TrialView: StoreView {
     let root: String
     func look(_ path: String) throws -> Found { .nothing }
@@ -168,7 +168,7 @@ private struct TrialView: StoreView {
     func proveSeal(of generation: String) throws {}
 }
 
-/// A core that does nothing: an external step applies its custom effects only.
+/// Applies nothing: an external step applies only its custom effects.
 struct NoChanges: Changes {
     func perform(_ effect: Effect) {}
     func revert(_ effect: Effect) {}

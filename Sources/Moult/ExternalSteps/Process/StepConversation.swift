@@ -3,46 +3,46 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// One message to a process of a step, and all that it answers.
+/// Sends one message to a step's process and reads all its answers.
 ///
-/// Whatever it does wrong is a `Misbehaviour` with what was seen; only a result with status 0 is an answer.
+/// Every protocol violation is reported as a `Misbehaviour`; only a result with exit status 0 is an answer.
 package struct StepConversation {
     let step: String
     let executable: StepExecutable
     let rights: StepRights
-    /// Its own directory, in which it runs.
+    /// The step's own directory, which is its working directory.
     let scratch: String
-    /// Seconds that it has in all; for one that prepares: since it last said something.
+    /// The time limit in seconds. While preparing, it counts from the step's last message.
     var seconds: Int
     var countsSilence = false
     var onProgress: (_ what: String, _ done: Int, _ total: Int) throws -> Void = { _, _, _ in }
     var onLog: (String) -> Void = { _ in }
-    /// Keeps what the step is about to do; it is answered when this returns.
+    /// Records what the step is about to do. The step gets its acknowledgement when this returns.
     var onIntent: (JSON) throws -> Void = { _ in
         throw Misbehaving(.strayReply("intent"))
     }
-    /// Told when it says that it is done.
+    /// Called when the step reports that it is done.
     var onResult: () throws -> Void = {}
-    /// Asked several times in a second; an error cancels the step and is thrown on.
+    /// Polled several times a second. An error cancels the step and is rethrown.
     var stop: () throws -> Void = {}
-    /// Additional input, right after the message.
+    /// Additional input, sent right after the message.
     var extra: [UInt8] = []
 
     static let longestLine = 1 << 20
     static let mostOutput = 16 << 20
-    /// Between cancelling, asking to end, and ending.
+    /// The time between cancelling, SIGTERM and SIGKILL.
     static let grace = Duration.seconds(2)
 
-    /// The mistake of a step, before it is known which step it was.
+    /// A protocol violation, before the name of the step is known.
     struct Misbehaving: Error {
         let what: Misbehaviour
         init(_ what: Misbehaviour) { self.what = what }
     }
 
-    /// That it is to be killed right now, as a crash would.
+    /// Requests an immediate kill that simulates a crash.
     struct Killed: Error {}
 
-    /// What came of it.
+    /// The step's answer.
     struct Answer {
         let result: JSON
         let mountsAreReadOnly: Bool
@@ -65,13 +65,13 @@ package struct StepConversation {
         var state = State()
         do {
             try converse(process, &state)
-            // Whatever else had the pipes open is ended with it.
+            // Any other process that still has the pipes open is killed too.
             let ending = try process.endGroup()
             let rest = state.lines.rest()
             if !rest.isEmpty { throw Misbehaving(.strayOutput(String(decoding: rest, as: UTF8.self))) }
             return Answer(result: try answer(state, ending), mountsAreReadOnly: process.mountsAreReadOnly)
         } catch let error as Misbehaving {
-            // Its standard error until then may give the reason; if that cannot be read, only the error available is reported.
+            // Standard error may explain the failure. If it cannot be read, only the existing error is reported.
             while case .errors(let bytes)? = try? process.next(until: .now) { state.add(bytes) }
             throw error.what.error(step, message, said: state.complaint)
         } catch let error as StepRefusal {
@@ -94,7 +94,7 @@ package struct StepConversation {
 
         mutating func add(_ bytes: [UInt8]) { said = (said + bytes).suffix(4096) }
 
-        /// The last of what it wrote on standard error.
+        /// The end of its standard error output.
         var complaint: String {
             String(decoding: said.suffix(400), as: UTF8.self).split(separator: "\n").suffix(3).joined(separator: " / ")
         }
@@ -112,7 +112,7 @@ package struct StepConversation {
             case .ended: return
             case nil: break
             }
-            // A step that waits for the end of its input after its result should find it.
+            // A step that waits for end of file after its result must receive it.
             if state.result != nil || state.refusal != nil { process.closeInput() }
             if ContinuousClock.now >= deadline {
                 let isSilent = countsSilence || state.received == 0
@@ -169,15 +169,15 @@ package struct StepConversation {
         }
     }
 
-    /// Tells it to stop, then asks its group to end, then ends it.
+    /// Asks the step to stop, then terminates its process group, then kills it.
     private func cancel(_ process: Subprocess) {
         process.send(JSON.object([.init("message", "cancel")]))
         for signal in [SIGTERM, SIGKILL] {
             let deadline = ContinuousClock.now + Self.grace
-            // Its output no longer counts, but it must not block on a full pipe.
+            // Its output is ignored from here on, but the step must not block on a full pipe.
             while ContinuousClock.now < deadline {
                 do { if case .ended? = try process.next(until: deadline) { return process.kill() } } catch {
-                    // The error that led here is the one to report, so another one of the pipes only ends the waiting.
+                    // The original error is the one to report, so an error on the pipes only ends the wait.
                     break
                 }
             }
@@ -187,7 +187,7 @@ package struct StepConversation {
     }
 }
 
-/// That a step says, in order, that it cannot do what it was asked for.
+/// The step's regular reply that it cannot do what was requested.
 struct StepRefusal: Error {
     let kind: String
     let code: String?

@@ -4,10 +4,10 @@ internal import MoultFiles
 internal import MoultLibc
 internal import MoultTrust
 
-/// The program of a step: read once into a sealed file in memory, so that what was hashed is what runs.
+/// The program of a step, read once into a sealed file in memory, so that the hashed bytes are the ones that run.
 ///
-/// A descriptor of the file itself could be rewritten between hashing and running. Scripts run from the same copy: the
-/// interpreter is given `/dev/fd/3`.
+/// The file itself could be rewritten between hashing and execution, even through an open descriptor. Scripts run from the same
+/// copy: the interpreter gets `/dev/fd/3`.
 package final class StepExecutable: Sendable {
     package let path: String
     package let sha256: String
@@ -16,7 +16,7 @@ package final class StepExecutable: Sendable {
 
     private static let largest = 256 << 20
 
-    /// Reads it; throws if it is not a regular file that only root or this user may change.
+    /// Reads the program; throws unless it is a regular file that only root or this user can change.
     package init(_ path: String) throws {
         func refused(_ why: String, _ now: String) -> MoultError {
             MoultError(.stepTrust, .refused, what: "\(path) may not be run as a step", why: why, now: now)
@@ -75,14 +75,14 @@ package final class StepExecutable: Sendable {
         }
     }
 
-    // Nothing was written that could still fail.
+    // Nothing was written, so closing cannot lose data.
     deinit { MoultLibc.close(number) }
 }
 
 extension StepExecutable {
-    /// Starts it with the rights of a step, in its own directory. All that it starts ends with it, and with this process.
+    /// Starts the program in its own directory with a step's permissions. Its child processes end with it, and with this process.
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
-        // Some interpreters, as Perl, read from that very descriptor, where the last one has left it.
+        // Some interpreters, such as Perl, read from this descriptor, and start at the offset that the previous one left.
         guard !isScript || lseek(number, 0, SEEK_SET) == 0 else {
             throw MoultError(.stepTrust, what: "cannot run the step \(name)", why: "\(path) cannot be read again")
         }

@@ -1,25 +1,25 @@
 internal import MoultBasics
 package import MoultFiles
 
-/// The rights of a step's process: read everything, write only to the granted places.
+/// The permissions of a step's process: it can read everything, and write only to the granted paths.
 package struct StepRights: Sendable {
-    /// Directories with all that is below, or single files.
+    /// Directories with everything in them, or single files.
     package var writable: [String]
     package var sockets: Profile.Sockets
-    /// For a plan: it also locks no file, and the mounts are read-only where the system lets us.
+    /// While planning, it also cannot lock files, and mounts are read-only where the system allows that.
     package var plans: Bool
 
     package init(writable: [String] = [], sockets: Profile.Sockets = .none, plans: Bool = false) {
         (self.writable, self.sockets, self.plans) = (writable, sockets, plans)
     }
 
-    /// The protection in force, for the plan.
+    /// The protection in force, as shown in the plan.
     static func level(mountsReadOnly: Bool) -> String {
         "planned read-only by force: Landlock \(Guard.level.landlock), seccomp"
             + (mountsReadOnly ? ", read-only mounts" : "")
     }
 
-    /// The same in the kernel's words. No process leaves the group, by which all of them are killed.
+    /// The same as kernel rules. No process can leave the process group, which is killed as a whole.
     func enforced(scratch: String) throws -> Guard {
         guard Guard.level.landlock > 0, Guard.level.hasSeccomp else {
             throw MoultError(

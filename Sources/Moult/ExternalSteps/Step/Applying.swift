@@ -2,12 +2,12 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Lets a step do one effect, or take it back: it may write where the effect says so, and nowhere else.
+/// Lets a step apply or undo one effect. It may write only to the paths that the effect names.
 struct Applying {
     let step: ExternalStep
     let effect: Effect
     let context: ApplyContext
-    /// The differences of a trial.
+    /// Changes to the conversation made by the conformance checks.
     var adjust: (inout StepConversation) -> Void = { _ in }
 
     func run(_ message: String, _ executable: StepExecutable) throws {
@@ -23,15 +23,16 @@ struct Applying {
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
     }
 
-    /// What Landlock opens: what is there, for itself; for a file that does not exist, or was not when the update began, its
-    /// directory, in which it is made and removed. What else becomes of such a directory is compared.
+    /// The paths that Landlock opens. An existing path is opened itself. For a file that does not exist, or did not exist when
+    /// the update began, its directory is opened, so that the step can create and remove the file. Other changes in that
+    /// directory are found by comparison.
     private func grants(
         for writes: [String], remembering: Bool
     ) throws -> (themselves: [String], around: [String]) {
         let made = try Set(
             context.intents.all(for: effect).flatMap { ($0[Self.mark]?.array ?? []).compactMap(\.string) })
         let missing = try writes.filter { try Files.facts($0) == nil }
-        // Whatever comes of it, a file that it makes is one that it may remove.
+        // Whatever the outcome, the step may remove a file that it created.
         let new = missing.filter { !made.contains($0) }
         if remembering, !new.isEmpty {
             let paths = JSON.array(new.map { .string($0) })
@@ -41,7 +42,7 @@ struct Applying {
         return (writes.filter { !files.contains($0) }, Set(files.map(Files.directory(of:))).sorted())
     }
 
-    /// The member of an intent that is ours: the files that were not there.
+    /// The key under which moult records in an intent the files that did not exist.
     static let mark = "moult"
 
     private func converse(
@@ -79,11 +80,11 @@ struct Applying {
     }
 }
 
-/// The files below some paths, to see afterwards which have changed; does not read their content.
+/// The files below the given paths, to detect changes afterwards. Does not read their content.
 struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
 
-    /// More than this is not looked at: then only the kernel stands guard.
+    /// Above this number, files are not compared, and only the kernel rules protect them.
     private static let most = 20_000
 
     init(_ paths: [String], skipping isSkipped: (String) -> Bool = { _ in false }) throws {
@@ -97,7 +98,7 @@ struct Footprint: Equatable {
         for name in try Files.list(path) { try walk("\(path)/\(name)", isSkipped) }
     }
 
-    /// The paths that are other than before, sorted.
+    /// The paths that differ from before, sorted.
     func changes(since before: Footprint) -> [String] {
         Set(entries.keys).union(before.entries.keys).filter { entries[$0] != before.entries[$0] }.sorted()
     }

@@ -2,13 +2,13 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// In which state the program of a step is.
+/// The state of a step's program.
 package struct ExternalState {
     /// `trusted`, `not trusted`, `changed`, `missing`, `unfit`, or `rules only` where the settings name no program.
     package let word: String
     /// Why it is not run.
     package let why: String?
-    /// Its description of itself, if it may be run.
+    /// The step's description of itself, if it may run.
     package let description: StepDescription?
 
     package init(_ step: ExternalStep) throws {

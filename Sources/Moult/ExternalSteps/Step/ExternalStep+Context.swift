@@ -3,7 +3,7 @@ internal import MoultStore
 internal import StepKit
 
 extension ExternalStep {
-    /// What every message tells of the update.
+    /// The description of the update that every message carries.
     func contextJSON(_ context: PlanContext, _ with: JSON?) -> JSON {
         .compact([
             "step": .string(name), "purpose": .string(context.purpose.rawValue), "store": .string(context.store.root),

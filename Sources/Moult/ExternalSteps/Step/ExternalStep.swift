@@ -5,14 +5,14 @@ package import MoultStore
 package import StepKit
 internal import Synchronization
 
-/// A step that is an external executable: each message to it is a separate process, confined.
+/// A step implemented by an external executable. Each message to it starts a separate, sandboxed process.
 package struct ExternalStep: PlacedStep {
     let settings: StepSettings
-    /// Where it runs; nil until the pipeline knows.
+    /// The use of the step in the manifest; nil until the pipeline sets it.
     var use: Manifest.StepUse?
     private let program = Program()
 
-    /// The facts about the executable that are read once, and not again for the next message.
+    /// Facts about the executable, read once and reused for later messages.
     private final class Program: Sendable {
         let executable = Mutex<StepExecutable?>(nil)
     }
@@ -28,7 +28,7 @@ package struct ExternalStep: PlacedStep {
         return step
     }
 
-    /// The sealed copy of the program, if it is the one that the operator trusts.
+    /// The sealed copy of the program; throws unless it is the one that the operator trusts.
     package func trusted() throws -> StepExecutable {
         try program.executable.withLock { known in
             if let known { return known }
@@ -122,10 +122,10 @@ package struct ExternalStep: PlacedStep {
         }
     }
 
-    /// Its own directory in a transaction, which lasts from its prepare to the end of the update.
+    /// The step's own directory in a transaction. It exists from the prepare phase to the end of the update.
     func own(_ staging: String) -> String { "\(staging)/steps/\(name)" }
 
-    /// The manifest's parameters, and over them the operator's.
+    /// The manifest's parameters, overridden by the operator's.
     func parameters(_ context: PlanContext, _ phase: Phase?) -> JSON {
         let use =
             use ?? settings.use
@@ -133,7 +133,8 @@ package struct ExternalStep: PlacedStep {
         return settings.with.reduce(use?.with ?? .object([])) { $0.setting($1.name, to: $1.value) }
     }
 
-    /// Nothing that is granted may hold what only the core writes: the kernel cannot leave a part out.
+    /// A granted path must not contain anything that only the core may write, because the kernel rules cannot exclude a part of
+    /// it.
     private func refuseGrants(on root: String) throws {
         let store = try PathRules.resolved(root) ?? root
         for path in settings.writable {

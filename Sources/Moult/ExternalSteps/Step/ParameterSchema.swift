@@ -1,7 +1,7 @@
 internal import MoultBasics
 
-/// The part of JSON Schema by which a step says what its parameters are. A keyword that is not known here is refused: a
-/// rule that is passed over would be no rule.
+/// The subset of JSON Schema in which a step describes its parameters. Unknown keywords are rejected, because ignoring a rule
+/// would accept invalid values.
 struct ParameterSchema {
     let schema: JSON
 
@@ -13,7 +13,7 @@ struct ParameterSchema {
         "maxItems",
     ]
 
-    /// The fault of the schema itself.
+    /// The first fault in the schema itself.
     var fault: String? {
         guard let members = schema.members else { return schema.bool == nil ? "\(schema.kind) is not a schema" : nil }
         for member in members {
@@ -29,7 +29,7 @@ struct ParameterSchema {
         return nil
     }
 
-    /// The first thing in a value that is not as the schema says, with its place.
+    /// The first violation of the schema in a value, with its position.
     func fault(in value: JSON, at place: String) -> String? {
         if schema.bool == false { return "\(place) is not known" }
         for rule in schema.members ?? [] {

@@ -4,7 +4,7 @@ internal import MoultLibc
 internal import MoultStore
 internal import StepKit
 
-/// Asks a step what it would do, in a process that cannot change anything; and looks afterwards whether it has.
+/// Asks a step for its planned effects, in a process that cannot change anything, and checks afterwards that nothing changed.
 struct Planning {
     let step: ExternalStep
     let context: PlanContext
@@ -31,14 +31,14 @@ struct Planning {
         }
     }
 
-    /// What only moult writes: apps may write to their living databases at any time.
+    /// The files that only moult writes. Apps may write to their writable databases at any time.
     private func footprint() throws -> Footprint {
         let root = context.store.root
         return try Footprint(["\(root)/moult.json", "\(root)/.moult/current", "\(root)/.moult/generations"])
     }
 
-    /// An external step plans what only it can do, and may say what it has found. The other changes are the core's: they
-    /// belong together, and a second one of a kind would break the first.
+    /// An external step may plan custom effects and report findings. All other effects belong to the core: they depend on each
+    /// other, and a second one of the same kind would break the first.
     static func effects(_ answer: JSON, of name: String, phase: Phase, _ step: ExternalStep?) throws -> [Effect] {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let list = answer["effects"]?.array else { throw wrong("\"effects\" must be a list") }
@@ -64,7 +64,7 @@ struct Planning {
 }
 
 extension ExternalStep {
-    /// The paths that an effect says it writes to, each of them granted by the operator.
+    /// The paths that an effect writes to. Each must be granted by the operator.
     func writes(of effect: Effect) throws -> [String] {
         guard case .custom(_, _, let with) = effect.change, let list = with["writes"] else { return [] }
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
@@ -87,20 +87,20 @@ extension ExternalStep {
     }
 }
 
-/// Where paths really lead, so that no link and no `..` leads out of what is granted.
+/// Resolves paths, so that no symlink and no `..` leads out of the granted paths.
 enum PathRules {
-    /// The path without links; nil if nothing is there.
+    /// The path with symlinks resolved; nil if nothing exists there.
     static func resolved(_ path: String) throws -> String? {
         guard let found = realpath(path, nil) else { return nil }
         defer { free(found) }
         return String(cString: found)
     }
 
-    /// Where a path leads that need not be there yet, but whose directory must.
+    /// The resolved path of a file that need not exist yet; its directory must.
     static func resolvedForWriting(_ path: String) throws -> String? {
         if let there = try resolved(path) { return there }
         let name = Files.name(of: path)
-        // A process that writes to a dangling link would follow it.
+        // A process that writes to a dangling symlink would follow it.
         guard try Files.facts(path) == nil, name != "..", name != ".",
             let directory = try resolved(Files.directory(of: path))
         else { return nil }

@@ -4,7 +4,7 @@ internal import MoultStore
 internal import StepKit
 internal import Synchronization
 
-/// Lets a step prepare: in its own directory of the transaction, and in the staged databases that its effects name.
+/// Lets a step prepare in its own directory of the transaction, and in the staged databases named by its effects.
 struct Preparing {
     let step: ExternalStep
     let effects: [Effect]
@@ -28,7 +28,7 @@ struct Preparing {
                 last.withLock { $0 = progress }
                 try context.progress(progress)
             }
-            // Telling the same again asks whether it should stop.
+            // Repeating the last progress report checks whether to stop.
             conversation.stop = { try context.progress(last.withLock { $0 }) }
             conversation.onLog = { context.warn("\(step.name): \(visible($0))") }
             _ = try conversation.ask("prepare", message(own, staged))
@@ -50,7 +50,7 @@ struct Preparing {
 
     private func path(_ database: Database) -> String { "\(context.stagedGeneration)/\(database.member)" }
 
-    /// The sealed databases that it may change: they are unpacked and not yet verified.
+    /// The read-only databases that the step may change: unpacked, but not yet verified.
     private func staged() throws -> [Database] {
         let isProven = step.use?.phase == .verify && step.use?.when == .after
         let isUnpacked = (step.use?.phase ?? .copy) > .copy || step.use?.phase == .copy && step.use?.when == .after
@@ -60,7 +60,7 @@ struct Preparing {
             guard named.contains(database.name), database.kind.isSealed, database.place == .generation else {
                 return false
             }
-            // From a kept generation nothing is staged.
+            // Nothing is staged for a database that comes from a kept generation.
             return try Files.facts(path(database)) != nil
         }
     }
