@@ -4,12 +4,12 @@ internal import MoultLibc
 internal import MoultSandbox
 public import StepKit
 
-/// The command `moult`; with other steps it is another command in one line.
+/// The command `moult`. Adding steps takes one line:
 ///
 ///     MoultCommand.run(steps: [Reindex()])
 public enum MoultCommand {
-    /// Runs the process's command line, and ends the process with the resulting status. `steps` are added to the built-in
-    /// ones, as manifests name them.
+    /// Runs the process's command line, then exits with the resulting status. `steps` are added to the built-in ones; manifests
+    /// refer to them by name.
     public static func run(steps: [any Step] = []) -> Never {
         StandardDescriptors.secure()
         WorkerService.offer(ProcessArguments.all)

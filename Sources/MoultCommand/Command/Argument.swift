@@ -1,4 +1,4 @@
-/// One argument of a verb, told by its place.
+/// A positional argument of a verb.
 package struct Argument: Sendable {
     package enum Presence: Sendable { case required, optional, repeated }
 
@@ -24,24 +24,24 @@ package struct Argument: Sendable {
     }
 }
 
-/// The placeholder of an option's value or an argument: its name in the help, and the accepted texts.
+/// The placeholder of an option's value or an argument: its name in the help, and the accepted values.
 package struct ArgumentType: Sendable {
     package enum Kind: Sendable {
         case text
         case file
-        /// A path, or the URL of something that can be fetched.
+        /// A path, or a URL to download from.
         case source
         case directory
-        /// One of these words and no other.
+        /// Exactly one of these words.
         case choice([String])
-        /// Any text, but these words are worth offering.
+        /// Any text; completion offers these words.
         case offer(@Sendable () -> [String])
         case number(ClosedRange<Int>)
-        /// Any text, but the names that the store has are worth offering.
+        /// Any text; completion offers the store's names of this kind.
         case ofStore(StoreNames)
     }
 
-    /// The kinds of names that a store has.
+    /// The kinds of names in a store.
     package enum StoreNames: String, Sendable, CaseIterable {
         case databases, releases, holds, quarantine
     }

@@ -3,12 +3,12 @@ package import MoultEngine
 internal import MoultStore
 internal import Synchronization
 
-/// One call of a verb: what was asked, and the ways to answer.
+/// One call of a verb: its options and arguments, and the means to answer.
 package struct Call: Sendable {
     package let command: Command
     package let output: Output
     package let environment: Environment
-    /// The steps that this command has.
+    /// The steps of this command.
     package let steps: StepSet
     private let line: ParsedLine
 
@@ -23,7 +23,7 @@ package struct Call: Sendable {
     package func has(_ flag: Option) -> Bool { line.has(flag) }
     package func value(_ option: Option) -> String? { line.options[option.name]?.last }
     package func values(_ option: Option) -> [String] { line.options[option.name] ?? [] }
-    /// The value of an option that the parser has found to be a number.
+    /// The value of an option that the parser has validated as a number.
     package func number(_ option: Option) -> Int? { value(option).flatMap { Int($0) } }
 
     /// The value of an optional argument.
@@ -38,36 +38,36 @@ package struct Call: Sendable {
     /// `--store DIR`, if it was given.
     package var storeWords: [String] { line.storeWords }
 
-    /// The directory of the store that is meant.
+    /// The directory of the chosen store.
     package func store() throws -> String {
         let store = try namedStore()
         try prove(store)
         return store
     }
 
-    /// The store that a command makes if it does not exist.
+    /// The directory of the store that a command creates if it does not exist.
     var storeToMake: String {
-        // Its only error is that the store is missing.
+        // The only possible error is that the store is missing.
         (try? namedStore()) ?? "./store"
     }
 
-    /// Throws if others could change what the store's files say, and this process would act on it as root.
+    /// Throws if other users could change the store's files while this process acts on them as root.
     func prove(_ store: String) throws {
-        // Once: a process that has confined itself since cannot look again.
+        // Checked once, because a sandboxed process cannot check again.
         guard Self.proven.withLock({ $0 != store }) else { return }
         try Custody(StoreLayout(root: store)).prove()
         Self.proven.withLock { $0 = store }
     }
 
-    /// The store of which this process knows who can change it.
+    /// The store whose ownership this process has checked.
     private static let proven = Mutex<String?>(nil)
 
-    /// The same directory, before it is known who can change it.
+    /// The same directory, without the ownership check.
     func namedStore() throws(MoultError) -> String {
         try StoreLocation.find(option: value(.store), environment: environment)
     }
 
-    /// A way to use the verb that its options and arguments allow one by one, but not together.
+    /// Reports a combination of options and arguments that are valid only separately.
     package func wrongUsage(_ what: String, why: String? = nil) -> MoultError {
         UsageErrors(verb: command.name).error(what, why: why)
     }
@@ -78,7 +78,7 @@ package struct Call: Sendable {
             .naming(store: storeWords, in: Set(Command.all.filter(\.usesStore).map(\.name)))
     }
 
-    /// A new progress bar, for one operation; silent where it cannot be seen.
+    /// A new progress bar for one operation; it shows nothing where output is not a terminal.
     package func progressBar() -> ProgressBar {
         ProgressBar(
             console: output.console, quiet: output.isQuiet || output.format != .text, ticks: true,

@@ -1,6 +1,6 @@
-/// A verb of the command line as a value: help, completions, man pages and the errors of wrong usage all come from it.
+/// A verb of the command line. Help, completions, man pages and usage errors are all generated from it.
 package struct Command: Sendable {
-    /// Whom the verb is for; the overview lists verbs by this.
+    /// The audience of the verb; the overview groups verbs by it.
     package enum Group: String, Sendable, CaseIterable {
         case operators = "For operators"
         case publishers = "For publishers"
@@ -16,7 +16,7 @@ package struct Command: Sendable {
         }
     }
 
-    /// An exit status that means something particular for this verb.
+    /// An exit status with a specific meaning for this verb.
     package struct Exit: Sendable {
         package let status: ExitCode
         package let meaning: String
@@ -28,15 +28,15 @@ package struct Command: Sendable {
 
     package let name: String
     package let group: Group
-    /// One line without a full stop.
+    /// One line, without a full stop.
     package let summary: String
     package let discussion: [Prose]
     package let arguments: [Argument]
-    /// The verb's own options; the common ones come on top.
+    /// The verb's own options; the common ones are added.
     package let ownOptions: [Option]
-    /// It works on a store, so that it has the option `--store`.
+    /// Whether the verb works on a store, and so has the option `--store`.
     package let usesStore: Bool
-    /// It may change the store, so that its exit status must say whether it did.
+    /// Whether the verb may change the store. If so, its exit status must say whether it did.
     package let changesStore: Bool
     package let examples: [Example]
     package let exits: [Exit]

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultLibc
 
-/// The environment's variables; an empty one counts as not set.
+/// The environment's variables; an empty variable counts as unset.
 package struct Environment: Sendable {
     private let read: @Sendable (String) -> String?
 
@@ -17,9 +17,9 @@ package struct Environment: Sendable {
     }
 }
 
-/// The words of the command line after the program's name.
+/// The arguments of the command line, without the program's name.
 enum ProcessArguments {
-    /// Nil stands for a word that is not UTF-8: repaired, it would name another file.
+    /// An argument that is not UTF-8 is nil; repairing it would name a different file.
     static var all: [String?] {
         (1..<max(1, moult_argument_count())).map { index in
             moult_argument(index).flatMap { String(validatingCString: $0) }

@@ -1,18 +1,18 @@
 package import MoultBasics
 
-/// How the command ended, for the script that called it.
+/// The exit status of the command.
 package struct ExitCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }
 
-    /// Done, or there was nothing to do.
+    /// Success, including when there was nothing to do.
     package static let done = Self(rawValue: 0)
     /// `plan` found changes.
     package static let changes = Self(rawValue: 2)
 
     package static func failure(_ outcome: MoultError.Outcome) -> Self { Self(rawValue: outcome.rawValue) }
 
-    /// Every status the command can end with, and what it means.
+    /// Every exit status of the command, with its meaning.
     package static let meanings: [(status: ExitCode, meaning: String)] =
         ([
             (.done, "done, or nothing to do"),
@@ -26,7 +26,7 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
 }
 
 extension MoultError.Outcome {
-    /// The word for it in JSON.
+    /// The name of the status in JSON.
     package var name: String {
         switch self {
         case .failed: "failed"

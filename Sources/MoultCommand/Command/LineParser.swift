@@ -1,7 +1,7 @@
 package import MoultBasics
 
-/// Reads a command line: options anywhere, `--name value`, `--name=value`, `-n value`, `-nvalue`, `-qv` for `-q -v`, and `--`
-/// ends them.
+/// Parses a command line. Options may appear anywhere, as `--name value`, `--name=value`, `-n value`, `-nvalue`, or `-qv` for `-q
+/// -v`; `--` ends them.
 package struct LineParser {
     private let commands: [Command]
     private var line = ParsedLine()
@@ -13,7 +13,7 @@ package struct LineParser {
         self.commands = commands
     }
 
-    /// Understands the words after the program's name; throws a usage error that says what is wrong.
+    /// Parses the arguments after the program's name; throws a usage error with the problem.
     package static func parse(_ words: [String], commands: [Command]) throws(MoultError) -> ParsedLine {
         var parser = LineParser(words: words, commands: commands)
         try parser.readWords()
@@ -27,7 +27,7 @@ package struct LineParser {
 
     private var errors: UsageErrors { UsageErrors(verb: line.command?.name) }
 
-    /// The options that may stand here: before the verb those that every verb may have.
+    /// The options allowed here: before the verb, those common to all verbs.
     private var options: [Option] { line.command?.options ?? Option.beforeVerb }
 
     private mutating func readWords() throws(MoultError) {
@@ -48,13 +48,13 @@ package struct LineParser {
             plainWords.append(word)
             return
         }
-        // Many programs have such a verb.
+        // Many programs have a `version` verb.
         if word == Option.version.name { return line.options[word] = [] }
         guard let command = commands.first(where: { $0.name == word }) else {
             throw errors.unknownVerb(word, among: commands.map(\.name))
         }
         line.command = command
-        // Options before the verb must mean something to it.
+        // Options before the verb must be valid for it.
         for name in line.options.keys.sorted() where !command.options.contains(where: { $0.name == name }) {
             throw errors.unknownOption("--\(name)", among: command.options)
         }
@@ -69,10 +69,10 @@ package struct LineParser {
         try read(option, parts.count == 2 ? String(parts[1]) : nil)
     }
 
-    /// One flag after the other, the last one perhaps with a value.
+    /// Reads flags one by one; the last one may take a value.
     private mutating func readLetters(_ word: String) throws(MoultError) {
         var letters = word.dropFirst()
-        // `-store` is not meant to name a store that is called tore.
+        // `-store` is not meant to name a store called `tore`.
         if letters.count > 1, options.contains(where: { $0.name == letters }) {
             throw errors.unknownOption(word, among: options)
         }
@@ -98,7 +98,7 @@ package struct LineParser {
         line.options[option.name, default: []].append(text)
     }
 
-    /// The next word, unless it is an option itself: `--store --json` has forgotten the directory.
+    /// The next word, unless it is an option: in `--store --json` the directory is missing.
     private mutating func nextValue() -> String? {
         guard let next = words.first, next == "-" || !next.hasPrefix("-") else { return nil }
         return words.popFirst()
@@ -120,18 +120,18 @@ package struct LineParser {
     }
 }
 
-/// A command line that was understood: what is to be done, and with which options and arguments.
+/// A parsed command line: the verb, its options and its arguments.
 package struct ParsedLine: Sendable {
-    /// The verb, nil if none was given.
+    /// The verb; nil if none was given.
     package var command: Command?
-    /// The values of the options given, by long name; a flag has none.
+    /// The values of the given options, by long name; a flag has none.
     package var options: [String: [String]] = [:]
-    /// The values of the arguments given, by name.
+    /// The values of the given arguments, by name.
     package var arguments: [String: [String]] = [:]
 
     package func has(_ option: Option) -> Bool { options[option.name] != nil }
 
-    /// Whether the version of moult is wanted; a verb may have an option of that name for something else.
+    /// Whether the user asked for moult's version; a verb may use an option of that name for something else.
     package var asksForVersion: Bool {
         has(.version) && command?.ownOptions.contains { $0.name == Option.version.name } != true
     }

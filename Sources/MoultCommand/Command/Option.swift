@@ -1,15 +1,15 @@
-/// One option of a verb: a flag, or with a value.
+/// An option of a verb: a flag, or an option with a value.
 package struct Option: Sendable {
     /// The long name, without dashes.
     package let name: String
-    /// Other long names that are accepted, but not shown.
+    /// Other accepted long names, which help does not show.
     package let aliases: [String]
     /// The letter of the short form.
     package let letter: Character?
     /// The kind of its value; nil for a flag.
     package let value: ArgumentType?
     package let summary: String
-    /// It may be repeated, and every value counts.
+    /// Whether the option may be repeated, with every value counting.
     package let repeats: Bool
 
     package init(
@@ -24,10 +24,10 @@ package struct Option: Sendable {
         self.summary = summary
     }
 
-    /// `--store DIR`, as help shows it.
+    /// `--store DIR`, as shown in help.
     package var usage: String { "--\(name)" + (value.map { " \($0.placeholder)" } ?? "") }
 
-    /// Every way to write it: `--out`, `-o`.
+    /// All its forms: `--out`, `-o`.
     package var spellings: [String] { ["--\(name)"] + (letter.map { ["-\($0)"] } ?? []) }
 }
 

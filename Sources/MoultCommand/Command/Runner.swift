@@ -9,7 +9,7 @@ extension MoultError.Code {
     package static let output = Self(910)
 }
 
-/// From the words of a command line to an exit status.
+/// Runs a command line and returns its exit status.
 package struct Runner {
     private let commands: [Command]
     private let environment: Environment
@@ -25,7 +25,7 @@ package struct Runner {
 
     package func run(_ words: [String?]) -> ExitCode {
         guard !words.isEmpty else { return overviewForNothing() }
-        // How an error is written must be known before the line is understood.
+        // The format of errors must be known before the line is parsed.
         let beforeEnd = words.prefix { $0 != "--" }
         var output = Output(console: console, format: beforeEnd.contains("--json") ? .json : .text)
         var command: Command?
@@ -39,7 +39,7 @@ package struct Runner {
                 isVerbose: line.has(.verbose))
             status = try perform(line, output: output)
         } catch {
-            // Findings come before the reason why the command ended there.
+            // Findings are printed before the error that ended the command.
             console.flush()
             console.endProgress()
             output.report(
@@ -51,12 +51,13 @@ package struct Runner {
         return status
     }
 
-    /// `moult init` names its store in another way.
+    /// The verbs that take `--store`. `moult init` names its store differently.
     private var verbsOfStores: Set<String> {
         Set(commands.filter { $0.usesStore && $0.name != "init" }.map(\.name))
     }
 
-    /// Results that could not be written are a failure, unless the store was changed: then the status must say that.
+    /// The exit status when results could not be written. That is a failure, unless the store was changed: then the status must
+    /// say so.
     private func report(_ failure: Int32, after status: ExitCode, of command: Command?) -> ExitCode {
         let output = Output(console: console)
         let why = String(cString: strerror(failure))
@@ -69,7 +70,7 @@ package struct Runner {
         return .failure(error.outcome)
     }
 
-    /// A user who types the bare name wants an overview; a script has forgotten the verb.
+    /// Called without a verb. A user at a terminal gets an overview; in a script, the missing verb is an error.
     private func overviewForNothing() -> ExitCode {
         var page = Page(for: console.err)
         OverviewHelp(commands: commands).write(to: &page)

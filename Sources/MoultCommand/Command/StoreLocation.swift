@@ -8,10 +8,10 @@ extension MoultError.Code {
     package static let noStore = Self(920)
 }
 
-/// Where the store is that a command line means.
+/// Finds the store that a command line refers to.
 package enum StoreLocation {
-    /// The directory named by `--store`, otherwise by MOULT_STORE; otherwise the current directory or `./store`, whichever holds
-    /// `moult.json`.
+    /// The directory given by `--store`, otherwise by MOULT_STORE; otherwise whichever of the current directory and `./store`
+    /// contains `moult.json`.
     package static func find(
         option: String?, environment: Environment, from directory: String = "."
     ) throws(MoultError) -> String {
@@ -36,7 +36,7 @@ package enum StoreLocation {
             now: "Name the directory of a store with --store DIR.")
     }
 
-    /// A store without read permission is still a store: the code that reads it reports the reason.
+    /// A store without read permission still counts: the code that reads it reports the reason.
     private static func isStore(_ directory: String) -> Bool {
         access(directory + "/moult.json", F_OK) == 0 || moult_errno() == EACCES
     }

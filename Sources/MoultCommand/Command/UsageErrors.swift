@@ -5,9 +5,9 @@ extension MoultError.Code {
     package static let usage = Self(900)
 }
 
-/// The possible mistakes in a command line, as sentences.
+/// The possible errors in a command line, as sentences.
 package struct UsageErrors {
-    /// The verb, nil before it is known.
+    /// The verb; nil before it is known.
     let verb: String?
 
     package init(verb: String?) { self.verb = verb }
@@ -29,7 +29,7 @@ package struct UsageErrors {
         error("unknown command \"\(Address(word))\"", why: Self.synonyms[word] ?? suggestion(word, among: verbs))
     }
 
-    /// What other programs call these verbs.
+    /// The names that other programs use for these verbs.
     private static let synonyms = [
         "install": "moult apply does that", "update": "moult apply does that", "upgrade": "moult apply does that",
         "undo": "moult rollback does that for a store, and moult replace --undo for a file",
@@ -43,9 +43,9 @@ package struct UsageErrors {
     }
 
     func unknownOption(_ word: String, among options: [Option]) -> MoultError {
-        // One letter is near to any other: only a long name can be misspelt.
+        // Every single letter is similar to any other, so only long names are compared.
         let names = word.count > 2 ? options.map { "--\($0.name)" } : []
-        // `--fore` is nearer to the beginning of `--force-after` than to any other name.
+        // `--fore` is closer to the beginning of `--force-after` than to any other name.
         let beginnings = names.filter { $0.count > word.count }.map { (start: String($0.prefix(word.count)), name: $0) }
         let best = nearest(to: word, among: names + beginnings.map(\.start))
         let meant = best.map { best in beginnings.first { $0.start == best }?.name ?? best }
@@ -69,7 +69,7 @@ package struct UsageErrors {
         return error("\(name) takes \(takes)", why: "unexpected argument \"\(Address(word))\"")
     }
 
-    /// The fault of the text given for an option or argument; nil if it is valid.
+    /// The fault in the value of an option or argument; nil if it is valid.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
         case .text, .source, .offer, .ofStore: return nil

@@ -1,4 +1,4 @@
-/// A completion script for bash; it needs nothing but bash itself.
+/// A completion script for bash, without other dependencies.
 package struct BashCompletions {
     private let commands: [Command]
 
@@ -55,7 +55,7 @@ package struct BashCompletions {
         """
     }
 
-    /// Options that have a value, as patterns over verb and option.
+    /// Options with a value, as patterns over verb and option.
     private var valueOptions: [(pattern: String, completion: Completion)] {
         let common = Option.beforeVerb.compactMap { option in
             option.value.map { (option.spellings.map { "*:\($0)" }.joined(separator: "|"), $0.completion) }

@@ -1,10 +1,10 @@
-/// The suggestions of a shell for a value.
+/// What a shell suggests for a value.
 enum Completion {
     case nothing
     case files
     case directories
     case words([String])
-    /// What `moult completions` prints for this word.
+    /// The output of `moult completions` for this word.
     case store(String)
 }
 
@@ -28,11 +28,11 @@ extension String {
     }
 }
 
-/// The shells that completions can be made for.
+/// The shells with a completion script.
 enum Shell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
-    /// The script that teaches the shell to complete these verbs.
+    /// The completion script for these verbs.
     func script(for commands: [Command]) -> String {
         switch self {
         case .bash: BashCompletions(commands: commands).script

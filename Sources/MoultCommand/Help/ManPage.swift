@@ -1,4 +1,4 @@
-/// A manual page in the man macros, made from the same values as the help.
+/// A manual page in man macros, generated from the same values as the help.
 struct ManPage {
     let name: String
     let section: Int
@@ -6,7 +6,7 @@ struct ManPage {
 
     var fileName: String { "\(name).\(section)" }
 
-    /// Every page: the command's own, one a verb, one a topic.
+    /// Every page: one for the command, and one for each verb and topic.
     static func all(for commands: [Command]) -> [ManPage] {
         [overview(commands)] + commands.map(page) + Topic.all.map(page)
     }

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// What `moult help` shows: every verb and topic.
+/// The output of `moult help`: every verb and topic.
 package struct OverviewHelp: Report {
     private let commands: [Command]
 
@@ -13,7 +13,7 @@ package struct OverviewHelp: Report {
             "moult updates SQLite databases: verified, all or nothing, and with a way back.")
         page.line()
         page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
-        // One width for all groups, so that their summaries stand under each other.
+        // All groups use the same width, so that their summaries line up.
         let width = (commands.map(\.name) + Topic.all.map(\.name)).map(\.count).max() ?? 0
         for group in Command.Group.allCases {
             section(group.rawValue, commands.filter { $0.group == group }.map { ($0.name, $0.summary) }, width, &page)

@@ -1,5 +1,5 @@
 extension Page {
-    /// Pieces of running text with an empty line between them.
+    /// Writes paragraphs separated by blank lines.
     mutating func prose(_ pieces: [Prose], indent: Int = 0) {
         for (index, piece) in pieces.enumerated() {
             if index > 0 { line() }
@@ -16,7 +16,7 @@ extension Page {
         }
     }
 
-    /// Terms in one column, what they mean in the next.
+    /// Writes terms in one column and their meanings in the next.
     mutating func list(_ items: [(term: StyledText, meaning: String)], indent: Int = 2) {
         var table = Table(.left, .left, indent: indent)
         for item in items { table.row(item.term, StyledText(item.meaning)) }
@@ -29,13 +29,13 @@ extension Page {
     }
 }
 
-/// A piece of running text; help on a terminal and man pages are made from the same pieces.
+/// A block of running text. Terminal help and man pages are generated from the same blocks.
 package enum Prose: Sendable, ExpressibleByStringLiteral {
     case heading(String)
     case paragraph(String)
-    /// Lines that stay as they are: what to type, or what a file looks like.
+    /// Lines printed verbatim: a command or the content of a file.
     case literal(String)
-    /// Terms and what they mean.
+    /// Terms and their meanings.
     case list([(term: String, meaning: String)])
 
     package init(stringLiteral text: String) { self = .paragraph(text) }

@@ -1,7 +1,7 @@
 internal import MoultStore
 internal import StepKit
 
-/// Text in the man macros of roff while it is written.
+/// Builds text in the man macros of roff.
 struct Roff {
     private(set) var text = ""
     private var isAfterHeading = false
@@ -12,7 +12,7 @@ struct Roff {
         line("", "\(Self.escaped(name)) \\- \(Self.escaped(summary))")
     }
 
-    /// A request with what follows it, or a line of text.
+    /// Writes a request with its arguments, or a line of text.
     mutating func line(_ request: String, _ rest: String = "") {
         text += [request, rest].filter { !$0.isEmpty }.joined(separator: " ") + "\n"
         isAfterHeading = request == ".SH" || request == ".SS"
@@ -31,7 +31,7 @@ struct Roff {
         line("", Self.escaped(meaning))
     }
 
-    /// A heading begins a paragraph itself.
+    /// A heading starts a paragraph by itself.
     private mutating func beginParagraph() {
         if !isAfterHeading { line(".PP") }
     }
@@ -68,8 +68,8 @@ struct Roff {
         line("", Self.escaped(pages.joined(separator: ", ")))
     }
 
-    /// The text so that roff prints it as it is: a backslash begins an escape, a bare hyphen may become another sign, and
-    /// a point or apostrophe at the beginning of a line a request.
+    /// Escapes text so that roff prints it unchanged: a backslash starts an escape, a bare hyphen may become another character,
+    /// and a full stop or apostrophe at the start of a line starts a request.
     static func escaped(_ text: String) -> String {
         var result = text.hasPrefix(".") || text.hasPrefix("'") ? "\\&" : ""
         for character in text {

@@ -5,8 +5,8 @@ internal import MoultStore
 internal import StepKit
 
 extension History.Entry {
-    /// The action and its outcome, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`. In the store of one file these
-    /// are replacements of the file.
+    /// The action and its outcome in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`. In the store of a single file, these are
+    /// replacements of the file.
     func sentence(of file: String?) -> String { "\(what(of: file)) \(ending)" }
 
     /// The action: `update 2.0.0 -> 2.1.0`, `replacement of app.db`.
@@ -28,7 +28,7 @@ extension History.Entry {
         return "Correct the new database, or the options of moult replace."
     }
 
-    /// How it came out: `done in 1.2 s`.
+    /// The outcome: `done in 1.2 s`.
     var ending: String {
         let time = milliseconds.map { durationText(seconds: Double($0) / 1000) }
         func after(_ words: String) -> String { words + (time.map { " after \($0)" } ?? "") }
@@ -42,8 +42,8 @@ extension History.Entry {
         }
     }
 
-    /// What happened to rows, a line for each database: `pantry: 3 rows carried over, 1 kept in quarantine`. Then the names
-    /// of the sets in quarantine. In the store of one file the database has no name.
+    /// The fate of rows, one line per database: `pantry: 3 rows carried over, 1 kept in quarantine`, followed by the names of the
+    /// sets in quarantine. In the store of a single file, the database has no name.
     func rowLines(of file: String?) -> [String] {
         var names: [String?] = []
         for fate in rows where !names.contains(fate.database) { names.append(fate.database) }
@@ -63,12 +63,12 @@ extension History.Entry {
         return lines + (kept.isEmpty ? [] : ["in quarantine: \(kept.joined(separator: ", "))"])
     }
 
-    /// A line for each pass: `prepare  unpack 12 ms, copy 3 ms`.
+    /// One line per pass: `prepare  unpack 12 ms, copy 3 ms`.
     var partLines: [String] {
         var passes: [String] = []
         for part in parts where !passes.contains(part.pass) { passes.append(part.pass) }
         return passes.map { pass in
-            // Stages that take no time are not interesting.
+            // Leaves out stages that take almost no time.
             let times = parts.filter { $0.pass == pass && $0.microseconds >= 50 }.map { "\($0.name) \($0.text)" }
             return "\(pass): \(times.isEmpty ? "no time" : times.joined(separator: ", "))"
         }
@@ -76,7 +76,7 @@ extension History.Entry {
 }
 
 extension History.Part {
-    /// How long it took; most parts are short, and 0 ms says nothing.
+    /// The duration. Most parts are short, and 0 ms is not informative.
     var text: String {
         let tenths = (microseconds + 50) / 100
         return tenths < 100

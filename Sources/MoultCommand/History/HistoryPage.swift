@@ -3,13 +3,13 @@ internal import MoultFiles
 internal import MoultPublish
 internal import MoultStore
 
-/// A history as one page that draws where the time of each update went.
+/// A history as an HTML page that shows how the time of each update was spent.
 struct HistoryPage {
     let product: String
     let store: String
-    /// The file of a store that is for one only.
+    /// The file of a store that manages a single file.
     let file: String?
-    /// The newest first.
+    /// Newest first.
     let entries: [History.Entry]
 
     var html: String {
@@ -43,7 +43,7 @@ struct HistoryPage {
             """
     }
 
-    /// How long each took, the oldest on the left; the eye sees which was longer than usual.
+    /// The duration of each update, oldest on the left, so that unusually long ones stand out.
     private var columns: Markup {
         let longest = max(1, entries.compactMap(\.milliseconds).max() ?? 1)
         let columns = entries.reversed().enumerated().map { index, entry in
@@ -82,7 +82,7 @@ struct HistoryPage {
             """
     }
 
-    /// Its own time is the whole width, whatever others took.
+    /// The bar's full width is the entry's own duration, independent of other entries.
     private func bar(_ entry: History.Entry) -> Markup {
         if entry.parts.isEmpty { return "" }
         let parts = entry.parts.enumerated().map { index, part in
@@ -120,7 +120,7 @@ struct HistoryPage {
             """
     }
 
-    /// Parts that every update has, each in a colour of its own; steps of others share one.
+    /// Built-in parts have a colour each; external steps share one.
     private static func colour(of part: String) -> String {
         let known = [
             "version-check", "unpack", "delete", "copy", "attach", "verify", "seal", "consumers", "decide",

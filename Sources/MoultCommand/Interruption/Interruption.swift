@@ -1,23 +1,23 @@
 internal import MoultLibc
 internal import Synchronization
 
-/// The wish of the user or the system that the process ends: SIGINT (Ctrl-C), SIGTERM or SIGHUP, noted and nothing else.
+/// Records the first SIGINT (Ctrl-C), SIGTERM or SIGHUP, without doing anything else.
 ///
-/// A verb that must undo calls `watch` before it begins, and hands `isRequested` to the long operation that polls it.
-/// A second signal changes nothing: it must not break the undoing.
+/// A verb with work to undo calls `watch` first, and passes `isRequested` to the long operation, which polls it. A second signal
+/// has no effect, because it must not interrupt the undo.
 package enum Interruption {
-    /// The signal that came first, 0 before.
+    /// The first signal received; 0 if none was.
     private static let signal = Atomic<Int32>(0)
 
     package static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
 
-    /// The signal that came first; nil if none did.
+    /// The first signal received; nil if none was.
     package static var received: Int32? {
         let number = signal.load(ordering: .relaxed)
         return number == 0 ? nil : number
     }
 
-    /// "Ctrl-C", "SIGTERM": what came; nil if nothing did.
+    /// The name of the received signal, such as "Ctrl-C" or "SIGTERM"; nil if none was received.
     package static var name: String? {
         switch received {
         case nil: nil
@@ -28,20 +28,20 @@ package enum Interruption {
         }
     }
 
-    /// From now on the signals are noted instead of ending the process.
+    /// Records these signals from here on instead of letting them end the process.
     package static func watch() {
-        // The first access may initialise the flag, and that must not happen inside of the handler.
+        // The first access may initialize the flag, which must not happen inside the handler.
         guard !isRequested else { return }
         for number in [SIGINT, SIGTERM, SIGHUP] {
             var old = sigaction()
-            // Reading the action of a signal that exists cannot fail. One that the caller ignores (nohup, a job in the
-            // background) stays ignored.
+            // Reading the action of an existing signal cannot fail. A signal that the caller ignores (nohup, a background job)
+            // stays ignored.
             guard sigaction(number, nil, &old) == 0, !isIgnored(old) else { continue }
             var action = sigaction()
             action.__sigaction_handler.sa_handler = { number in
                 _ = Interruption.signal.compareExchange(expected: 0, desired: number, ordering: .relaxed)
             }
-            // Restarted, so that no system call anywhere has to know of this; who waits polls.
+            // System calls are restarted, so that no other code has to handle EINTR; code that waits polls.
             action.sa_flags = SA_RESTART
             _ = sigaction(number, &action, nil)
         }

@@ -2,9 +2,9 @@ internal import CLinux
 internal import MoultLibc
 internal import Synchronization
 
-/// The two streams of the process: results are gathered and written at once, and a progress line never mixes with them.
+/// The standard output and error streams. Results are buffered and written at once, and never mix with a progress line.
 ///
-/// Sendable without a promise: all that changes is inside of a mutex.
+/// Sendable without `@unchecked`: all mutable state is in a mutex.
 package final class Console: Sendable {
     package let out: Terminal
     package let err: Terminal
@@ -15,12 +15,12 @@ package final class Console: Sendable {
 
     private struct State {
         var pending: [UInt8] = []
-        /// The reader has gone (`| head -1`), or writing failed: what is still to come goes nowhere.
+        /// The reader has gone (`| head -1`) or writing failed: all further output is dropped.
         var isClosed = false
-        /// errno of the write that failed; a reader that has gone is not a failure.
+        /// The errno of the failed write; a closed pipe is not a failure.
         var failure: Int32?
         var hasProgressLine = false
-        /// The following text is the end of the output, not a line of progress.
+        /// The text that follows ends the output; it is not a progress line.
         var isEnding = false
     }
 
@@ -32,13 +32,13 @@ package final class Console: Sendable {
         errDescriptor = err
     }
 
-    /// What stderr can show at this moment.
+    /// The present capabilities of stderr.
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
-    /// Appends to stdout; written by `flush`, or when the buffer is large.
+    /// Appends to stdout. `flush` writes it, as does a full buffer.
     package func write(_ text: String) { write(Array(text.utf8)) }
 
-    /// The same with bytes that need not be text.
+    /// The same, for bytes that need not be text.
     package func write(_ bytes: [UInt8]) {
         state.withLock { state in
             guard !state.isClosed else { return }
@@ -47,10 +47,10 @@ package final class Console: Sendable {
         }
     }
 
-    /// Writes what was gathered to stdout.
+    /// Writes the buffer to stdout.
     package func flush() { state.withLock { flush(&$0) } }
 
-    /// Writes all that is left; returns errno if any of it could not be written.
+    /// Writes all remaining output; returns errno on failure.
     package func finish() -> Int32? {
         state.withLock { state in
             clearProgress(&state)
@@ -60,7 +60,7 @@ package final class Console: Sendable {
         }
     }
 
-    /// Writes to stderr at once: a diagnostic that cannot be written has nowhere else to go.
+    /// Writes to stderr immediately. If that fails, the diagnostic is lost.
     package func diagnose(_ text: String) {
         state.withLock { state in
             clearProgress(&state)
@@ -68,7 +68,7 @@ package final class Console: Sendable {
         }
     }
 
-    /// Draws the progress line over the one before; only terminals that can redraw have one.
+    /// Draws the progress line over the previous one, on terminals that can redraw a line.
     func showProgress(_ line: String) {
         state.withLock { state in
             guard !state.isEnding else { return }
@@ -79,7 +79,7 @@ package final class Console: Sendable {
 
     func clearProgress() { state.withLock { clearProgress(&$0) } }
 
-    /// Takes the progress line away for good.
+    /// Removes the progress line for good.
     package func endProgress() {
         state.withLock { state in
             clearProgress(&state)
@@ -103,7 +103,7 @@ package final class Console: Sendable {
         if failure != EPIPE { state.failure = failure }
     }
 
-    /// Writes all bytes; returns errno if it could not.
+    /// Writes all bytes; returns errno on failure.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
         bytes.withUnsafeBytes { buffer in
             var done = 0
@@ -122,22 +122,22 @@ package final class Console: Sendable {
             return nil
         }
     }
-    /// The caller may have made the inherited descriptor non-blocking.
+    /// Needed because the caller may have made the inherited descriptor non-blocking.
     private static func waitUntilWritable(_ descriptor: Int32) {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        // Whatever poll says, the next write says it better.
+        // Whatever poll returns, the next write reports more precisely.
         _ = poll(&request, 1, 1000)
     }
 }
 
-/// Makes the three standard descriptors safe to rely on.
+/// Makes the three standard descriptors reliable.
 enum StandardDescriptors {
-    /// Opens the standard descriptors that the caller has closed, or a database opened later would get number 1 and be
-    /// overwritten by results; and makes a write to a closed pipe fail instead of killing the process.
+    /// Opens standard descriptors that the caller has closed; otherwise a database could get descriptor 1 and be overwritten by
+    /// results. Also makes a write to a closed pipe fail instead of killing the process.
     static func secure() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest free number is the one that is missing. Read-only, so that output to it fails as it should;
-            // if it cannot be opened the writes fail anyway.
+            // The lowest free number is the missing one. It is opened read-only, so that output to it fails as it should; if it
+            // cannot be opened, writes fail anyway.
             _ = moult_openat(AT_FDCWD, "/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY, 0)
         }
         // Fails only for a signal that does not exist.

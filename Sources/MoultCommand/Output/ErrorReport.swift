@@ -5,7 +5,7 @@ extension MoultError.Code {
     package static let unexpected = Self(999)
 }
 
-/// An error for humans (what, why, what now) and for programs.
+/// Formats an error for humans (what, why, next step) and for programs.
 package struct ErrorReport {
     package let error: MoultError
     private let isVerbose: Bool
@@ -17,7 +17,7 @@ package struct ErrorReport {
 
     package var status: ExitCode { .failure(error.outcome) }
 
-    /// Two lines, what and why and then what now; with `--verbose` the causes below.
+    /// Two lines: what and why, then the next step. With `--verbose`, the causes follow.
     package func text(for terminal: Terminal) -> String {
         var page = Page(for: terminal)
         page.diagnostic("moult: \("error:", .bad) \(Self.line(error))")
@@ -57,7 +57,7 @@ package struct ErrorReport {
         error.what + (error.why.map { ": \($0)" } ?? "")
     }
 
-    /// A command line is something to try, a sentence speaks for itself.
+    /// A command is shown as something to run; a sentence is shown as it is.
     private static func advice(_ now: String) -> StyledText {
         now.hasPrefix("moult ") ? "Try: \(now, .heading)" : StyledText(now)
     }

@@ -1,13 +1,13 @@
 package import MoultBasics
 internal import MoultFiles
 
-/// In which form results are written.
+/// The format of results.
 package enum Format: Sendable {
     case text
     case json
 }
 
-/// Where a verb says what it found: results to stdout in the form asked for, everything else to stderr.
+/// The output of a verb: results to stdout in the requested format, everything else to stderr.
 package struct Output: Sendable {
     package let console: Console
     package let format: Format
@@ -21,12 +21,12 @@ package struct Output: Sendable {
         self.isVerbose = isVerbose
     }
 
-    /// The result, written when the verb ends.
+    /// Prints the result; it is written when the verb ends.
     package func print(_ report: some Report, evenIfQuiet: Bool = false) {
         print(json: report.json, evenIfQuiet: evenIfQuiet) { report.write(to: &$0) }
     }
 
-    /// The same for a result that one verb has, and that needs no type of its own.
+    /// The same, for a result of a single verb that needs no type of its own.
     package func print(json: @autoclosure () -> JSON, evenIfQuiet: Bool = false, _ write: (inout Page) -> Void) {
         guard !isQuiet || evenIfQuiet else { return }
         switch format {
@@ -35,14 +35,14 @@ package struct Output: Sendable {
             write(&page)
             console.write(page.text)
         case .json:
-            // One object on a line, unless a person looks at it.
+            // A single line per object, unless stdout is a terminal.
             let json = Self.numbered(json())
             console.write(console.out.isTerminal ? json.pretty : json.line + "\n")
         }
     }
 
-    /// A result that is a list, which may be long: `next` gives its parts in batches, and an empty one at the end, so that no
-    /// more than one batch is in memory. `rest` are the members after the list in JSON.
+    /// Prints a result that is a list, which may be long. `next` returns the elements in batches, then an empty batch, so that
+    /// only one batch is in memory. `rest` are the members after the list in JSON.
     package func list<Part>(
         _ name: String, next: () throws -> [Part], json: (Part) -> JSON, rest: () -> KeyValuePairs<String, JSON?>,
         write: ([Part], inout Page) -> Void
@@ -77,7 +77,7 @@ package struct Output: Sendable {
         }
     }
 
-    /// A part of a result for other programs, byte for byte; a terminal gets only what it cannot take for commands.
+    /// Prints part of a result for other programs, byte for byte; on a terminal, control characters are escaped.
     package func data(_ bytes: [UInt8]) {
         guard console.out.isTerminal else { return console.write(bytes) }
         var lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
@@ -85,10 +85,10 @@ package struct Output: Sendable {
         for line in lines { console.write(StyledText(String(line)).rendered(for: console.out) + "\n") }
     }
 
-    /// Writes out what was printed so far.
+    /// Writes everything printed so far.
     package func flush() { console.flush() }
 
-    /// Lines of a result that go out at once, because more of it comes later; in JSON events tell the same.
+    /// Writes lines of a result immediately, because more follow later; in JSON, events carry the same information.
     package func lines(_ write: (inout Page) -> Void) {
         guard !isQuiet, format == .text else { return }
         var page = Page(for: console.out)
@@ -97,7 +97,7 @@ package struct Output: Sendable {
         console.flush()
     }
 
-    /// An event of a long verb, as one line of JSON that is written at once; in text the progress bar shows it.
+    /// Writes an event of a long verb immediately, as a line of JSON; in text mode the progress bar shows it.
     package func event(_ name: String, _ members: KeyValuePairs<String, JSON?> = [:]) {
         guard format == .json, !isQuiet else { return }
         let event = JSON.object([JSON.Member("event", .string(name))] + (JSON.compact(members).members ?? []))
@@ -105,13 +105,13 @@ package struct Output: Sendable {
         console.flush()
     }
 
-    /// A remark that is not a result.
+    /// Prints a remark that is not part of the result.
     package func note(_ text: StyledText) {
         guard !isQuiet, format == .text else { return }
         diagnose("moult: \(text)")
     }
 
-    /// The output of a script while it runs, without a name before it: the words are the script's.
+    /// Prints the output of a running script, without a prefix.
     package func say(lines bytes: [UInt8]) {
         guard !isQuiet, format == .text else { return }
         let text = bytes.last == 0x0A ? bytes.dropLast() : bytes[...]
@@ -121,7 +121,7 @@ package struct Output: Sendable {
         }
     }
 
-    /// A problem that does not stop the verb.
+    /// Prints a problem that does not stop the verb.
     package func warn(_ text: StyledText) {
         switch format {
         case .text:
@@ -139,7 +139,7 @@ package struct Output: Sendable {
         console.diagnose(page.text)
     }
 
-    /// Why the verb failed.
+    /// Prints why the verb failed.
     package func report(_ error: any Error) {
         let report = ErrorReport(error, isVerbose: isVerbose)
         switch format {
@@ -148,21 +148,21 @@ package struct Output: Sendable {
         }
     }
 
-    /// The object with the number of the JSON contract, so that a reader knows what it reads.
+    /// Adds the version number of the JSON contract to the object.
     static func numbered(_ json: JSON) -> JSON {
         .object([JSON.Member("format", 1)] + (json.members ?? []).filter { $0.name != "format" })
     }
 }
 
-/// A file that a verb writes for its caller.
+/// Writes files for the caller of a verb.
 enum OutputFile {
-    /// Replaces the file with another one.
+    /// Replaces the file.
     static func write(_ bytes: [UInt8], to path: String) throws {
         try requireDirectory(of: path)
         try Files.replace(path, with: bytes)
     }
 
-    /// The error names the directory that is missing, and not the temporary file that could not be made in it.
+    /// Makes the error name the missing directory, and not the temporary file that could not be created in it.
     static func requireDirectory(of path: String) throws {
         let directory = Files.directory(of: path)
         guard try Files.factsThroughLinks(directory)?.kind != .directory else { return }

@@ -1,13 +1,13 @@
 package import MoultBasics
 
-/// The text of a result while it is written, for one terminal.
+/// Builds the text of a result for one terminal.
 package struct Page {
     package let terminal: Terminal
     package private(set) var text = ""
 
     package init(for terminal: Terminal) { self.terminal = terminal }
 
-    /// One line as it is.
+    /// A single line.
     package mutating func line(_ line: StyledText = "") { text += line.rendered(for: terminal) + "\n" }
 
     /// Running text, wrapped and indented.
@@ -15,13 +15,13 @@ package struct Page {
         for part in paragraph.wrapped(to: terminal.proseWidth - indent) { line(spaces(indent) + part) }
     }
 
-    /// One line, wrapped and indented on a terminal; whole in a pipe, as programs like it.
+    /// A line, wrapped and indented on a terminal, and unbroken in a pipe for programs.
     package mutating func wrapped(_ line: StyledText, indent: Int = 0) {
         guard let width = terminal.width else { return self.line(spaces(indent) + line) }
         for part in line.wrapped(to: max(width - indent, 20)) { self.line(spaces(indent) + part) }
     }
 
-    /// A diagnostic: one line in a pipe; on a terminal wrapped, with indented continuation lines.
+    /// A diagnostic: one line in a pipe; on a terminal, wrapped with indented continuation lines.
     package mutating func diagnostic(_ text: StyledText, indent: Int = 0) {
         let text = text.spelt(for: terminal)
         guard let width = terminal.width else { return line(spaces(indent) + text) }
@@ -33,18 +33,18 @@ package struct Page {
         for part in table.lines(width: terminal.width) { line(part) }
     }
 
-    /// A table in running text, wrapped on a pipe, too.
+    /// A table in running text, wrapped in a pipe as well.
     package mutating func proseTable(_ table: Table) {
         for part in table.lines(width: terminal.proseWidth) { line(part) }
     }
 
-    /// Text that is already what a program or file wants: a script, rows of a query.
+    /// Text in the exact form that a program or file needs: a script, rows of a query.
     package mutating func raw(_ raw: String) { text += raw }
 }
 
-/// The findings or results of a verb, as a value that can be written for humans and for programs.
+/// A result of a verb, which can be written for humans and for programs.
 package protocol Report {
-    /// Writes it for a person.
+    /// Writes it for humans.
     func write(to page: inout Page)
     /// The members of its JSON object; the output adds `"format"`.
     var json: JSON { get }

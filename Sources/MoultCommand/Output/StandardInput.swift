@@ -2,11 +2,11 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// The data piped into the command.
+/// Input piped into the command.
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Whether the person at the terminal types yes; the question goes to stderr, so that results stay what they are.
+    /// Whether the user answers yes at the terminal. The question goes to stderr, to keep it out of the results.
     static func isConfirmed(_ question: String) throws -> Bool {
         _ = write(STDERR_FILENO, question, question.utf8.count)
         let answer = String(decoding: try line(), as: UTF8.self)
@@ -36,7 +36,7 @@ enum StandardInput {
         return bytes
     }
 
-    /// All of it as text, at most `limit` bytes.
+    /// All of the input as text, at most `limit` bytes.
     static func text(limit: Int) throws -> String {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65_536)

@@ -26,7 +26,7 @@ extension Call {
 }
 
 extension Call {
-    /// Writes a page, over an older page at most: a slip of the pen must not cost a database.
+    /// Writes a page. Only an older page may be overwritten, so that a typo cannot destroy a database.
     func save(_ html: [UInt8], asPage file: String) throws {
         if let facts = try Files.factsThroughLinks(file) {
             guard try facts.kind == .file && (facts.size == 0 || beginsLikeAPage(file)) else {
@@ -47,10 +47,10 @@ extension Call {
 }
 
 extension Call {
-    /// Runs the verb, or the part of it that is left, in its own process: for what opens databases that may mean harm.
+    /// Runs the verb, or the rest of it, in a separate process, for code that opens untrusted databases.
     ///
-    /// `body` is called in that process, and says by `confine` which databases those are. `collect` is called in this one
-    /// afterwards, with the directory where the other could leave files.
+    /// `body` runs in that process and names these databases by `confine`. Afterwards, `collect` runs in this process, with the
+    /// directory in which the other process could leave files.
     func sandboxed(
         _ what: String, collect: (_ scratch: String) throws -> Void = { _ in }, body: () throws -> ExitCode
     ) throws -> ExitCode {
@@ -61,7 +61,7 @@ extension Call {
         return try status.map { ExitCode(rawValue: $0) } ?? body()
     }
 
-    /// From here on this process, if it is one of its own, reads these databases and little else.
+    /// Restricts a process started by `sandboxed` to reading these databases and little else.
     func confine(to subjects: Subject...) throws {
         try SandboxedReexec.confine(to: subjects.flatMap(\.parts).compactMap(\.path))
     }

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultPublish
 
-/// What `diff` prints.
+/// The output of `diff`.
 struct DiffReport: Report {
     let diff: ReleaseDiff
 

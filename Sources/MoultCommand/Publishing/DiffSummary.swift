@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultPublish
 
-/// A comparison in one line a database, for a plan.
+/// A comparison with one line per database, for a plan.
 struct DiffSummary {
     let diff: ReleaseDiff
 

@@ -3,7 +3,7 @@ internal import MoultPublish
 internal import MoultSQLite
 internal import StepKit
 
-/// What `inspect` prints.
+/// The output of `inspect`.
 struct InspectReport: Report {
     let inspection: Inspection
     let showsSchema: Bool

@@ -1,6 +1,6 @@
 internal import MoultPublish
 
-/// A row of a table in one line: `id 5: price 10 -> 11`.
+/// A table row on one line: `id 5: price 10 -> 11`.
 struct SampleLine {
     private let sample: RowSample
     private let table: TableDiff
@@ -24,7 +24,7 @@ struct SampleLine {
 }
 
 extension SampleValue {
-    /// The value as SQL writes it; what is long is cut.
+    /// The value in SQL notation; long values are truncated.
     var short: String {
         switch self {
         case .null: "NULL"

@@ -5,7 +5,7 @@ internal import MoultStore
 internal import StepKit
 
 extension Call {
-    /// Opens what an argument names: a store, or a file of any kind that has databases.
+    /// Opens the subject named by an argument: a store, or a file of any kind that contains databases.
     func subject(_ path: String) throws -> Subject {
         if try Files.factsThroughLinks(path)?.kind == .directory { return try installed(StoreLayout(root: path), path) }
         let bar = progressBar()
@@ -51,13 +51,14 @@ extension Call {
 }
 
 extension Interruption {
-    /// Throws if the user or the system wants the process to end.
+    /// Throws if the user or the system asked the process to end.
     static func check(_ what: String = "stopped") throws {
         guard isRequested else { return }
         throw MoultError(.interrupted, what: what, why: name.map { "\($0) came" })
     }
 
-    /// Does something long. An error of it after the wish to end is that wish: whatever was stopped says so in its own way.
+    /// Runs a long operation. After a request to stop, any error is reported as an interruption, because stopped code fails in
+    /// various ways.
     static func telling<Result>(_ what: String, _ body: () throws -> Result) throws -> Result {
         do { return try body() } catch {
             try check(what)

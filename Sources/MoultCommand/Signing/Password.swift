@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultLibc
 internal import MoultTrust
 
-/// The password of a secret key: typed at the terminal without being shown, or the next line of what is piped in.
+/// The password of a secret key, typed at the terminal without echo, or read from the next line of piped input.
 enum Password {
     static func ask(_ prompt: String) throws -> [UInt8] {
         guard StandardInput.isTerminal else { return try StandardInput.line() }
@@ -21,7 +21,7 @@ enum Password {
         silent.c_lflag &= ~tcflag_t(ECHO)
         guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else { throw error("cannot hide the password") }
         defer {
-            // The terminal is as it was; what could fail here failed above.
+            // Restores the terminal; any failure would have occurred above.
             _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
             say("\n")
         }
@@ -29,7 +29,7 @@ enum Password {
         return try StandardInput.line { PromptSignals.isPending }
     }
 
-    /// Asks twice on a terminal, because a typo would lock the key forever.
+    /// Asks twice on a terminal, because a typo would make the key unusable for good.
     static func choose() throws -> [UInt8] {
         let password = try ask("Password for the new key: ")
         guard !password.isEmpty else {
@@ -45,7 +45,7 @@ enum Password {
         return password
     }
 
-    /// To stderr, so that results stay clean; a prompt that cannot be shown does not stop the command.
+    /// Writes to stderr, to keep results clean. A prompt that cannot be shown does not stop the command.
     private static func say(_ text: String) { _ = write(STDERR_FILENO, text, text.utf8.count) }
 
     private static func error(_ what: String) -> MoultError {

@@ -4,12 +4,13 @@ internal import MoultEngine
 internal import MoultStore
 internal import StepKit
 
-/// `moult status --prometheus`: the status as metrics, in the format of the textfile collector.
+/// `moult status --prometheus`: the status as metrics for the textfile collector.
 ///
-/// Their names and labels are a promise: dashboards and alert rules, those of `integrations/prometheus` too, are made of them.
+/// The names and labels are a stable interface: dashboards and alert rules depend on them, including those in
+/// `integrations/prometheus`.
 struct Metrics {
     let store: StoreLayout
-    /// Nil if the store cannot be read: then the only metric says so.
+    /// Nil if the store cannot be read, which is then the only metric.
     let status: Status?
     /// Nil if this user may not read the quarantine.
     var quarantine: [QuarantineShelf.Set]?
@@ -75,7 +76,7 @@ struct Metrics {
         ]
     }
 
-    /// As it was when it was last asked.
+    /// The state at the last request.
     private func feed(_ status: Status) -> [Metric] {
         let followed = Metric("feed_followed", "Whether a feed is configured.", status.feed == nil ? 0 : 1)
         let keys = Metric(
@@ -116,7 +117,7 @@ struct Metrics {
         ]
     }
 
-    /// Caches are removed when they need too much room; everything else stays until the operator removes it.
+    /// Caches are removed when they need too much space; everything else stays until the operator removes it.
     private var kept: [Metric] {
         guard let quarantine else { return [] }
         func samples(_ value: ([QuarantineShelf.Set]) -> Int) -> [Metric.Sample] {

@@ -3,13 +3,13 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// `moult status --nagios`: one line with what was found, and after a bar what can be drawn.
+/// `moult status --nagios`: one line with the findings, followed by a bar and the performance data.
 struct NagiosLine {
     let verdict: Verdict
     /// Nil if it could not be read.
     let status: Status?
 
-    /// A store that cannot be looked at is a result here, and no error: the monitor wants to show why.
+    /// A store that cannot be read is a result here, not an error, because the monitor should show the reason.
     init(looking: () throws -> Status) {
         do {
             let status = try looking()
@@ -25,7 +25,7 @@ struct NagiosLine {
     func write(to page: inout Page) {
         let word = "\(verdict.state)".uppercased()
         let words = [release] + verdict.findings.map(\.text)
-        // A bar ends the text, and a line feed the line.
+        // A bar ends the text, and a line feed ends the line.
         let text = words.compactMap(\.self).joined(separator: "; ").replacing("|", with: "/").replacing("\n", with: " ")
         page.line("MOULT \(word) - \(text)\(performance)")
     }

@@ -3,24 +3,24 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// The status of a single file that `moult replace` has replaced: in words of files and times, as that verb has them.
+/// The status of a single file replaced by `moult replace`, in terms of files and times, as in that verb.
 extension StatusReport {
-    /// An old content of the file that can be brought back.
+    /// An old content of the file that can be restored.
     struct Copy {
         let generation: String
         let size: Int
-        /// When it was replaced; nil where that was not recorded.
+        /// When it was replaced; nil if that was not recorded.
         let time: Timestamp?
     }
 
-    /// The copies in the store of a single file, the newest first; none in other stores.
+    /// The copies in the store of a single file, newest first; empty in other stores.
     static func copies(in status: Status) throws -> [Copy] {
         if status.file == nil { return [] }
         let layout = try StoreLayout(root: status.root)
         return try Generation.adopted(in: layout).reversed().map { copy in
             Copy(
                 generation: copy.name, size: status.generations.first { $0.name == copy.name }?.size ?? 0,
-                // A copy whose record is damaged is shown nevertheless.
+                // A copy with a damaged record is shown anyway.
                 time: try? Generation.load(copy.name, in: layout).manifest.created)
         }
     }

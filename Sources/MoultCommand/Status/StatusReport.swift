@@ -5,7 +5,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// What `moult status` shows to a person.
+/// The output of `moult status` for humans.
 struct StatusReport: Report {
     let status: Status
     let storeWords: [String]
@@ -127,7 +127,7 @@ struct StatusReport: Report {
         return table
     }
 
-    /// One line for each command that helps.
+    /// One line for each repair command.
     var remedies: [StyledText] {
         let faulty = status.databases.filter { $0.state.isFault }
         let applied = faulty.filter { $0.remedy == ["moult", "apply"] }.map(\.name)
@@ -155,7 +155,7 @@ struct StatusReport: Report {
         return lines
     }
 
-    /// A tick is only for what was read and has not changed since.
+    /// A tick marks only files that were read and have not changed since.
     private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
         if file.state.isFault { return "\(terminal.symbols.cross, .bad)" }
         let known = file.finding?.depth

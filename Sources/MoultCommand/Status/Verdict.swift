@@ -3,9 +3,9 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultStore
 
-/// The state of a store for a monitoring system: the worst finding decides.
+/// The state of a store for a monitoring system, decided by the worst finding.
 struct Verdict {
-    /// With the exit status that checks of Nagios have.
+    /// The raw values are the exit statuses of Nagios checks.
     enum State: Int32, Comparable {
         case ok, warning, critical, unknown
 
@@ -17,7 +17,7 @@ struct Verdict {
         let text: String
     }
 
-    /// The worst first.
+    /// Worst first.
     let findings: [Finding]
 
     var state: State { findings.first?.state ?? .ok }

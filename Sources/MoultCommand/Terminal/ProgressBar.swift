@@ -2,10 +2,10 @@ internal import MoultFiles
 internal import MoultLibc
 internal import Synchronization
 
-/// Shows the progress of one operation on stderr: only on a terminal, only once it has lasted half a second, and at most
+/// Shows the progress of one operation on stderr. It appears only on a terminal, only after half a second, and is updated at most
 /// ten times a second. Any thread may call it.
 ///
-/// Sendable without a promise: all that changes is inside of a mutex.
+/// Sendable without `@unchecked`: all mutable state is in a mutex.
 package final class ProgressBar: Sendable {
     private let console: Console
     private let isShown: Bool
@@ -20,14 +20,14 @@ package final class ProgressBar: Sendable {
         var latest: Progress?
         var phaseStart = 0.0
         var rate = ProgressRate()
-        /// A thread draws it again, so that long work without events is seen to go on.
+        /// A thread redraws it, so that long work without events is visibly still running.
         var ticks: Bool
     }
 
     private static let patience = 0.5
     private static let interval = 0.1
 
-    /// With `ticks` it is redrawn even without news, as long as the operation lasts.
+    /// With `ticks` it is redrawn even without events while the operation lasts.
     package init(
         console: Console, quiet: Bool = false, ticks: Bool = false,
         isStopping: @escaping @Sendable () -> Bool = { false },
@@ -40,7 +40,7 @@ package final class ProgressBar: Sendable {
         state = Mutex(State(ticks: ticks))
     }
 
-    /// Takes note of how far the operation is, and draws it when it is time to.
+    /// Records the progress of the operation, and draws it when due.
     package func show(_ progress: Progress) {
         guard isShown else { return }
         let now = clock()
@@ -58,7 +58,7 @@ package final class ProgressBar: Sendable {
         }
     }
 
-    /// Takes the line away; the next event begins a new operation.
+    /// Removes the line; the next event starts a new operation.
     package func end() {
         guard isShown else { return }
         state.withLock { $0 = State(ticks: $0.ticks) }
@@ -68,7 +68,7 @@ package final class ProgressBar: Sendable {
     private func draw(_ state: inout State, at now: Double) {
         state.lastLook = now
         guard let start = state.start, now - start >= Self.patience, let progress = state.latest else { return }
-        // The window may have changed its size since.
+        // The window may have been resized.
         let terminal = console.errNow
         let line = ProgressLine(
             progress: progress, rate: state.rate.perSecond, elapsed: now - state.phaseStart,
@@ -81,12 +81,12 @@ package final class ProgressBar: Sendable {
         do {
             try Threads.detach { [self] in while tick() { usleep(100_000) } }
         } catch {
-            // Where no thread can be started, events alone draw it.
+            // If no thread can be started, only events redraw it.
             state.ticks = false
         }
     }
 
-    /// Draws the latest event; false when the operation is over.
+    /// Draws the latest event; returns false when the operation is over.
     private func tick() -> Bool {
         let now = clock()
         return state.withLock { state in
@@ -97,7 +97,7 @@ package final class ProgressBar: Sendable {
     }
 }
 
-/// Seconds on a clock that never jumps.
+/// Seconds on a monotonic clock.
 package func monotonicSeconds() -> Double {
     var time = timespec()
     // Fails only for a clock that does not exist.
@@ -105,21 +105,21 @@ package func monotonicSeconds() -> Double {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// How fast a phase goes, over the last few seconds.
+/// The speed of a phase over the last few seconds.
 struct ProgressRate {
     private var samples: [(time: Double, done: Int)] = []
     private static let window = 5.0
-    /// Before that a rate says nothing.
+    /// A shorter period gives no meaningful rate.
     private static let shortest = 0.4
 
     mutating func add(done: Int, at time: Double) {
         if let last = samples.last, done < last.done { samples = [] }
         samples.append((time, done))
-        // One sample from before the window stays: the rate is over the whole window.
+        // Keep one sample from before the window, so that the rate covers the whole window.
         while samples.count > 2, samples[1].time < time - Self.window { samples.removeFirst() }
     }
 
-    /// Units per second; nil while there are too few samples.
+    /// Units per second; nil with too few samples.
     var perSecond: Double? {
         guard let first = samples.first, let last = samples.last, last.time - first.time >= Self.shortest else {
             return nil
@@ -128,18 +128,18 @@ struct ProgressRate {
     }
 }
 
-/// How far a long operation is: the phase it is in, and what of it is done.
+/// The progress of a long operation: its phase, and how much of it is done.
 package struct Progress: Sendable, Equatable {
-    /// The current action, in a few words: `copy food`.
+    /// The current action in a few words: `copy food`.
     package var phase: String
     package var done: Int
-    /// The total amount of work; nil if it is unknown.
+    /// The total amount of work; nil if unknown.
     package var total: Int?
     package var unit: Unit
 
     package enum Unit: Sendable, Equatable {
         case bytes
-        /// Things that are counted: rows, pages, files.
+        /// Countable things: rows, pages, files.
         case items
     }
 

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The one line that shows progress, fitted to the terminal: what matters least is left out first.
+/// The single progress line, fitted to the terminal: the least important parts are left out first.
 struct ProgressLine {
     let progress: Progress
     let rate: Double?
@@ -11,7 +11,7 @@ struct ProgressLine {
     let terminal: Terminal
 
     var text: StyledText {
-        // The last columns stay free: some terminals break the line there, and "^C^C" must not fall to the next.
+        // The last columns stay free: some terminals wrap there, and "^C^C" must fit on the line.
         let room = (terminal.width ?? 80) - 4
         let phase = isStopping ? "stopping: \(progress.phase)" : progress.phase
         for parts in [
@@ -39,7 +39,7 @@ struct ProgressLine {
             + StyledText(String(repeating: rest, count: width - filled), .dim)
     }
 
-    /// Always three digits wide: a line that jumps is hard to read.
+    /// Always three digits wide, because a line that jumps is hard to read.
     private var percent: String? {
         fraction.map { fraction in
             let number = String(Int(fraction * 100))
@@ -48,7 +48,7 @@ struct ProgressLine {
     }
 
     private var amount: String? {
-        // Work that cannot be measured shows at least the time.
+        // Work that cannot be measured shows the elapsed time.
         if progress.total == nil, progress.done == 0 { return elapsed < 1 ? nil : countdownText(seconds: Int(elapsed)) }
         switch progress.unit {
         case .bytes:
@@ -66,7 +66,7 @@ struct ProgressLine {
     private var timeLeft: String? {
         guard let total = progress.total, let rate, rate > 0, progress.done < total else { return nil }
         let seconds = (Double(total - progress.done) / rate).rounded(.up)
-        // Days are no forecast.
+        // An estimate of days is not useful.
         return seconds < 100 * 3600 ? "\(countdownText(seconds: Int(seconds))) left" : nil
     }
 }

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// Text whose parts may have a style; written by interpolation: `"\(name, .heading) is installed"`.
+/// Text whose parts may be styled, created by interpolation: `"\(name, .heading) is installed"`.
 package struct StyledText: Sendable, Equatable {
     package struct Part: Sendable, Equatable {
         var text: String
@@ -27,11 +27,11 @@ package struct StyledText: Sendable, Equatable {
         }
     }
 
-    /// The text alone.
+    /// The text without styles.
     package var plain: String { parts.map(\.text).joined() }
 
-    /// The text with the signs that our sentences have spelt in ASCII, if the terminal shows nothing else. For what moult
-    /// says itself: data of others stays as it is.
+    /// Replaces typographic characters with ASCII on terminals without Unicode. Meant for moult's own sentences; foreign data
+    /// stays unchanged.
     func spelt(for terminal: Terminal) -> StyledText {
         if terminal.hasUnicode { return self }
         var text = self
@@ -43,10 +43,10 @@ package struct StyledText: Sendable, Equatable {
         return text
     }
 
-    /// How many columns it takes.
+    /// The display width in columns.
     package var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
 
-    /// The text as the terminal wants it, with what could control the terminal made visible.
+    /// The text with escape sequences for the terminal, and with foreign control characters made visible.
     package func rendered(for terminal: Terminal) -> String {
         parts.map { part in
             let text = visible(part.text)
@@ -72,7 +72,7 @@ extension StyledText: ExpressibleByStringInterpolation {
     }
 }
 
-/// The meaning of a piece of text; colour only underlines it, the words say it too.
+/// The meaning of a piece of text. Colour only emphasizes what the words already say.
 package enum Style: Sendable, Equatable, CaseIterable {
     case added, removed, changed, good, bad, warning, dim, heading
 

@@ -1,10 +1,10 @@
-/// Rows whose cells stand under each other; the last column is wrapped where the terminal ends.
+/// A table with aligned columns; the last column is wrapped at the terminal's width.
 package struct Table: Sendable {
     package enum Alignment: Sendable { case left, right }
 
     package struct Column: Sendable {
         let alignment: Alignment
-        /// Spaces after it.
+        /// Spaces after the column.
         let gap: Int
 
         package static let left = Self(alignment: .left, gap: 2)
@@ -29,12 +29,12 @@ package struct Table: Sendable {
     package mutating func row(_ cells: [StyledText]) { rows.append(cells) }
     package mutating func header(_ titles: String...) { rows.append(titles.map { StyledText($0, .heading) }) }
 
-    /// The lines for a terminal of this width; nil: no wrapping, one line a row, as programs like it.
+    /// The lines for a terminal of this width; nil disables wrapping and gives one line per row, for programs.
     package func lines(width: Int?) -> [StyledText] {
         let widths = columns.indices.map { column in
             rows.map { $0.indices.contains(column) ? $0[column].width : 0 }.max() ?? 0
         }
-        // Where the last column begins: its continuation lines begin there, too.
+        // The last column's continuation lines start at the same position as the column.
         let start = indent + zip(columns, widths).dropLast().reduce(0) { $0 + $1.1 + $1.0.gap }
         return rows.flatMap { lines(of: $0, widths: widths, start: start, width: width) }
     }
@@ -45,7 +45,7 @@ package struct Table: Sendable {
             let column = columns[index]
             let padding = spaces(widths[index] - cell.width)
             if index == cells.count - 1, index == columns.count - 1, column.alignment == .left {
-                // Nothing is wrapped into a sliver at the right edge.
+                // Nothing is wrapped into a narrow strip at the right edge.
                 let room = width.map { max($0 - start, 20) }
                 let parts = room.map { cell.wrapped(to: $0) } ?? [cell]
                 return [line + parts[0]] + parts.dropFirst().map { spaces(start) + $0 }

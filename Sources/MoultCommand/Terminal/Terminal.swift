@@ -2,18 +2,18 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// The abilities of one output stream: a terminal of some width with or without colour, or a pipe or file.
+/// The capabilities of an output stream: a terminal with a width, with or without colour, or a pipe or file.
 package struct Terminal: Sendable, Equatable {
-    /// Columns; nil for a pipe or a file, which have no width.
+    /// Columns; nil for a pipe or a file.
     package var width: Int?
     package var hasColor: Bool
     package var hasUnicode: Bool
-    /// The cursor can be moved, so that a line can be drawn again.
+    /// The cursor can be moved, so that a line can be redrawn.
     package var canRedraw: Bool
 
     package var isTerminal: Bool { width != nil }
 
-    /// The width for running text: long lines are hard to read, and a pipe has none.
+    /// The width for running text: long lines are hard to read, and a pipe has no width.
     package var proseWidth: Int { min(width ?? 80, 100) }
 
     package init(width: Int? = nil, hasColor: Bool = false, hasUnicode: Bool = false, canRedraw: Bool = false) {
@@ -23,14 +23,14 @@ package struct Terminal: Sendable, Equatable {
         self.canRedraw = canRedraw
     }
 
-    /// Looks at an open descriptor and at what the user said in the environment.
+    /// Examines an open descriptor and the environment.
     package init(descriptor: Int32, environment: Environment) {
         let isTerminal = isatty(descriptor) == 1
         let columns = isTerminal ? Int(moult_terminal_columns(descriptor)) : 0
         self.init(isTerminal: isTerminal, columns: columns, environment: environment)
     }
 
-    /// Decides from what is known; `columns` is 0 where the terminal does not tell.
+    /// Decides from given facts; `columns` is 0 where the terminal does not report its width.
     package init(isTerminal: Bool, columns: Int, environment: Environment) {
         let named = environment["COLUMNS"].flatMap { Int($0) } ?? 0
         let known = named > 0 ? named : columns > 0 ? columns : 80
@@ -40,14 +40,14 @@ package struct Terminal: Sendable, Equatable {
         hasUnicode = Self.unicode(environment)
     }
 
-    /// NO_COLOR (no-color.org) before CLICOLOR_FORCE before CLICOLOR before what the terminal can do.
+    /// Order of precedence: NO_COLOR (no-color.org), CLICOLOR_FORCE, CLICOLOR, then the terminal's capability.
     private static func color(_ capable: Bool, _ environment: Environment) -> Bool {
         if environment["NO_COLOR"] != nil { return false }
         if let force = environment["CLICOLOR_FORCE"], force != "0" { return true }
         return capable && environment["CLICOLOR"] != "0"
     }
 
-    /// Whether the locale's characters are UTF-8: the first of the three that is set decides, as in setlocale(3).
+    /// Whether the locale uses UTF-8. The first of the three variables that is set decides, as in setlocale(3).
     private static func unicode(_ environment: Environment) -> Bool {
         let locale = environment["LC_ALL"] ?? environment["LC_CTYPE"] ?? environment["LANG"] ?? "C"
         let name = Array(locale.lowercased().utf8)
@@ -55,7 +55,7 @@ package struct Terminal: Sendable, Equatable {
     }
 }
 
-/// The few signs that are no letters, in Unicode or ASCII as the locale has it.
+/// The few symbols that are not letters, in Unicode or ASCII depending on the locale.
 package struct Symbols: Sendable {
     package let tick: String
     package let cross: String

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultLibc
 
 extension Timestamp {
-    /// How far it is from now, as people say it: `3 minutes ago`, `in 5 days`.
+    /// The difference from now in everyday words: `3 minutes ago`, `in 5 days`.
     package func relative(to now: Timestamp) -> String {
         let distance = abs(now.seconds - seconds)
         if distance < 5 { return "just now" }
@@ -18,7 +18,7 @@ extension Timestamp {
         return self < now ? "\(amount) ago" : "in \(amount)"
     }
 
-    /// `2026-11-20 11:00:00` in the user's own time zone (TZ, otherwise /etc/localtime).
+    /// `2026-11-20 11:00:00` in the user's time zone (TZ, otherwise /etc/localtime).
     package var local: String {
         var time = time_t(seconds)
         var parts = tm()
@@ -28,13 +28,13 @@ extension Timestamp {
             + " \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
     }
 
-    /// For a person at a terminal the local time and how long ago; for a pipe ISO 8601, as in JSON.
+    /// On a terminal, the local time and how long ago that was; in a pipe, ISO 8601, as in JSON.
     package func text(for terminal: Terminal, now: Timestamp = .now) -> String {
         terminal.isTerminal ? "\(local) (\(relative(to: now)))" : description
     }
 }
 
-/// How long something took, as people say it: `12 ms`, `4.2 s`, `1 min 12 s`, `2 h 5 min`.
+/// A duration in everyday units: `12 ms`, `4.2 s`, `1 min 12 s`, `2 h 5 min`.
 package func durationText(seconds: Double) -> String {
     let milliseconds = Int((max(0, seconds) * 1000).rounded())
     if milliseconds < 1000 { return "\(milliseconds) ms" }
@@ -53,7 +53,7 @@ private func two(_ large: Int, _ largeUnit: String, _ small: Int, _ smallUnit: S
     "\(large) \(largeUnit)" + (small > 0 ? " \(small) \(smallUnit)" : "")
 }
 
-/// A clock that runs down: `0:07`, `12:30`, `1:02:03`.
+/// A countdown: `0:07`, `12:30`, `1:02:03`.
 func countdownText(seconds: Int) -> String {
     func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60)

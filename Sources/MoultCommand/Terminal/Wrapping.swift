@@ -1,8 +1,8 @@
 internal import MoultBasics
 
 extension StyledText {
-    /// The text in lines of at most `width` columns, broken at spaces; a word that is longer stands alone, unbroken, so
-    /// that a path or digest can still be copied.
+    /// The text in lines of at most `width` columns, broken at spaces. A longer word gets a line of its own, unbroken, so that a
+    /// path or digest can still be copied.
     package func wrapped(to width: Int) -> [StyledText] {
         var lines: [StyledText] = []
         var line = StyledText()
@@ -13,7 +13,7 @@ extension StyledText {
                 lines.append(line)
                 (line, lineWidth) = (word, wordWidth)
             } else if lineWidth > 0 {
-                // The space between two words of one style belongs to it.
+                // The space between two words of the same style has that style too.
                 let style = line.parts.last?.style == word.parts.first?.style ? word.parts.first?.style : nil
                 line += StyledText(" ", style) + word
                 lineWidth += 1 + wordWidth
@@ -24,7 +24,7 @@ extension StyledText {
         return lines + [line]
     }
 
-    /// The words between spaces; one word may have several styles.
+    /// The words between spaces; a word may have several styles.
     private var words: [StyledText] {
         var words: [StyledText] = []
         var word = StyledText()
@@ -42,13 +42,13 @@ extension StyledText {
     }
 }
 
-/// How many columns a terminal needs for the text, as it is shown after `visible`.
+/// The columns that a terminal needs for the text, as shown after `visible`.
 package func displayWidth(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
     return visible(text).reduce(0) { $0 + displayWidth($1) }
 }
 
-/// How many columns one character takes: 0, 1 or 2.
+/// The columns that a character takes: 0, 1 or 2.
 func displayWidth(_ character: Character) -> Int {
     guard let first = character.unicodeScalars.first else { return 0 }
     if first.value < 0x300 { return 1 }
@@ -59,7 +59,7 @@ func displayWidth(_ character: Character) -> Int {
     }
 }
 
-/// East Asian wide and fullwidth blocks (UAX 11), and what is drawn as a picture.
+/// East Asian wide and fullwidth blocks (UAX 11), and emoji.
 private func isWide(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,

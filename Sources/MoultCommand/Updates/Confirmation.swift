@@ -3,7 +3,7 @@ internal import MoultEngine
 internal import MoultStore
 
 extension Call {
-    /// Whether `--confirm` was given, where it can be answered.
+    /// Whether `--confirm` was given and can be answered.
     func asksBefore() throws -> Bool {
         guard has(UpdateOptions.confirm) else { return false }
         guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {
@@ -14,7 +14,7 @@ extension Call {
 }
 
 extension Plan {
-    /// Asks the person at the terminal, who sees the plan; throws if the answer is not yes.
+    /// Asks the user at the terminal, who sees the plan; throws unless the answer is yes.
     func confirm() throws {
         guard try StandardInput.isConfirmed("Do this now? [y/N] ") else {
             throw MoultError(

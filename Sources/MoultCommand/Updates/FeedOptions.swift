@@ -14,7 +14,7 @@ enum FeedOptions {
 }
 
 extension Call {
-    /// The request to a feed that these options make.
+    /// The request for a feed that these options describe.
     func feedRequest() throws -> FeedRequest {
         var request = FeedRequest(
             place: try value(FeedOptions.feed).map(Self.feedAddress),
@@ -31,14 +31,14 @@ extension Call {
         return Address("\(url)/\(Feed.fileName)")
     }
 
-    /// The options of a feed as they were given, without secrets.
+    /// The given feed options, without secrets.
     var feedWords: [String] {
         FeedOptions.all.flatMap { option in
             has(option) ? ["--\(option.name)"] + (value(option).map { ["\(Address($0))"] } ?? []) : []
         }
     }
 
-    /// The release to install, as it was named.
+    /// The release to install, as the user named it.
     func source(_ name: String) throws -> ReleaseSource {
         if has(FeedOptions.feed) {
             throw wrongUsage("--feed and a release cannot both be given", why: "give the feed as the release instead")
@@ -48,7 +48,7 @@ extension Call {
         return source
     }
 
-    /// A plan or a manifest and a feed's options say two different things.
+    /// Feed options contradict a plan or a manifest.
     func refuseFeedOptions(with what: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultStore
 
-/// What several verbs print.
+/// Output common to several verbs.
 extension Page {
     /// The holds and their reasons, and how to remove them.
     mutating func holds(_ holds: Holds, _ shown: [Hold]? = nil, storeWords: [String]) {

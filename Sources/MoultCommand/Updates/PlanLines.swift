@@ -3,12 +3,12 @@ package import MoultEngine
 internal import MoultStore
 package import StepKit
 
-/// The lines of a plan: a sign, the phase, the database, and what becomes of it.
+/// The lines of a plan: a sign, the phase, the database, and the change.
 package struct PlanLines: Sendable {
-    /// The effects that have a line.
+    /// The effects that are shown as lines.
     package let effects: [Effect]
     private let databaseWidth: Int
-    /// Where members come from that do not come from the bundle.
+    /// The sources of members that do not come from the bundle.
     private let sources: [String: String]
 
     package init(_ plan: Plan, details: Bool) {
@@ -26,7 +26,7 @@ package struct PlanLines: Sendable {
         databaseWidth = max(10, effects.compactMap(\.database).map(displayWidth).max() ?? 0)
     }
 
-    /// The lines of one effect; `before` is of the same width for all of them, `note` comes before what becomes of it.
+    /// The lines of one effect. `before` has the same width for all effects; `note` precedes the change.
     package func lines(
         of effect: Effect, after before: StyledText = "", note: String = "", on terminal: Terminal
     ) -> [StyledText] {
@@ -34,7 +34,7 @@ package struct PlanLines: Sendable {
         var start: StyledText = "\(before)\(effect.mark.rawValue, effect.mark.style) \(phase)"
         start += spaces(9 - phase.count)
         if let database = effect.database {
-            // A change to a database has its name in its own column; a remark on it begins with the name.
+            // A change to a database has the name in a separate column; a remark on it starts with the name.
             start +=
                 effect.mark == .none
                 ? "\(database): " : StyledText(database) + spaces(databaseWidth + 2 - displayWidth(database))
@@ -62,7 +62,7 @@ extension Effect.Mark {
 }
 
 extension Page {
-    /// The subject of a plan, in one line: `dailyvalue 2.0.0 -> 2.1.0   (store ./store, bundle 83.8 MiB, not signed)`.
+    /// The title of a plan on one line: `dailyvalue 2.0.0 -> 2.1.0   (store ./store, bundle 83.8 MiB, not signed)`.
     mutating func title(of plan: Plan, store: String) {
         let name = plan.product.split(separator: ".").last.map { String($0) } ?? plan.product
         let from = plan.from.map { "\($0.version)" } ?? "nothing"

@@ -7,29 +7,29 @@ internal import MoultSandbox
 internal import MoultStore
 internal import StepKit
 
-/// What `plan` and the dry runs of a rollback and a reset print.
+/// The output of `plan`, and of the dry runs of rollback and reset.
 struct PlanReport: Report {
     let plan: Plan
     /// The store, as the user named it.
     let store: String
-    /// The bytes that are free where the store is.
+    /// The free space on the store's file system, in bytes.
     let free: Int
-    /// Unfinished updates.
+    /// Interrupted updates.
     let unfinished: Unfinished
     let details: Bool
-    /// The command that does it.
+    /// The command that applies the plan.
     let command: [String]
-    /// The changes inside the databases, if they were requested and an older release is installed.
+    /// The changes inside the databases, if requested and an older release is installed.
     let contents: ReleaseDiff?
-    /// Where the databases of the release would be checked.
+    /// The validator that would check the databases of the release.
     let examiner: Validator
     let holds: Holds
     let storeWords: [String]
 
-    /// Sentences that say what changes to a person who knows of no releases and steps.
+    /// Sentences that describe the changes to a user who does not know releases and steps.
     let summary: [String]?
 
-    /// Nothing would happen if the plan were applied.
+    /// Whether applying the plan would change nothing.
     var isEmpty: Bool { !plan.changesStore && unfinished.isEmpty }
 
     func write(to page: inout Page) {
@@ -84,7 +84,7 @@ struct PlanReport: Report {
 }
 
 extension Page {
-    /// Where a release is fetched from, and what comes after it.
+    /// Where a release is downloaded from, and which ones follow it.
     fileprivate mutating func origin(_ origin: Plan.Origin, missing: Int) {
         for note in origin.notes { wrapped("\(note)") }
         let fetch = missing > 0 ? ", \(ByteCount(missing)) to fetch" : ""
@@ -97,7 +97,7 @@ extension Page {
     }
 }
 
-/// The one line for a release that already exists.
+/// The line for a release that is already installed.
 func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is installed" }
 
 extension Call {
@@ -109,7 +109,7 @@ extension Call {
         let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
         let examiner = try Validator.present()
         let holds = try orchestrator.holds()
-        // Last, because nothing else of the store can be read after it.
+        // Last, because nothing else in the store can be read after it.
         let contents = try contents()
         let report = PlanReport(
             plan: plan, store: store, free: free, unfinished: unfinished, details: output.isVerbose, command: command,
@@ -128,16 +128,16 @@ extension Call {
 }
 
 extension Plan {
-    /// A plan that was saved; nil if nothing is at the path.
+    /// A saved plan; nil if nothing is at the path.
     static func saved(in file: String) throws -> Plan? {
         try Files.read(file, limit: 1 << 26).map { try Plan(json: JSON(parsing: $0, source: file), source: file) }
     }
 
-    /// Saves it, over an older plan at most: a slip of the pen must not cost a database.
+    /// Saves the plan. Only an older plan may be overwritten, so that a typo cannot destroy a database.
     func save(to file: String) throws {
         // A device, or a link to one, would be replaced by the file.
         if let facts = try Files.facts(file) {
-            // Whatever cannot be read as a plan is none.
+            // A file that cannot be read as a plan is not one.
             guard facts.kind == .file, facts.size == 0 || (try? Plan.saved(in: file)) != nil else {
                 throw MoultError(
                     .system, what: "cannot save the plan to \(file)", why: "a file exists that is not a plan",

@@ -2,13 +2,13 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultLibc
 
-/// Tries again what ends with 75. For a timer: a fault that lasts becomes an error, and a short one does not.
+/// Retries while the exit status is 75. For timers: a lasting fault becomes an error, a short one does not.
 enum Retry {
     static let option = Option(
         "retry", value: .number("SECONDS", in: 0...604_800),
         "Time to retry before exiting with 75")
 
-    /// Programs that have to release a database are asked each time, so not every minute.
+    /// Programs that must release a database are asked on each attempt, so attempts get less frequent.
     private static let (shortestPause, longestPause) = (60, 900)
 
     static func run(_ call: Call, _ body: () throws -> Void) throws {

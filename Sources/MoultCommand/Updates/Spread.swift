@@ -2,19 +2,19 @@ internal import Moult
 internal import MoultBasics
 internal import MoultLibc
 
-/// Waits before a request, so that the timers of many machines do not ask at the same moment.
+/// Delays a request, so that the timers of many machines do not ask at the same moment.
 enum Spread {
     static let option = Option(
         "spread", value: .number("SECONDS", in: 0...86_400),
         "Delay for timers of many machines (default 0)")
 
-    /// A person at a terminal does not wait, nor does a first installation.
+    /// A user at a terminal does not wait, nor does a first installation.
     static func wait(_ call: Call) throws {
         guard let seconds = call.number(option), seconds > 0, !StandardInput.isTerminal else { return }
-        // Its only error is that the store is missing: with --create it is made now.
+        // The only possible error is that the store is missing: with --create it is created now.
         guard (try? call.namedStore()) != nil else { return }
         let end = ContinuousClock.now + .milliseconds(try call.orchestrator().pause(within: seconds))
-        // A signal ends the process here: nothing has begun.
+        // A signal ends the process here: nothing has started yet.
         while ContinuousClock.now < end { usleep(50_000) }
     }
 }

@@ -6,13 +6,13 @@ internal import MoultStore
 internal import StepKit
 internal import Synchronization
 
-/// Shows an update while it is made: the plan's lines, each when it is done; or events, for who asked for JSON.
+/// Shows an update in progress: each line of the plan when it is done, or events for JSON output.
 ///
-/// Sendable without a promise: all that changes is inside of a mutex.
+/// Sendable without `@unchecked`: all mutable state is in a mutex.
 final class UpdateDisplay: Sendable {
     private let output: Output
     private let bar: ProgressBar
-    /// The store, as the user named it; nil where the plan says it.
+    /// The store, as the user named it; nil where the plan names it.
     private let store: String?
     private let asksBefore: Bool
     private let state = Mutex(State())
@@ -34,7 +34,7 @@ final class UpdateDisplay: Sendable {
         Watcher(tell: { [self] in tell($0) }, shouldStop: { Interruption.isRequested })
     }
 
-    /// The plan is known and will now be done.
+    /// Called when the plan is known, before it is applied.
     func announce(_ plan: Plan) throws {
         state.withLock {
             $0.lines = PlanLines(plan, details: output.isVerbose)
@@ -78,7 +78,7 @@ final class UpdateDisplay: Sendable {
     private func show(_ progress: PrepareContext.Progress) {
         bar.show(Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
         guard output.format == .json else { return }
-        // Ten times a second is enough for any reader.
+        // Ten times a second is enough.
         let isDue = state.withLock { state in
             let now = monotonicSeconds()
             guard now - state.lastProgress >= 0.1 else { return false }

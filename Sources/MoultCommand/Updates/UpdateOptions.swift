@@ -4,7 +4,7 @@ internal import MoultEngine
 internal import MoultStore
 internal import StepKit
 
-/// The options of the verbs that bring a release in, or only say how.
+/// The options of the verbs that install a release or plan its installation.
 enum UpdateOptions {
     static let app = Option("app", value: .text("VERSION"), "The app's version, if releases require one")
     static let follow = Option(
@@ -42,7 +42,7 @@ enum UpdateOptions {
 }
 
 extension Call {
-    /// The request that a manifest and these options make.
+    /// The request for a manifest with these options.
     func request(_ manifest: String) throws -> UpdateRequest {
         var request = UpdateRequest(
             manifest: manifest, follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
@@ -57,7 +57,7 @@ extension Call {
             takeOver: Set(values(UpdateOptions.takeOver)), acceptsUnpreserved: has(UpdateOptions.acceptUnpreserved))
     }
 
-    /// Runs what reads the manifest that was named, and says what that should be where it is something else.
+    /// Runs a body that reads the given manifest. If the file is something else, the error says what is expected.
     func reading<R>(_ manifest: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError
             where error.now == nil && [.json, .system].contains(error.code) && error.what.contains(manifest)
@@ -67,7 +67,7 @@ extension Call {
         }
     }
 
-    /// The options of a request as they were given, for a command line that does the same.
+    /// The given options of a request, for a command line that does the same.
     var requestWords: [String] {
         UpdateOptions.all.flatMap { option in
             guard has(option) else { return [String]() }
@@ -83,12 +83,12 @@ extension Call {
 
     var wait: Int { number(UpdateOptions.wait) ?? 0 }
 
-    /// The orchestrator of the store that is meant.
+    /// The orchestrator of the chosen store.
     func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
         try Orchestrator(root: store(), steps: steps, watcher: watcher, consumers: consumerOptions)
     }
 
-    /// How those who have databases open are dealt with, by a verb that has the options for it.
+    /// How a verb with these options treats processes that have databases open.
     var consumerOptions: ConsumerOptions {
         ConsumerOptions(
             forceAfter: number(UpdateOptions.forceAfter), waitForReaders: number(UpdateOptions.waitForReaders))

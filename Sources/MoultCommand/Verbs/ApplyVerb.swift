@@ -5,7 +5,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// `moult apply`: brings a release in, or does a saved plan.
+/// `moult apply`: installs a release, or applies a saved plan.
 enum ApplyVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
@@ -78,7 +78,7 @@ enum ApplyVerb {
         let source = try call.reading(name) { try call.source(name) }
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
-            // The error that counts is the one that comes first: the store goes again, however far this got.
+            // The first error is the one reported, and the new store is removed, however far this got.
             try call.orchestrator().firstInstalling(isNew: true) { try bring(call, name, source) }
         } else {
             try bring(call, name, source)
@@ -108,7 +108,7 @@ enum ApplyVerb {
         display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
     }
 
-    /// False if the store exists; then it must have the named keys.
+    /// Returns false if the store exists; it must then have the given keys.
     private static func makeStore(_ call: Call, _ source: ReleaseSource) throws -> Bool {
         let store = call.storeToMake
         try Custody(StoreLayout(root: store)).prove()
@@ -126,11 +126,11 @@ enum ApplyVerb {
             )
         }
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
-        // The other settings of a store that exists may differ from this command's.
+        // The other settings of an existing store may differ from this command's.
         return try Orchestrator.create(at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [])
     }
 
-    /// Follows the feed that was named as the release, by an option, or in the settings.
+    /// Follows the feed given as the release, by an option, or in the settings.
     private static func follow(_ call: Call, _ feed: Address?) throws {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
@@ -158,7 +158,7 @@ enum ApplyVerb {
         }
         Interruption.watch()
         let display = UpdateDisplay(call, store: nil, asksBefore: try call.asksBefore())
-        // The plan says which store it was made for; another one must not be taken because it happens to be here.
+        // The plan names its store; another store must not be used just because it is in the current directory.
         let root = call.value(.store) ?? plan.store
         let result = try Orchestrator(
             root: root, steps: call.steps, watcher: display.watcher, consumers: call.consumerOptions

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultSQLite
 internal import StepKit
 
-/// `moult attach`: how any SQLite shell opens the same databases.
+/// `moult attach`: prints how to open the same databases in any SQLite shell.
 enum AttachVerb {
     static let command = Command(
         "attach", .operators, "print SQL that opens the databases in another SQLite shell",

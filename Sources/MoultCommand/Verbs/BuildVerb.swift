@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultPublish
 internal import MoultStore
 
-/// `moult build`: makes a sealed database of a script.
+/// `moult build`: builds a sealed database from a script.
 enum BuildVerb {
     static let script = Argument(
         .file("SCRIPT"), "A script of SQL and dot commands, as for the sqlite3 shell")
@@ -71,7 +71,7 @@ enum BuildVerb {
         return .done
     }
 
-    /// An older build is replaced; a file in a store may hold the only copy of user data.
+    /// An older build is replaced, but a file in a store may be the only copy of user data.
     private static func refuseStore(_ output: String) throws {
         let directory = Files.directory(of: try Files.absolute(output))
         guard try Files.facts(output) != nil, try Files.facts("\(directory)/\(StoreLayout.settingsName)") != nil else {

@@ -3,7 +3,7 @@ internal import MoultEngine
 internal import MoultFiles
 internal import MoultPublish
 
-/// `moult cache`: checks the cache of an app without releases, and makes it again if it does not fit.
+/// `moult cache`: checks an app's cache without releases, and recreates it if it does not match.
 enum CacheVerb {
     static let file = Argument(.file("FILE"), "The cache, a database that the app can fill again")
     static let schema = Option(

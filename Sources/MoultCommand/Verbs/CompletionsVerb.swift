@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// `moult completions`: scripts for shells, and manual pages, made from the table of verbs.
+/// `moult completions`: shell scripts and manual pages, generated from the table of verbs.
 enum CompletionsVerb {
     static let kind = Argument(
         .choice(

@@ -5,7 +5,7 @@ internal import MoultPublish
 internal import MoultTrust
 internal import StepKit
 
-/// `moult delta`: makes the patch between two databases, to see what it would come to.
+/// `moult delta`: builds the patch between two databases, to show its size.
 enum DeltaVerb {
     static let old = Argument(.file("OLD"), "A database, a bundle or a manifest")
     static let new = Argument(.file("NEW"), "The file that the patch produces")
@@ -57,7 +57,7 @@ enum DeltaVerb {
             try Files.rename(temporary, to: path)
             try Files.syncDirectory(Files.directory(of: path))
         } catch {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             try? Files.remove(temporary)
             throw error
         }
@@ -75,7 +75,7 @@ enum DeltaVerb {
         return .done
     }
 
-    /// The patch goes over an older one at most: a slip of the pen must not cost a database.
+    /// Only an older patch may be overwritten, so that a typo cannot destroy a database.
     private static func refuseOther(_ path: String) throws {
         try OutputFile.requireDirectory(of: path)
         guard let facts = try Files.facts(path) else { return }
@@ -91,7 +91,7 @@ enum DeltaVerb {
             size: try Files.factsThroughLinks(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
 
-    /// The two files that are meant.
+    /// The two files to compare.
     private static func pair(_ before: Subject, _ after: Subject, _ call: Call) throws -> (String, String) {
         if before.kind == .database, after.kind == .database, let old = before.parts.first?.path,
             let new = after.parts.first?.path
@@ -116,7 +116,7 @@ enum DeltaVerb {
             why: pairs.isEmpty ? "no database of both has changed" : "these have changed: \(names)")
     }
 
-    /// The content of a WAL is not in the file.
+    /// Content in the WAL is not in the file.
     private static func refuseOpen(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
         throw MoultError(

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultPublish
 internal import MoultSandbox
 
-/// `moult diff`: what differs between two databases or releases.
+/// `moult diff`: the differences between two databases or releases.
 enum DiffVerb {
     static let old = Argument(
         .file("OLD"),

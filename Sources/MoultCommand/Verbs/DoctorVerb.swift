@@ -2,7 +2,7 @@ internal import Moult
 internal import MoultBasics
 internal import MoultStore
 
-/// `moult doctor`: what will hurt a store sooner or later, and what to do about it.
+/// `moult doctor`: finds problems that will affect a store sooner or later, and how to fix them.
 enum DoctorVerb {
     static let command = Command(
         "doctor", .operators, "look for problems that could damage the databases",

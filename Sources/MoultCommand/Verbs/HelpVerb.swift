@@ -14,7 +14,7 @@ enum HelpVerb {
         ],
         run: run)
 
-    /// All that can be asked for; a topic that is called as a verb comes with the verb.
+    /// All names that help accepts; a topic with the same name as a verb is shown with the verb.
     private static var words: [String] {
         let verbs = Command.all.map(\.name)
         return verbs + Topic.all.map(\.name).filter { !verbs.contains($0) }

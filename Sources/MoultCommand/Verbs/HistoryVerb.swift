@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultPublish
 internal import MoultStore
 
-/// `moult history`: what was done to a store.
+/// `moult history`: the operations on a store.
 enum HistoryVerb {
     static let number = Option(
         "number", letter: "n", value: .number(in: 1...1_000_000), "The number of entries to show (default 20)")
@@ -26,7 +26,7 @@ enum HistoryVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try call.layout()
-        // Otherwise a directory that is not a store would have an empty history.
+        // Otherwise a directory that is not a store would appear to have an empty history.
         let settings = try Settings.read(layout)
         let reader = try HistoryReader(layout)
         var left = call.number(number) ?? 20
@@ -69,12 +69,12 @@ enum HistoryVerb {
         return .done
     }
 
-    /// How many entries are in memory at a time, unless a page draws all of them.
+    /// The number of entries in memory at a time, unless a page draws all of them.
     private static let batch = 500
 
     private static func write(_ entries: [History.Entry], of file: String?, details: Bool, to page: inout Page) {
         if entries.isEmpty { page.line("\(file ?? "this store") has no history yet") }
-        // Every time is as wide as any other, so that batches have one form.
+        // All times have the same width, so that all batches line up.
         var table = Table(.left, .left)
         for entry in entries {
             let reason = entry.reason(of: file).map { ": \($0)" } ?? ""

@@ -6,7 +6,7 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// `moult init`: makes a store.
+/// `moult init`: creates a store.
 enum InitVerb {
     static let directory = Argument(
         .directory(), presence: .optional, "The directory of the store, created if missing (default ./store)")
@@ -71,16 +71,16 @@ enum InitVerb {
         return .done
     }
 
-    /// The verbs find it on their own, so that the next command need not name it.
+    /// Whether verbs find this store by default, so that the next command need not name it.
     private static func isDefault(_ store: String, _ call: Call) throws -> Bool {
-        // Its only error is that the store is missing.
+        // The only possible error is that the store is missing.
         guard let found = try? StoreLocation.find(option: nil, environment: call.environment) else { return false }
         return try StoreLayout(root: found) == StoreLayout(root: store)
     }
 }
 
 extension Call {
-    /// The keys that must have signed releases for this store.
+    /// The keys that must have signed this store's releases.
     func keys() throws -> TrustedKeys? {
         let keys = try values(InitVerb.key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
         return keys.isEmpty ? nil : TrustedKeys(keys)
@@ -89,13 +89,13 @@ extension Call {
     /// The feed that the store should follow.
     func feedSettings() throws -> FeedSettings? {
         try value(InitVerb.feed).map { url in
-            // An address that can never be fetched is not recorded, least of all with a password.
+            // An address that can never be downloaded from is not recorded, least of all with a password.
             _ = try Location(url)
             return FeedSettings(url: try Self.feedAddress(url.contains("://") ? url : Files.absolute(url)))
         }
     }
 
-    /// The given settings: an existing store must already have them.
+    /// The given settings; an existing store must already have them.
     var claims: [String] {
         [(UpdateOptions.app, "app"), (UpdateOptions.follow, "follow"), (InitVerb.key, "keys"), (InitVerb.feed, "feed")]
             .filter { has($0.0) }.map(\.1)

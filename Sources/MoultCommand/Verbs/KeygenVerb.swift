@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
 
-/// `moult keygen`: makes a pair of keys.
+/// `moult keygen`: generates a key pair.
 enum KeygenVerb {
     static let name = Argument(
         .file("NAME"), presence: .optional, "Writes NAME.key and NAME.pub (default: moult.key, moult.pub)")
@@ -53,7 +53,7 @@ enum KeygenVerb {
         Interruption.watch()
         let work = try WorkDirectory(in: directory, named: working)
         defer { work.remove() }
-        // Both files or none: half a key would be in the way of the next one, and look like something to keep.
+        // Both files or neither: a single key file would block the next attempt and look worth keeping.
         var set = FileSet(.added, head: Files.name(of: secret))
         set.first = [Files.name(of: open)]
         try work.add(set.head, file, mode: 0o600)

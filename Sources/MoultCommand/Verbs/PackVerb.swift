@@ -5,7 +5,7 @@ internal import MoultFiles
 internal import MoultPublish
 internal import StepKit
 
-/// `moult pack`: makes a release of a draft.
+/// `moult pack`: builds a release from a draft.
 enum PackVerb {
     static let draft = Argument(
         .file("DRAFT|DATABASE"), presence: .repeated,
@@ -114,7 +114,7 @@ enum PackVerb {
         return .done
     }
 
-    /// Every refusal names a next step: what is wrong is in the draft, or in a file that it names.
+    /// Adds a next step to every refusal: the fault is in the draft, or in a file that it names.
     private static func advising<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError
             where error.now == nil && [.failed, .refused].contains(error.outcome)
@@ -127,7 +127,7 @@ enum PackVerb {
 }
 
 extension Call {
-    /// The draft that was named, or one that is made for the databases that were named.
+    /// Passes on the given draft, or one generated for the given databases.
     fileprivate func withDraft<R>(for output: String, _ body: (String) throws -> R) throws -> R {
         let files = values(PackVerb.draft)
         guard let first = files.first else { throw UsageErrors(verb: command.name).missing(PackVerb.draft) }
@@ -180,15 +180,15 @@ extension Call {
         }
     }
 
-    /// A store for the trial of a release.
+    /// A temporary store in which a release is installed as a test.
     func trial(in directory: String, hasProofs: Bool = false) -> TrialInstall {
         TrialInstall(in: directory, checkTime: trialTime, hasProofs: hasProofs) { Interruption.isRequested }
     }
 
-    /// How long the check of a database may take where a release is made.
+    /// The time limit for checking a database when a release is built.
     var trialTime: CheckTime { CheckTime(fixed: number(PackVerb.checkTimeout), isTrial: true) }
 
-    /// `NAME=VALUE`, as often as it is given.
+    /// The `NAME=VALUE` pairs of a repeatable option.
     func defines(_ option: Option) throws -> [String: String] {
         var defines: [String: String] = [:]
         for text in values(option) {
@@ -257,7 +257,7 @@ private struct PackedReport: Report {
 }
 
 extension Trials {
-    /// The trial installs, in one line.
+    /// The trial installs, on one line.
     func text(_ terminal: Terminal) -> StyledText {
         let done = all.filter { $0.skipped == nil }.map { $0.previous.map { "over \($0)" } ?? "into an empty store" }
         let skipped = all.compactMap { trial in

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultPublish
 
-/// `moult plan`: what applying a release would do.
+/// `moult plan`: shows what applying a release would do.
 enum PlanVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
@@ -54,7 +54,7 @@ enum PlanVerb {
         }
     }
 
-    /// The plan of the next release of the feed, if it has one.
+    /// The plan of the feed's next release, if any.
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
         let (look, plan) = try call.orchestrator().plan(following: request)
         guard let plan else {

@@ -5,7 +5,7 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// `moult publish`: puts releases into a directory of static files that stores follow.
+/// `moult publish`: adds releases to a directory of static files that stores follow.
 enum PublishVerb {
     static let directory = Argument(
         .directory(),
@@ -187,7 +187,7 @@ enum PublishVerb {
 
     private static let stopped = "stopped; the old feed is public"
 
-    /// Uploads of large bundles may take hours; a connection that stands still ends much earlier.
+    /// Uploads of large bundles may take hours; a stalled connection is ended much earlier.
     private static var uploads: Transport {
         var retryPolicy = Transport.RetryPolicy()
         retryPolicy.fileDeadline = 86_400

@@ -4,7 +4,7 @@ internal import MoultEngine
 internal import MoultStore
 internal import StepKit
 
-/// `moult quarantine`: the old content of databases that updates, migrations and resets have kept.
+/// `moult quarantine`: manages old database content kept by updates, migrations and resets.
 enum QuarantineVerb {
     static let set = Argument(
         .ofStore("NAME", .quarantine), presence: .optional, "A set in quarantine, or a database for its newest set")
@@ -95,7 +95,7 @@ enum QuarantineVerb {
         }
     }
 
-    /// The name of a database is enough to look, but not to remove one of several.
+    /// A database's name is enough to view a set, but not to remove one of several.
     private static func refuseAmbiguous(_ name: String, _ set: QuarantineShelf.Set, _ orchestrator: Orchestrator) throws
     {
         let same = try orchestrator.quarantine().filter { $0.record?.database == name }
@@ -106,7 +106,7 @@ enum QuarantineVerb {
     }
 }
 
-// What each action prints.
+// The output of each action.
 extension QuarantineVerb {
     private static func showAll(_ sets: [QuarantineShelf.Set], _ call: Call) {
         call.output.print(json: ["quarantine": .array(sets.map(\.json))]) { page in

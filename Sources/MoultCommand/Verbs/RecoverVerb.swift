@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import Synchronization
 
-/// `moult recover`: settles what a crash left unfinished.
+/// `moult recover`: recovers work that a crash interrupted.
 enum RecoverVerb {
     static let undo = Option("undo", "Return to the previous release instead of finishing the update")
 
@@ -39,7 +39,7 @@ enum RecoverVerb {
             }, shouldStop: { Interruption.isRequested })
         let settled = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
         call.output.print(json: ["settled": .array(settled.map(\.json))]) { page in
-            // Else something was repaired, which a warning has told.
+            // Otherwise a warning has already reported the repair.
             if settled.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
             for result in settled { page.wrapped(StyledText(result.text)) }
         }

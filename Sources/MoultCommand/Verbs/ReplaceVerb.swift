@@ -5,7 +5,7 @@ internal import MoultPublish
 internal import MoultStore
 internal import StepKit
 
-/// `moult replace`: another database in the place of a file, with nothing set up before.
+/// `moult replace`: replaces a database file with another one, without any setup.
 enum ReplaceVerb {
     static let old = Argument(.file("OLD.db"), "The database to replace")
     static let new = Argument(
@@ -69,7 +69,7 @@ enum ReplaceVerb {
             switch (call.value(new), call.has(undo)) {
             case (nil, true): return try bringBack(call, replacement)
             case (let new?, false): return try replace(call, replacement, by: new)
-            // The lack of both was found above.
+            // The case that both are missing is handled above.
             case (_, true), (nil, false):
                 throw call.wrongUsage("--undo takes no NEW.db", why: "the old content comes from the kept copy")
             }
@@ -150,11 +150,11 @@ enum ReplaceVerb {
         return .done
     }
 
-    /// A release of the new content, which the store takes in as any other.
+    /// Packs the new content as a release, which the store installs like any other.
     private static func pack(_ call: Call, _ draft: String, in directory: String, _ bar: ProgressBar) throws -> String {
         var options = PackOptions()
         (options.output, options.allowDirty, options.checkTime) = (directory, true, call.checkTime)
-        // It is unpacked right away.
+        // It is unpacked immediately.
         options.level = 1
         options.warn = { call.output.warn("\($0)") }
         options.shouldStop = { Interruption.isRequested }
@@ -177,7 +177,7 @@ extension Call {
 
     fileprivate var checkTime: CheckTime { CheckTime(fixed: number(UpdateOptions.checkTimeout)) }
 
-    /// `SQL=VALUE`, with the last of the signs that an expectation may begin with.
+    /// Splits `SQL=VALUE` at the last operator that an expectation may start with.
     fileprivate func query(_ text: String) throws -> (sql: String, expect: String) {
         let signs = ["<=", ">=", "!=", "=", "<", ">"]
         guard let last = text.lastIndex(where: { "<>=".contains($0) }), last > text.startIndex else {
@@ -213,10 +213,10 @@ extension Call {
 private struct ReplaceReport: Report {
     private let replacement: FileReplacement
     private let result: Orchestrator.Result
-    /// Nil where the old content came back.
+    /// Nil if the old content was restored.
     private let new: String?
     private let copies: Int
-    /// When the content that came back was replaced.
+    /// When the restored content had been replaced.
     private let broughtBack: Timestamp?
     /// The old file, if it was not a database, and the command that puts it next to the new one.
     fileprivate var copy: (path: String, command: [String])?

@@ -2,7 +2,7 @@ internal import Moult
 internal import MoultBasics
 internal import MoultSQLite
 
-/// `moult reset`: sets aside a database that does not load, and starts with an empty one.
+/// `moult reset`: sets aside a database that cannot be loaded, and starts with an empty one.
 enum ResetVerb {
     static let database = Argument(
         .ofStore("DATABASE", .databases), "A writable database of the installed release")

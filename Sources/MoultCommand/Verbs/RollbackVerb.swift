@@ -1,7 +1,7 @@
 internal import Moult
 internal import MoultBasics
 
-/// `moult rollback`: back to a kept generation.
+/// `moult rollback`: returns to a kept generation.
 enum RollbackVerb {
     static let target = Option(
         "to", value: .ofStore("RELEASE", .releases),

@@ -2,7 +2,7 @@ internal import Moult
 internal import MoultBasics
 internal import MoultSQLite
 
-/// `moult sql`: asks the databases, all on one connection, as the app has them.
+/// `moult sql`: queries the databases on one connection, as the app sees them.
 enum SQLVerb {
     static let sql = Argument(
         .text("SQL"), presence: .optional, "One or more statements (default: from stdin)")
@@ -43,7 +43,7 @@ enum SQLVerb {
         do {
             try connection.forEachStatement(in: text) { statement in
                 count += 1
-                // `query_only` can be switched off by SQL itself; what SQLite says of a statement cannot.
+                // SQL itself can switch `query_only` off, but cannot change SQLite's verdict on a statement.
                 if !mayWrite, !statement.isReadOnly { throw refused(statement.sql) }
                 if call.has(csv) {
                     try CSV.write(statement, header: showsHeader, to: call.output)
@@ -65,7 +65,7 @@ enum SQLVerb {
             now: "Use --write if you mean it.")
     }
 
-    /// What SQLite said, without the names of what it was said to: here the statement is the user's own.
+    /// Shortens the error to SQLite's message and the statement, which here is the user's own.
     private static func explained(_ error: any Error) -> any Error {
         guard var explained = error as? MoultError, let said = error.sqlite, let sql = said.sql else { return error }
         explained.what = "cannot run \"\(sql.trimmed)\""
@@ -102,7 +102,7 @@ private struct RowsReport: Report {
             if changes > 0 { page.line("\(counted(changes, "row")) changed") }
             return
         }
-        // A column of numbers stands to the right, as in every ledger.
+        // Columns of numbers are right-aligned.
         var table = Table(
             columns.indices.map { column in rows.contains { $0[column].isNumber } ? .right : .left })
         if showsHeader { table.row(columns.map { StyledText($0, .heading) }) }
@@ -119,7 +119,7 @@ private struct RowsReport: Report {
     }
 }
 
-/// Rows as RFC 4180 has them, but with the line ends of Unix.
+/// Rows in RFC 4180 format, but with Unix line ends.
 private enum CSV {
     static func write(_ statement: borrowing Statement, header: Bool, to output: Output) throws {
         let count = statement.columnCount
@@ -129,7 +129,7 @@ private enum CSV {
         }
     }
 
-    /// Nil for NULL. A text is what is stored, also where that is not valid UTF-8.
+    /// Nil for NULL. Text is returned as stored, even if it is not valid UTF-8.
     private static func field(_ statement: borrowing Statement, _ column: Int32) throws -> [UInt8]? {
         switch statement.storage(column) {
         case .null: nil
@@ -142,7 +142,7 @@ private enum CSV {
         Array(fields.map { $0.map(quoted) ?? [] }.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "\n")]
     }
 
-    /// An empty text is quoted, because an empty field is NULL.
+    /// Empty text is quoted, because an empty field is NULL.
     private static func quoted(_ field: [UInt8]) -> [UInt8] {
         let quote = UInt8(ascii: "\"")
         guard field.isEmpty || field.contains(where: { [quote, UInt8(ascii: ","), 0x0A, 0x0D].contains($0) }) else {
@@ -174,7 +174,7 @@ extension Value {
         case .integer(let number): .integer(number)
         case .real(let number): .number(number)
         case .text(let text): .string(text)
-        // JSON has no bytes: hexadecimal, and told from a text by its place.
+        // JSON has no bytes: they are written as hexadecimal, under a key that distinguishes them from text.
         case .blob: ["blob": .string(String(description.dropFirst(2).dropLast()))]
         }
     }

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
 
-/// `moult sign`: signs files, each as it is, byte for byte.
+/// `moult sign`: signs files, byte for byte as they are.
 enum SignVerb {
     static let files = Argument(.file(), presence: .repeated, "The files to sign: manifests, key lists, any file")
     static let key = Option("key", letter: "k", value: .file(), "The secret key, created by moult keygen or minisign")
@@ -50,7 +50,7 @@ struct SignatureFile {
 
     init(of path: String) { self.path = path }
 
-    /// Signs, and says where the signature is.
+    /// Signs the file and returns the path of the signature.
     func sign(with secret: SecretKey, comment: String?) throws -> String {
         let text = comment ?? "timestamp:\(Timestamp.now.seconds)\tfile:\(Files.name(of: path))\thashed"
         let signature = try secret.sign(fileAt: path, trustedComment: text)

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// `moult status`: what is installed, and whether it is as it should be.
+/// `moult status`: the installed release, and whether it is healthy.
 enum StatusVerb {
     static let prometheus = Option("prometheus", "Print metrics for the textfile collector of Prometheus")
     static let nagios = Option("nagios", "Print one line, with the exit status of a Nagios check")
@@ -65,7 +65,7 @@ enum StatusVerb {
         let store = try call.snapshot()
         let status: Status
         do { status = try Status(of: store) } catch {
-            // A store that has metrics no more would look like one that was removed.
+            // A store without metrics would look like one that was removed.
             call.output.lines { Metrics(store: store.layout, status: nil).write(to: &$0) }
             throw error
         }

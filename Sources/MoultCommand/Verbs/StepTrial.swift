@@ -4,7 +4,7 @@ internal import MoultEngine
 internal import MoultFiles
 internal import StepKit
 
-/// `moult steps test`: tries a program out.
+/// `moult steps test`: tests a program as a step.
 enum StepTrial {
     static let with = Option("with", value: .text("JSON"), "For test: the parameters of the step, as in a manifest")
     static let database = Option(

@@ -5,7 +5,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// `moult steps`: the steps that this command and a store have, which programs are trusted, and whether one is fit.
+/// `moult steps`: lists the steps of this command and a store, shows which programs are trusted, and tests a step.
 enum StepsVerb {
     static let action = Argument(
         .choice("ACTION", of: ["list", "trust", "test"]), presence: .optional,
@@ -63,7 +63,7 @@ enum StepsVerb {
         }
     }
 
-    /// Those of the command, and those of the store if one is meant or is here.
+    /// The steps of the command, and those of the store if one is given or found.
     private static func all(_ call: Call) throws -> [Listed] {
         let own = call.steps.listed.map { Listed(step: $0.step, phase: $0.phase, settings: nil) }
         let root: String
@@ -102,7 +102,7 @@ enum StepsVerb {
     }
 }
 
-/// One step of the list.
+/// A step in the list.
 struct Listed {
     let step: any Step
     let phase: Phase?

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultPublish
 internal import MoultTrust
 
-/// `moult trust`: makes a publisher's next key list.
+/// `moult trust`: creates a publisher's next key list.
 enum TrustVerb {
     static let directory = Argument(
         .directory(), "The directory of the key lists, on the machine with the root key; created if missing")

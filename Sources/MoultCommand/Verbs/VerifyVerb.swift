@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultStore
 
-/// `moult verify`: whether a store is what its records say.
+/// `moult verify`: checks a store against its records.
 enum VerifyVerb {
     static let names = Argument(
         .ofStore("NAME", .databases), presence: .repeated, "The databases to check (default: all)")

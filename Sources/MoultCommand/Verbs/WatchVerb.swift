@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// `moult watch`: says when another release comes into service, and runs a program for each.
+/// `moult watch`: reports each release put into service, and runs a program for it.
 enum WatchVerb {
     static let exec = Option("exec", "Run CMD for each release")
     static let once = Option("once", "Exit after the first release")
@@ -87,7 +87,7 @@ enum WatchVerb {
                 "MOULT_STORE": layout.root, "MOULT_GENERATION": change.generation, "MOULT_VERSION": change.version,
                 "MOULT_CHANGED": change.databases.joined(separator: " "),
             ])
-        // In JSON stdout is for events only.
+        // With JSON, stdout is for events only.
         let said = String(decoding: ended.output, as: UTF8.self)
         if output.format == .json { output.console.diagnose(said) } else { output.console.write(said) }
         output.flush()
