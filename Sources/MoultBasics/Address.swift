@@ -1,13 +1,13 @@
-/// A path or URL as the operator wrote it. Its description hides every part of a URL that may be a secret.
+/// A path or URL as the operator wrote it. Its description hides every part of a URL that may be secret.
 ///
-/// Query strings carry tokens and signatures. Messages, reports and records use the description, as string interpolation
+/// Query strings may contain tokens and signatures. Messages, reports and records use the description, as string interpolation
 /// does; `withSecrets` is only for the request to the server and for `moult.json`.
 package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package let withSecrets: String
 
     package init(_ text: String) { withSecrets = text }
 
-    /// The URL with `***` in place of a user and password, and of everything behind the first `?` or `#`.
+    /// The URL with `***` in place of user and password, and of everything after the first `?` or `#`.
     package var description: String {
         guard let parts else { return withSecrets }
         let rest = parts.rest.first.map { "\($0)\(Self.mark)" } ?? ""
@@ -17,13 +17,13 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// Whether its description lacks a part of it.
+    /// Whether the description leaves out a part.
     package var hasSecrets: Bool { description != withSecrets }
 
-    /// Whether it was read from a record, which has only the description of the original.
+    /// Whether it was read from a record, which contains only the description of the original.
     package var isRedacted: Bool { !hasSecrets && description.contains(Self.mark) }
 
-    /// Other text about it, such as a message of a library, without its secrets.
+    /// Text that quotes this address, such as a library's message, without the secrets.
     package func redacted(_ text: String) -> String {
         guard let parts else { return text }
         let result = text.replacing(withSecrets, with: description)
@@ -34,20 +34,20 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
     private static let mark = "***"
 
     private struct Parts {
-        /// With `://`.
+        /// The scheme, including `://`.
         var scheme: Substring
         var hasUser: Bool
         /// Host and path; nil if they cannot be separated from a password.
         var place: Substring?
-        /// The query and the fragment, with the character that begins them.
+        /// Query and fragment, including the character that introduces them.
         var rest: Substring
     }
 
-    /// Nil for the name of a file, where a question mark is part of the name.
+    /// Nil for a file name, in which a question mark is an ordinary character.
     private var parts: Parts? {
         guard contains(":", in: Array(withSecrets.utf8)) else { return nil }
         let lower = withSecrets.lowercased()
-        // One slash too few is a slip that must not cost a secret.
+        // A missing slash is a typo that must not expose a secret.
         let isWeb = lower.hasPrefix("http:") || lower.hasPrefix("https:")
         guard let separator = withSecrets.firstRange(of: "://") ?? (isWeb ? withSecrets.firstRange(of: ":") : nil),
             !lower.hasPrefix("file:")

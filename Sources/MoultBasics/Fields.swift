@@ -1,20 +1,20 @@
-/// Reads the members of one JSON object by name and type, and says exactly where something is wrong.
+/// Reads the members of a JSON object by name and type, and reports the exact position of faults.
 ///
-/// A place is written as a path from the root, `databases.food.kind`, so that it can be found in the file.
+/// A position is a path from the root, such as `databases.food.kind`, so that it can be found in the file.
 public struct Fields {
-    /// Where the object is, from the root; empty for the root.
+    /// The position of the object; empty for the root.
     public let place: String
     private let members: [JSON.Member]
     private let known: Known
     private let error: Failure
 
-    /// Turns a place and what is wrong there into the error of the document that is read.
+    /// Turns a position and a fault into the error for the document being read.
     public typealias Failure = (_ place: String, _ why: String, _ now: String?) -> MoultError
 
-    // The names asked for so far; a class, so that reading a field needs no `inout`.
+    // The names read so far. A class, so that reading a field needs no `inout`.
     private final class Known { var names: [String] = [] }
 
-    /// Reads an object; anything else is an error.
+    /// Reads an object; any other value is an error.
     public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
         guard case .object(let members) = json else {
             throw failure(place.isEmpty ? "the document" : place, "must be an object, is \(json.kind)", nil)
@@ -28,10 +28,10 @@ public struct Fields {
     /// The full path of a member.
     public func path(_ name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
 
-    /// The error for a member that is wrong.
+    /// The error for an invalid member.
     public func fail(_ name: String, _ why: String, now: String? = nil) -> MoultError { error(path(name), why, now) }
 
-    /// The member's raw value, nil if it does not exist.
+    /// The member's raw value; nil if it is missing.
     public func json(_ name: String) -> JSON? {
         known.names.append(name)
         return members.first { $0.name == name }?.value
@@ -48,34 +48,34 @@ public struct Fields {
         return value
     }
 
-    /// A text; nil if it does not exist.
+    /// A string; nil if it is missing.
     public func optionalString(_ name: String) throws -> String? { try value(name, "a string") { $0.string } }
-    /// A text that must be there.
+    /// A required string.
     public func string(_ name: String) throws -> String { try required(name, optionalString(name)) }
-    /// True or false; nil if it does not exist.
+    /// A Boolean; nil if it is missing.
     public func optionalBool(_ name: String) throws -> Bool? { try value(name, "true or false") { $0.bool } }
 
-    /// A whole number; nil if it does not exist.
+    /// An integer; nil if it is missing.
     public func optionalInteger(_ name: String) throws -> Int? {
         try value(name, "a whole number") { $0.integer.map { Int($0) } }
     }
-    /// A whole number that must be there.
+    /// A required integer.
     public func integer(_ name: String) throws -> Int { try required(name, optionalInteger(name)) }
 
     /// Counts are below: other programs read no larger whole numbers exactly, and sums of counts do not overflow.
     public static let countLimit = 1 << 53
 
-    /// A number that counts something: not negative.
+    /// A count, which cannot be negative; nil if it is missing.
     public func optionalCount(_ name: String) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard number >= 0 else { throw fail(name, "must not be negative, is \(number)") }
         guard number < Self.countLimit else { throw fail(name, "must be less than 2^53, is \(number)") }
         return number
     }
-    /// A number that counts something, and must be there.
+    /// A required count.
     public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
 
-    /// A number from a range; nil if it does not exist.
+    /// A number in a range; nil if it is missing.
     public func optionalNumber(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard range.contains(number) else {
@@ -84,7 +84,7 @@ public struct Fields {
         return number
     }
 
-    /// A list of texts; nil if it does not exist.
+    /// A list of strings; nil if it is missing.
     public func optionalStrings(_ name: String) throws -> [String]? {
         guard let values = try value(name, "a list of strings", { $0.array }) else { return nil }
         return try values.enumerated().map { index, json in
@@ -93,7 +93,7 @@ public struct Fields {
         }
     }
 
-    /// The texts of a member that is an object of texts, by their names.
+    /// The string members of an object, by name; nil if it is missing.
     public func optionalTexts(_ name: String) throws -> [String: String]? {
         guard let members = try value(name, "an object", { $0.members }) else { return nil }
         var texts: [String: String] = [:]
@@ -106,12 +106,12 @@ public struct Fields {
         return texts
     }
 
-    /// The fields of a member that is an object.
+    /// The fields of an object; nil if it is missing.
     public func optionalObject(_ name: String) throws -> Fields? {
         guard let json = json(name) else { return nil }
         return try Fields(json, at: path(name), failure: error)
     }
-    /// The fields of a member that is an object and must be there.
+    /// The fields of a required object.
     public func object(_ name: String) throws -> Fields { try required(name, optionalObject(name)) }
 
     /// The fields of each object in a list.
@@ -120,14 +120,14 @@ public struct Fields {
         return try values.enumerated().map { try Fields($1, at: path("\(name)[\($0)]"), failure: error) }
     }
 
-    /// The fields of each member of an object, with the member's name, in order.
+    /// The name and fields of each member of an object, in order.
     public func named(_ name: String) throws -> [(name: String, fields: Fields)] {
         guard let json = json(name) else { return [] }
         guard case .object(let members) = json else { throw fail(name, "must be an object, is \(json.kind)") }
         return try members.map { ($0.name, try Fields($0.value, at: path("\(name).\($0.name)"), failure: error)) }
     }
 
-    /// A text that must be one of the given words.
+    /// A string that must be one of the given words.
     public func word<Word: RawRepresentable & CaseIterable>(_ name: String, _ type: Word.Type) throws -> Word?
     where Word.RawValue == String {
         guard let text = try optionalString(name) else { return nil }
@@ -139,12 +139,12 @@ public struct Fields {
         return word
     }
 
-    /// The members that no reader asked for, each with its path.
+    /// The members that were never read, with their paths.
     public var unknown: [(name: String, path: String)] {
         members.filter { !known.names.contains($0.name) }.map { ($0.name, path($0.name)) }
     }
 
-    /// Refuses members that no reader asked for, with the nearest known name, or all of them if none is near.
+    /// Rejects members that were never read. The error suggests the nearest known name, or lists all names if none is near.
     public func refuseUnknown() throws {
         guard let first = unknown.first else { return }
         let names = Set(known.names).sorted()

@@ -1,13 +1,13 @@
 extension JSON {
-    /// How strictly text is read.
+    /// How strictly text is parsed.
     public enum Dialect: Sendable {
-        /// JSON as RFC 8259 has it: what programs write and keys sign.
+        /// JSON according to RFC 8259, as programs write it and keys sign it.
         case plain
-        /// JSON as people write it: comments and trailing commas are allowed.
+        /// JSON written by hand, which may contain comments and trailing commas.
         case draft
     }
 
-    /// Reads one JSON text; `source` names it in errors, which say line and column.
+    /// Parses JSON text. Errors name `source`, line and column.
     public init(parsing bytes: [UInt8], as dialect: Dialect = .plain, source: String) throws {
         self = try bytes.withUnsafeBufferPointer { buffer in
             var parser = JSONParser(bytes: buffer, dialect: dialect, source: source)
@@ -15,13 +15,13 @@ extension JSON {
         }
     }
 
-    /// Reads one JSON text.
+    /// Parses JSON text.
     public init(parsing text: String, as dialect: Dialect = .plain, source: String) throws {
         try self.init(parsing: Array(text.utf8), as: dialect, source: source)
     }
 }
 
-/// A recursive reader over bytes; the depth is bounded, so that hostile text cannot exhaust the stack.
+/// A recursive parser over bytes. The depth is limited, so that hostile text cannot exhaust the stack.
 private struct JSONParser {
     let bytes: UnsafeBufferPointer<UInt8>
     let dialect: JSON.Dialect
@@ -63,7 +63,7 @@ private struct JSONParser {
 
     private mutating func object() throws -> JSON {
         var members: [JSON.Member] = []
-        // Only of an object with many members: few are compared sooner than they are put into a set.
+        // Used only for objects with many members; for few, comparing is faster than building a set.
         var names: Set<[UInt8]> = []
         func isTaken(_ name: String) -> Bool {
             if members.count < 16 { return members.contains { $0.name.hasBytes(of: name) } }
@@ -76,7 +76,7 @@ private struct JSONParser {
             }
             let start = parser.position
             let name = try parser.string()
-            // Two members of one name mean different things to different readers; a signed text must mean one thing.
+            // Parsers disagree about duplicate names, and signed text must have a single meaning.
             guard !isTaken(name) else {
                 parser.position = start
                 throw parser.error("the member \"\(name)\" appears twice")
@@ -165,7 +165,7 @@ private struct JSONParser {
         return try string(after: text)
     }
 
-    /// The rest of a string that has escapes in it.
+    /// The rest of a string that contains escapes.
     private mutating func string(after beginning: String) throws -> String {
         var text = beginning
         while true {

@@ -1,12 +1,12 @@
 extension JSON {
-    /// The text on one line, as journals and event streams need it.
+    /// The text on one line, for journals and event streams.
     public var line: String {
         var text = ""
         write(to: &text, indent: nil)
         return text
     }
 
-    /// The text for humans: two spaces of indent, a line for each member, ending with a newline.
+    /// The text for humans: indented by two spaces, one member per line, ending with a newline.
     public var pretty: String {
         var text = ""
         write(to: &text, indent: 0)
@@ -61,7 +61,7 @@ extension JSON {
             case "\r": text += "\\r"
             case "\t": text += "\\t"
             case _ where isInvisible(scalar):
-                // The values are other people's, and some readers are terminals.
+                // The values are untrusted, and the output may go to a terminal.
                 for unit in String(scalar).utf16 {
                     let hex = String(unit, radix: 16)
                     text += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex

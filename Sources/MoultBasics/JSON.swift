@@ -1,27 +1,27 @@
-/// A JSON value whose objects keep the order of their members, so that what users wrote comes back as they wrote it.
+/// A JSON value. Objects keep the order of their members, so that files are written back in the user's order.
 public enum JSON: Sendable, Equatable {
     /// `null`.
     case null
     /// `true` or `false`.
     case bool(Bool)
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     case integer(Int64)
     /// A number with a fraction or an exponent.
     case number(Double)
-    /// A text.
+    /// A string.
     case string(String)
-    /// A list.
+    /// An array.
     case array([JSON])
-    /// Members in the order in which they were written.
+    /// An object, with its members in their original order.
     case object([Member])
 
-    /// A name in an object, and its value.
+    /// A member of an object: a name and a value.
     public struct Member: Sendable, Equatable {
         /// The name.
         public var name: String
         /// The value.
         public var value: JSON
-        /// A member of an object.
+        /// Creates a member of an object.
         public init(_ name: String, _ value: JSON) {
             self.name = name
             self.value = value
@@ -34,18 +34,18 @@ public enum JSON: Sendable, Equatable {
         return members.first { $0.name.hasBytes(of: name) }?.value
     }
 
-    /// The text; nil if it is none.
+    /// The string; nil for other types.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
-    /// The whole number; nil if it is none.
+    /// The integer; nil for other types.
     public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
-    /// True or false; nil if it is neither.
+    /// The Boolean; nil for other types.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    /// The elements of a list; nil if it is none.
+    /// The elements of the array; nil for other types.
     public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
-    /// The members of an object; nil if it is none.
+    /// The members of the object; nil for other types.
     public var members: [Member]? { if case .object(let value) = self { value } else { nil } }
 
-    /// What kind of value this is, in the words of an error message.
+    /// The type of this value, for error messages.
     public var kind: String {
         switch self {
         case .null: "null"
@@ -58,7 +58,7 @@ public enum JSON: Sendable, Equatable {
         }
     }
 
-    /// This object with one member set (in its place, or at the end), or taken out where the value is nil.
+    /// This object with one member replaced or appended, or removed if the value is nil.
     public func setting(_ name: String, to value: JSON?) -> JSON {
         var members = self.members ?? []
         if let index = members.firstIndex(where: { $0.name == name }) {
@@ -79,12 +79,12 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
     public init(dictionaryLiteral elements: (String, JSON)...) { self = .object(elements.map { Member($0, $1) }) }
 
-    /// An object of the members that have a value.
+    /// An object of those members that have a value.
     public static func compact(_ members: KeyValuePairs<String, JSON?>) -> JSON {
         .object(members.compactMap { name, value in value.map { Member(name, $0) } })
     }
-    /// A text, or nothing.
+    /// A string, or nil.
     public static func optional(_ value: String?) -> JSON? { value.map { .string($0) } }
-    /// A number of bytes or things.
+    /// A number of bytes or items.
     public static func size(_ value: Int) -> JSON { .integer(Int64(value)) }
 }

@@ -1,4 +1,4 @@
-/// The kinds of errors that an app may want to tell apart; docs/errors.md lists all of them.
+/// The kinds of errors that an app may want to distinguish; docs/errors.md lists all of them.
 extension MoultError.Code {
     /// The signature is not by a trusted key.
     public static let unknownKey = Self(255)

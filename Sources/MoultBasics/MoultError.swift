@@ -1,54 +1,54 @@
-/// What went wrong, in three parts that a person can act on: what happened, why, and what to do now.
+/// An error in three parts: what failed, why, and what to do next.
 ///
 ///     do { try await store.update(to: manifest) } catch let error as MoultError where error.code == .inUse {
 ///         print(error.what, error.why ?? "", error.now ?? "")
 ///     }
 public struct MoultError: Error, Sendable {
-    /// How the command ends for this error, and so what a script may conclude from it.
+    /// The consequence of the error, and the exit status of the command.
     public enum Outcome: Int32, Sendable, CaseIterable {
-        /// Failed before anything was changed.
+        /// It failed before anything was changed.
         case failed = 1
-        /// Refused: by a constraint, a hold, a check of the data, or the change budget.
+        /// It was refused because of a constraint, a hold, a data check, or the change budget.
         case refused = 3
-        /// A saved plan no longer fits what is there.
+        /// A saved plan no longer matches the store.
         case stale = 4
-        /// Failed after the decision and undone: the old data is intact.
+        /// It failed after the commit and was undone; the old data is intact.
         case undone = 5
-        /// Could not be undone or finished: an operator is needed.
+        /// It could be neither undone nor finished; an operator is needed.
         case stuck = 6
-        /// Wrong usage of the command.
+        /// The command was used incorrectly.
         case usage = 64
-        /// Try later: another update is running, or a program has a database open.
+        /// Try again later: another update is running, or a program has a database open.
         case busy = 75
     }
 
-    /// What kind of error this is, stable over versions; numbered by phase, for humans who match on it.
+    /// The kind of error, stable across versions. Numbers are grouped by phase:
     ///
     /// 1xx basics and files, 2xx manifest and trust, 3xx archive, 4xx SQLite, 5xx planning, 6xx prepare,
     /// 7xx apply, 8xx settling and store, 9xx command.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }
-        /// The code with this number.
+        /// Creates the code with this number.
         public init(_ number: Int) { self.rawValue = number }
         public var description: String { "E\(rawValue)" }
     }
 
-    /// What kind of error it is.
+    /// The kind of error.
     public var code: Code
     /// The consequence for the store.
     public var outcome: Outcome
-    /// What happened, with the path and the names; no full stop at the end.
+    /// What failed, with path and names; without a full stop.
     public var what: String { didSet { what = readable(what) } }
-    /// Why it happened, as far as known.
+    /// The cause, if known.
     public var why: String? { didSet { why = why.map(readable) } }
-    /// The next step: a command if possible.
+    /// The next step, a command if possible.
     public var now: String? { didSet { now = now.map(readable) } }
-    /// The error below this one.
+    /// The underlying error.
     public var cause: (any Error)?
 
-    /// An error; `what` and `why` end without a full stop, `now` is a command or a sentence. What they quote is shortened
-    /// here, so that no message, record or reply is longer than a page.
+    /// Creates an error. `what` and `why` end without a full stop; `now` is a command or a sentence. Long quotations are
+    /// shortened, so that no message, record or reply exceeds a page.
     public init(
         _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: String? = nil,
         cause: (any Error)? = nil
@@ -63,7 +63,7 @@ public struct MoultError: Error, Sendable {
 }
 
 extension MoultError: CustomStringConvertible {
-    /// One line: what, why, what now.
+    /// What failed, why, and the next step, on one line.
     public var description: String {
         var line = what
         if let why { line += ": \(why)" }
@@ -71,7 +71,7 @@ extension MoultError: CustomStringConvertible {
         return line
     }
 
-    /// This error and all that caused it, the outermost first.
+    /// This error and its causes, outermost first.
     public var chain: [any Error] {
         var errors: [any Error] = [self]
         var next = cause

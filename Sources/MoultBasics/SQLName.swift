@@ -1,8 +1,8 @@
-/// A name as SQLite compares it: byte by byte, except that the letters A to Z are the same in either case.
+/// A name as SQLite compares it: byte by byte, except that A to Z are case-insensitive.
 ///
-/// Names must not be compared as Swift strings: Swift takes two ways to write é for one name, and SQLite for two.
+/// Names must not be compared as Swift strings: Swift treats the two encodings of é as equal, SQLite as different.
 package struct SQLName: Hashable, Comparable, Sendable {
-    /// The name as it was given.
+    /// The original spelling of the name.
     package let text: String
     private let folded: [UInt8]
 
@@ -21,7 +21,7 @@ package struct SQLName: Hashable, Comparable, Sendable {
 
     package func hasSuffix(_ suffix: String) -> Bool { folded.suffix(suffix.utf8.count) == SQLName(suffix).folded[...] }
 
-    /// Whether SQLite keeps the table or index for itself.
+    /// Whether SQLite reserves the table or index for itself.
     package var isInternal: Bool { hasPrefix("sqlite_") }
 }
 
@@ -32,13 +32,14 @@ extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
 }
 
 extension String {
-    /// Whether both are the same bytes; `==` takes two ways to write é for one, and settles most cases sooner.
+    /// Whether both consist of the same bytes. `==` treats the two encodings of é as equal, but decides most cases faster.
     package func hasBytes(of other: String) -> Bool {
         self == other && utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 }
 
-/// Calls the body with what has the same name on both sides, byte by byte, or is on one side only, in the order of the second.
+/// Pairs the parts that have the same name on both sides, byte by byte, and calls the body for each pair and for parts on one
+/// side only, in the order of the second.
 package func pair<Part>(
     _ first: [Part], _ second: [Part], by name: (Part) -> String, _ body: (Part?, Part?) -> Void
 ) {

@@ -1,14 +1,14 @@
-/// "Did you mean …?" with the candidate that is nearest to a misspelt word, nil if none is near.
+/// "Did you mean …?" with the candidate nearest to a misspelt word; nil if none is near.
 public func didYouMean(_ word: String, among candidates: [String]) -> String? {
     nearest(to: word, among: candidates).map { "Did you mean \"\($0)\"?" }
 }
 
-/// The candidate that begins with the word, or the one with the fewest letters to insert, delete, replace or swap; nil when
-/// more than a third would have to change.
+/// The candidate that starts with the word, or the one with the fewest insertions, deletions, replacements or swaps of letters;
+/// nil if more than a third would have to change.
 public func nearest(to word: String, among candidates: [String]) -> String? {
-    // A longer word is not a typo, and measuring it would take long.
+    // A longer word is not a typo, and computing its distance would take long.
     if word.utf8.count > 64 { return nil }
-    // The beginning of a word stands for the shortest one that begins so.
+    // A prefix stands for the shortest candidate that starts with it.
     let start = word.lowercased()
     if start.count >= 3,
         let begun = candidates.filter({ $0.lowercased().hasPrefix(start) }).min(by: { $0.count < $1.count })

@@ -1,5 +1,5 @@
 extension StringProtocol {
-    /// The text without white space at both ends.
+    /// The text without leading and trailing white space.
     public var trimmed: String {
         var rest = Substring(self)
         while let first = rest.first, first.isWhitespace { rest.removeFirst() }
@@ -8,8 +8,8 @@ extension StringProtocol {
     }
 }
 
-/// Whether the bytes contain the part. The search of the standard library for any two collections takes a thousand
-/// instructions for each byte, which a command that has nothing to do would spend most of its time on.
+/// Whether the bytes contain the part. The standard library's search over arbitrary collections takes a thousand instructions per
+/// byte, which would dominate the time of a command with nothing to do.
 package func contains(_ part: StaticString, in bytes: [UInt8]) -> Bool {
     part.withUTF8Buffer { part in
         bytes.withUnsafeBufferPointer { bytes in
@@ -26,7 +26,7 @@ public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> Stri
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
 
-/// A command line that a shell reads as these words.
+/// A command line that a shell parses as these words.
 package func shellLine(_ words: [String]) -> String {
     words.map { word in
         let isPlain = word.utf8.allSatisfy { byte in
@@ -38,22 +38,21 @@ package func shellLine(_ words: [String]) -> String {
     .joined(separator: " ")
 }
 
-/// Whether a character has no shape of its own: it steers a terminal, reorders or joins others, or hides what stands for
-/// something else.
+/// Whether a character is invisible: it controls a terminal, reorders or joins others, or looks like something else.
 func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     // C0 and C1 controls.
     case 0..<0x20, 0x7F..<0xA0: true
-    // Soft hyphen, marks and overrides of direction, zero-width characters, separators of lines, invisible operators.
+    // Soft hyphen, direction marks and overrides, zero-width characters, line separators, invisible operators.
     case 0xAD, 0x34F, 0x61C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFF9...0xFFFB: true
-    // Letters that fill a place without a mark, and tags.
+    // Fillers and tags.
     case 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x1D173...0x1D17A, 0xE0000...0xE0FFF: true
     default: false
     }
 }
 
-/// The text with every character that could steer a terminal or reorder the line written out: names from archives,
-/// manifests and file systems are other people's.
+/// The text with every character escaped that could control a terminal or reorder the line. Names from archives, manifests and
+/// file systems are untrusted.
 package func visible(_ text: String) -> String {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text }
     var result = ""
@@ -68,14 +67,14 @@ package func visible(_ text: String) -> String {
     return result
 }
 
-/// Text of other origin as a message quotes it: without its middle if it is longer than `limit` characters.
+/// Foreign text as quoted in a message: the middle is left out if it is longer than `limit` characters.
 package func shortened(_ text: String, to limit: Int = 200) -> String {
     if text.utf8.count <= limit || text.count <= limit { return text }
     return "\(text.prefix(limit * 3 / 4))…\(text.suffix(limit / 8))"
 }
 
-/// A part of an error without the bulk of what it quotes: a file can have a name, a number or a value of a megabyte. Paths
-/// stay complete, because commands with them are pasted.
+/// Part of an error, with long quotations shortened: a file may contain a name, number or value of a megabyte. Paths stay
+/// complete, because users paste commands with them.
 func readable(_ part: String) -> String {
     if part.utf8.count <= 200 { return part }
     let words = part.split(separator: " ", omittingEmptySubsequences: false).map { word in
@@ -84,11 +83,11 @@ func readable(_ part: String) -> String {
     return shortened(words.joined(separator: " "), to: 8_000)
 }
 
-/// A number of bytes as people read it: three digits and a binary unit, `83.8 MiB`.
+/// A number of bytes for display: three digits and a binary unit, `83.8 MiB`.
 public struct ByteCount: Sendable, Equatable, CustomStringConvertible {
-    /// The number itself.
+    /// The number of bytes.
     public let bytes: Int
-    /// So many bytes.
+    /// Creates a byte count.
     public init(_ bytes: Int) { self.bytes = bytes }
 
     public var description: String {

@@ -1,14 +1,14 @@
 internal import CLinux
 internal import MoultLibc
 
-/// A moment in time, to the second; written as ISO 8601 in UTC.
+/// A moment in time with a resolution of one second, written as ISO 8601 in UTC.
 public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// Seconds since 1970-01-01T00:00:00Z.
     public let seconds: Int
-    /// So many seconds after 1970-01-01T00:00:00Z.
+    /// Creates a timestamp from seconds since 1970-01-01T00:00:00Z.
     public init(seconds: Int) { self.seconds = seconds }
 
-    /// The present moment.
+    /// The present time.
     public static var now: Timestamp { Timestamp(seconds: time(nil)) }
 
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.seconds < b.seconds }
@@ -23,7 +23,7 @@ public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible
             + "\(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60))Z"
     }
 
-    /// Reads ISO 8601 in UTC, `2026-11-20T10:00:00Z`; anything else is nil.
+    /// Parses ISO 8601 in UTC, such as `2026-11-20T10:00:00Z`; nil for other formats.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count == 20 else { return nil }
@@ -39,13 +39,13 @@ public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible
             (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 61
         else { return nil }
         let days = Self.days(year: year, month: month, day: day)
-        // 30 February does not exist: formatting it gives another day.
+        // 30 February does not exist: converting it back gives a different day.
         guard Self.civil(fromDays: days) == (year, month, day) else { return nil }
         seconds = days * 86400 + hour * 3600 + minute * 60 + second
     }
 
-    // Days since 1970-01-01 in the proleptic Gregorian calendar, by counting years that begin in March, so that the
-    // leap day is the last of its year.
+    // Days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so that the leap day is the last
+    // of its year.
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let y = month <= 2 ? year - 1 : year
         let era = (y >= 0 ? y : y - 399) / 400
