@@ -1253,6 +1253,10 @@ class World:
             elif outcome.loose or self.struck:
                 state.highest = max(state.highest, state.installed)
 
+    def is_left(self, path, damaged):
+        """Whether a damaged file is as it was, but for SQLite's header."""
+        return damaged.readable and rest(self.full(path), damaged.rest[0]) == damaged.rest
+
     def adopt_all(self, state, outcome, there):
         for name, directory in there.sets.items():
             if name not in state.sets:
@@ -1264,6 +1268,10 @@ class World:
         old = state.files
         state.files = {}
         for path, file in there.files.items():
+            # A cache that the story has damaged stays as long as a process has it open.
+            if path in old and old[path].content is None and self.is_left(path, old[path]):
+                state.files[path] = old[path].but(digest=digest(self.full(path)))
+                continue
             state.files[path] = old[path].but(content=file.content, digest=file.digest) if path in old else File(
                 file.content, digest=file.digest, name=path.split(".")[0].split("-")[0])
             state.files[path].wal = file.content is not None and self.is_wal(path)
