@@ -53,6 +53,7 @@ lint:
 	scripts/codes
 	scripts/fields
 	scripts/check-words
+	scripts/ledger/mutations --list >/dev/null
 
 # The documentation of the public API, as archives that any web server can serve; fails on a warning, or a symbol
 # without a doc comment.

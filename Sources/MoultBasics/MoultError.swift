@@ -12,7 +12,7 @@ public struct MoultError: Error, Sendable {
         case refused = 3
         /// A saved plan no longer matches the store.
         case stale = 4
-        /// It failed after the commit and was undone; the old data is intact.
+        /// It failed after the decision to install and was undone; the old data is intact.
         case undone = 5
         /// It could be neither undone nor finished; an operator is needed.
         case stuck = 6

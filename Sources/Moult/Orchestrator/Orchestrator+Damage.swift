@@ -6,7 +6,7 @@ internal import StepKit
 extension Orchestrator {
     /// Turns SQLite errors about a damaged database into refusals, like every fault that the checks find.
     ///
-    /// Errors after the commit have a different outcome by then, and stay unchanged.
+    /// Errors after the decision have a different outcome by then, and stay unchanged.
     package func refusingDamage<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where error.code == .databaseCorrupt && error.outcome == .failed

@@ -277,7 +277,7 @@ package struct Orchestrator: Sendable {
         } catch { if !Files.isDenied(error) { warning { throw error } } }
     }
 
-    /// A failure after the commit does not change the outcome: it is reported, and the next command cleans up.
+    /// A failure once the outcome is certain does not change it: it is reported, and the next command cleans up.
     func warning(_ body: () throws -> Void) {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }
