@@ -3,20 +3,20 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Finds the tables of a database that an update changes, for the consumers that are notified of it.
+/// Finds the tables of a database that an update changes, to notify consumers.
 struct ChangedTables {
     let transaction: Transaction
     let plan: Plan
     let installed: Manifest?
     let release: Manifest
 
-    /// Beyond that it would take longer than reading everything again.
+    /// Above this size, comparing would take longer than reading everything again.
     private static let largest = 64 << 20
 
-    /// The tables of a database that differ; nil if that is not known, and all may.
+    /// The tables of a database that differ; nil if unknown, in which case any table may differ.
     func of(_ name: String) -> [String]? {
         guard let before = installed?.database(name), let after = release.database(name) else { return nil }
-        // An update does not fail because this is unknown: then everything counts as changed.
+        // The update does not fail if this is unknown: all tables then count as changed.
         return try? look(before, after)
     }
 
@@ -28,7 +28,7 @@ struct ChangedTables {
             ? "\(layout.generation(from.generation))/\(before.member)" : layout.file(before.path)
         let sizes = try [old, new].map { try Files.factsThroughLinks($0)?.size ?? 0 }
         guard sizes.reduce(0, +) <= Self.largest else { return nil }
-        // Read-only would leave sidecars next to a living file.
+        // A read-only connection would leave sidecars next to a writable file.
         let one = try Connection(path: old, access: before.kind.isSealed ? .immutable : .readWrite)
         let other = try Connection.openGuarded(path: new, access: .immutable, deadline: 10)
         let changed = try TableChanges.between(one, and: other, ignoring: ReleaseMarker.tables)
@@ -37,7 +37,7 @@ struct ChangedTables {
         return changed
     }
 
-    /// Where the new content is while the update is prepared; nil where it is made of the old one.
+    /// The path of the new content during preparation; nil if it is derived from the old one.
     private func newFile(_ database: Database) throws -> String? {
         guard database.kind.isSealed else {
             let path = "\(transaction.waiting)/\(database.path)"

@@ -32,7 +32,7 @@ extension CommandConsumer: ConsumerChannel {
     }
 }
 
-/// Why a consumer has not done what it was asked for.
+/// Why a consumer did not do what was requested.
 struct ConsumerFault: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -4,20 +4,20 @@ internal import MoultLibc
 package import MoultStore
 internal import StepKit
 
-/// Calls the consumers of one update: release in the reverse order of their registration, reload in that order.
+/// Calls the consumers of one update: release in reverse order of registration, reload in order of registration.
 package final class ConsumerCalls {
     let transaction: Transaction
     let plan: Plan
     private let consumers: [Consumer]
     private let forceAfter: Int?
     private let watcher: Watcher
-    /// The consumers that were asked to release, and must be asked to reload whatever becomes of the update.
+    /// The consumers that were asked to release, and must be asked to reload whatever the outcome of the update.
     private(set) var released: [String]
     private var isReleased = false
-    /// The tables that differ between the two contents, by database.
+    /// The tables that differ between the old and new content, by database.
     private var tables: [String: [String]] = [:]
 
-    /// A consumer that has not reloaded.
+    /// A consumer that failed to reload.
     package struct Failure {
         package let consumer: Consumer
         package let reason: String
@@ -32,7 +32,7 @@ package final class ConsumerCalls {
         self.consumers = plan.calls.compactMap { call in consumers.first { call.isOf($0) } }
     }
 
-    /// Looks which tables become others, as long as both contents are there.
+    /// Finds the changed tables while both contents exist.
     func look(from installed: Manifest?, to release: Manifest) {
         let changed = ChangedTables(transaction: transaction, plan: plan, installed: installed, release: release)
         for name in Set(plan.calls.flatMap(\.databases).map(\.name)) { tables[name] = changed.of(name) }
@@ -40,7 +40,7 @@ package final class ConsumerCalls {
 
     // MARK: release
 
-    /// Asks every affected consumer to release; throws (exit 75) if one does not, and then nothing has been changed.
+    /// Asks every affected consumer to release. Throws (exit 75) if one does not; nothing has changed in that case.
     func release() throws {
         guard !isReleased else { return }
         isReleased = true
@@ -61,7 +61,7 @@ package final class ConsumerCalls {
         let call = call(consumer, message(.release, for: consumer), until: forced)
         do {
             guard try consumer.means.channel.isThere(call) else { return }
-            // Not synced: after a power cut no consumer has released anything, because none runs.
+            // Not synced: after a power failure no consumer is running, so none has released anything.
             try transaction.journal.releasing(consumer.name)
             released.append(consumer.name)
             try consumer.means.channel.release(call)
@@ -76,7 +76,7 @@ package final class ConsumerCalls {
 
     private func refusal(_ consumer: Consumer, _ error: any Error, _ call: ConsumerCall) -> MoultError {
         let reason = Self.text(error)
-        // Others' processes may hold it, of which we may not know.
+        // Processes of other users may hold it, and may be invisible to us.
         let all = (try? OpenFiles.holders(of: call.paths).map(\.description)) ?? []
         let holders = all.filter { !reason.contains($0) }
         let names = call.message.databases.map(\.name).joined(separator: ", ")
@@ -90,7 +90,7 @@ package final class ConsumerCalls {
 
     // MARK: reload
 
-    /// Asks all consumers to open the databases again, or only those that had released them, and returns those that failed.
+    /// Asks all consumers, or only those that had released, to reopen the databases. Returns those that failed.
     package func reload(_ outcome: ConsumerMessage.Outcome, all: Bool) -> [Failure] {
         consumers.compactMap { consumer in
             guard all || released.contains(consumer.name) else { return nil }
@@ -113,7 +113,7 @@ package final class ConsumerCalls {
         _ consumer: Consumer, _ message: ConsumerMessage, until forced: ContinuousClock.Instant?
     ) -> ConsumerCall {
         let deadline = ContinuousClock.now + .seconds(consumer.timeout)
-        // Consumers that released are informed of the end, even if the user at the keyboard cancels.
+        // Consumers that released are told the outcome, even if the user at the keyboard cancels.
         let mayStop = message.kind == .release
         return ConsumerCall(
             message: message, directory: transaction.layout.root,
@@ -147,13 +147,13 @@ extension Plan {
     func call(_ consumer: Consumer) -> Call? { calls.first { $0.isOf(consumer) } }
 }
 
-/// How an update deals with those who have databases open.
+/// How an update treats processes that have databases open.
 package struct ConsumerOptions: Sendable {
-    /// The consumers inside of this very process; they come after those of `moult.json`.
+    /// The consumers in this process; they come after those in `moult.json`.
     package var inProcess: [Consumer]
-    /// After this many seconds the update stops waiting and kills the processes that still keep a file from being replaced.
+    /// After this many seconds, the update kills the processes that still prevent a file from being replaced.
     package var forceAfter: Int?
-    /// For so many seconds a finished update waits for readers to leave the generation before; nil: as `moult.json` says.
+    /// For how many seconds a finished update waits for readers to leave the previous generation; nil: as set in `moult.json`.
     package var waitForReaders: Int?
 
     package init(inProcess: [Consumer] = [], forceAfter: Int? = nil, waitForReaders: Int? = nil) {

@@ -1,10 +1,10 @@
 package import MoultStore
 
-/// The way to a consumer: each call returns when the consumer has done what it was asked for, and throws if it has not.
+/// The means to call a consumer. Each call returns when the consumer has done what was requested, and throws if it has not.
 protocol ConsumerChannel: Sendable {
-    /// Its description in a plan.
+    /// The description shown in a plan.
     var summary: String { get }
-    /// Whether it has anyone who could release.
+    /// Whether a process exists that could release.
     func isThere(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws
@@ -14,21 +14,21 @@ extension ConsumerChannel {
     func isThere(_ call: ConsumerCall) throws -> Bool { true }
 }
 
-/// One call of one consumer.
+/// One call to one consumer.
 struct ConsumerCall {
     let message: ConsumerMessage
-    /// The store's directory, in which programs run.
+    /// The store's directory, which is the working directory of programs.
     let directory: String
     let deadline: ContinuousClock.Instant
-    /// For a reload: whether this consumer had been told to let go.
+    /// For a reload: whether this consumer had been asked to release.
     let wasReleased: Bool
-    /// Throws if the person at the keyboard wants it to end.
+    /// Throws if the user at the keyboard cancels.
     let stop: () throws -> Void
 
     var time: Duration { max(.zero, deadline - .now) }
     var isOver: Bool { ContinuousClock.now >= deadline }
 
-    /// The files of the databases that it is about.
+    /// The files of the affected databases.
     var paths: [String] { message.databases.map(\.path) }
 }
 
@@ -44,6 +44,6 @@ extension Consumer.Means {
 }
 
 extension Consumer {
-    /// The kind of notification, in a word: `command`, `signal`, `systemd` or `app`.
+    /// The kind of notification: `command`, `signal`, `systemd` or `app`.
     package var by: String { means.channel.summary }
 }

@@ -2,15 +2,16 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Waits until no other process has a file open, as an exchange needs it.
+/// Waits until no other process has a file open, as required for an exchange.
 struct ExclusiveAccess {
     let path: String
     let stop: () throws -> Void
 
-    /// The time that a process has to end after SIGTERM.
+    /// The time that a process gets to exit after SIGTERM.
     private static let grace = Duration.seconds(2)
 
-    /// Until the deadline others may let go by themselves. Then it is an error; or, if that may be, they are ended.
+    /// Until the deadline, other processes may close the file by themselves. After it, they are killed if `mayEnd` allows that;
+    /// otherwise this throws.
     func wait(until deadline: ContinuousClock.Instant, mayEnd: Bool, warn: (String) -> Void) throws {
         if try isFree(by: deadline) { return }
         guard mayEnd else { throw held() }
@@ -18,7 +19,7 @@ struct ExclusiveAccess {
             for holder in try OpenFiles.holders(of: [path]) {
                 let name = signal == SIGTERM ? "TERM" : "KILL"
                 warn("\(holder.description) still has \(path) open, and is killed by \(name)")
-                // It may have ended by itself meanwhile; whether the file is free is looked at next.
+                // It may have exited in the meantime; whether the file is free is checked next.
                 _ = kill(holder.pid, signal)
             }
             if try isFree(by: .now + Self.grace) { return }
@@ -38,9 +39,9 @@ struct ExclusiveAccess {
     }
 
     private func held() -> MoultError {
-        // Others' processes may hold it, of which we may not know.
+        // Processes of other users may hold it, and may be invisible to us.
         let holders = (try? OpenFiles.holders(of: [path]).map(\.description)) ?? []
-        // Nor is it worth another error where our own table of open files cannot be read.
+        // An unreadable table of our own open files is not worth another error.
         let isOurs = (try? OpenFiles.isOpenHere(path)) ?? false
         let who = holders + (isOurs ? ["this process"] : [])
         return MoultError(

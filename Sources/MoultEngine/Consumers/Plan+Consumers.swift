@@ -6,26 +6,26 @@ extension Plan {
     /// A consumer that will be called.
     package struct Call: Sendable, Equatable {
         package var consumer: String
-        /// By command, signal, systemd or app.
+        /// How it is called: command, signal, systemd or app.
         package var by: String
-        /// Whether it is asked to release first; otherwise it is only asked to reload.
+        /// Whether it is first asked to release; otherwise it is only asked to reload.
         package var isReleased: Bool
-        /// The databases that change for it.
+        /// The changed databases that concern this consumer.
         package var databases: [Database]
 
         package struct Database: Sendable, Equatable {
             package var name: String
             package var kind: String
-            /// Its file in the store; a full path for a cache that lives apart.
+            /// Its file in the store; a full path for a cache stored outside the store.
             package var path: String
         }
 
-        /// Its description in a plan.
+        /// The description shown in a plan.
         package var text: String {
             "\(consumer) (\(by)): \(isReleased ? "release and reload" : "reload") for \(databases.map(\.name).joined(separator: ", "))"
         }
 
-        /// One of the app may have the same name as one of the settings.
+        /// A consumer of the app may have the same name as one in the settings.
         func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.means.channel.summary }
 
         package var json: JSON {
@@ -51,7 +51,7 @@ extension Plan {
         }
     }
 
-    /// The consumers that are called: only those with a changed database, in the order of their registration.
+    /// The consumers to call: those with a changed database, in order of registration.
     func calls(of consumers: [Consumer], from installed: Manifest?, to release: Manifest) -> [Call] {
         let changed = changedDatabases(from: installed, to: release)
         return consumers.compactMap { consumer in
@@ -68,7 +68,8 @@ extension Plan {
         }
     }
 
-    /// The databases whose content becomes another one, comes or goes. A sealed file that is copied again with the same
+    /// The databases whose content changes, or that are added or removed. A read-only file that is copied again with the same
+    /// content does not count.
     /// content is none of them.
     private func changedDatabases(from installed: Manifest?, to release: Manifest) -> [String] {
         var names: [String] = []
@@ -91,14 +92,14 @@ extension Plan {
         }
     }
 
-    /// Whether processes that have a database open must release it: the app writes to it, and it is replaced or changed.
+    /// Whether processes must close a database: the app writes to it, and it is replaced or changed.
     func releases(_ database: String) -> Bool {
         effects.contains { $0.database == database && $0.takesOutOfUse }
     }
 }
 
 extension Plan {
-    /// The files that no other process may have open when this is done.
+    /// The files that no other process may have open when the plan is applied.
     var soleUses: [String] {
         let live = Set(
             effects.compactMap { effect -> String? in
@@ -119,7 +120,7 @@ extension Effect {
         }
     }
 
-    /// The file that no other process may have open when this is done; nil if others may.
+    /// The file that no other process may have open when the effect is applied; nil if others may.
     fileprivate var soleUse: String? {
         switch change {
         case .quarantine(let path, _, _), .replace(let path, _, _, .exchange, _, _, _): path

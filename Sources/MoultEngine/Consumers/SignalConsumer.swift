@@ -8,7 +8,7 @@ extension SignalConsumer: ConsumerChannel {
 
     func isThere(_ call: ConsumerCall) throws -> Bool { try release != nil && pid() != nil }
 
-    /// A signal has no answer, so the files themselves are looked at: it has let go when it has none of them open.
+    /// A signal has no reply, so the open files are checked: the process has released when it has none of them open.
     func release(_ call: ConsumerCall) throws {
         guard let release, let pid = try pid(), try send(release, to: pid) else { return }
         while try OpenFiles.isOpen(call.paths, in: pid) {
@@ -22,11 +22,11 @@ extension SignalConsumer: ConsumerChannel {
     }
 
     func reload(_ call: ConsumerCall) throws {
-        // One that has ended meanwhile opens the new databases when it starts.
+        // A process that has exited in the meantime opens the new databases at its next start.
         if let pid = try pid() { _ = try send(reload, to: pid) }
     }
 
-    /// False if the process has ended.
+    /// Returns false if the process has exited.
     private func send(_ signal: Signal, to pid: Int32) throws -> Bool {
         if kill(pid, signal.number) == 0 { return true }
         let code = Errno(errno)
@@ -34,15 +34,15 @@ extension SignalConsumer: ConsumerChannel {
         throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) of \(pidFile): \(code)")
     }
 
-    /// The process that wrote the file; nil if it has ended.
+    /// The process that wrote the PID file; nil if it has exited.
     private func pid() throws -> Int32? {
         guard let facts = try Files.factsThroughLinks(pidFile), let bytes = try Files.read(pidFile, limit: 64) else {
             return nil
         }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-        // 0, 1 and negative numbers are not one process, or not one that may be signalled.
+        // Zero, one and negative numbers do not name a single process that may be signalled.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
-        // A process started after the file was written only has the same number; a few seconds allow for clocks.
+        // A process started after the file was written merely has the same PID; a few seconds of clock difference are tolerated.
         guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
             return nil
         }

@@ -5,10 +5,10 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// A file that was at a database's path before moult becomes a generation of its own.
+/// Turns a file that existed at a database's path before moult into a separate generation.
 ///
-/// Several files of one update share the generation. Its manifest lists them as user databases, so that a rollback to it
-/// brings each back as the plain, writable file that it was.
+/// All files adopted in one update share the generation. Its manifest lists them as user databases, so that a rollback restores
+/// each as the plain, writable file that it was.
 final class Adoption: WritableEffect {
     let effect: Effect
     let place: String
@@ -16,10 +16,10 @@ final class Adoption: WritableEffect {
     private let generation: String
     private let transaction: Transaction
     private let product: String
-    /// The file while no other process has it; shared with the exchange that gives the path new content.
+    /// The file while no other process has it open; shared with the exchange that gives the path new content.
     private let old: DrainedFile
     private let isHeldByExchange: Bool
-    /// Whether others keep the file open, so that its content is copied.
+    /// Whether other processes keep the file open, so that its content is copied.
     let isLive: Bool
 
     init(
@@ -43,8 +43,8 @@ final class Adoption: WritableEffect {
         if isLive { return }
         if try isDone && Files.facts(place)?.inode != Files.facts(kept)?.inode { return }
         if !isHeldByExchange { try drain() }
-        // Until a crash is recovered, programs can write to the file, also when the generation is there and has its second
-        // name. Then the record is made again.
+        // Before recovery runs, programs can write to the file after a crash, even if the generation exists and has a second name
+        // of the file. The record is then made again.
         let isThere = try Files.facts(directory) != nil
         if isThere { try Files.setMode(directory, 0o700) }
         try record(Files.facts(place), in: isThere ? directory : nil) {
@@ -54,12 +54,12 @@ final class Adoption: WritableEffect {
 
     private func drain() throws {
         do { try old.hold(read: { _ in }) } catch let error as MoultError where error.code == .databaseCorrupt {
-            // A file that is not a database is kept as it is, if SQLite would not take a file next to it for a part of it.
+            // A file that is not a database is kept as it is, unless SQLite would treat a neighbouring file as part of it.
             try old.holdPlainFile()
         }
     }
 
-    /// Copies a database that others keep open, while its content is held.
+    /// Copies a database that other processes keep open, while its content is locked.
     func copy(_ connection: Connection) throws {
         let copy = "\(transaction.adopted)/\(path)"
         try Files.ensureDirectory(transaction.adopted, mode: 0o700)
@@ -91,7 +91,7 @@ final class Adoption: WritableEffect {
                 ]))
         var sealed = try Self.read(sealPath)?["files"]?.array ?? []
         sealed.removeAll { $0["member"]?.string == path }
-        // The time of change is not known yet: the second name of the file changes it.
+        // The change time is not known yet, because giving the file a second name changes it.
         var known = SealedFacts(sha256: digest, facts)
         (known.changed, known.links) = (nil, nil)
         sealed.append(.object([.init("member", .string(path))] + known.members))
@@ -115,13 +115,13 @@ final class Adoption: WritableEffect {
 
     // MARK: after it
 
-    /// Gives the file a second name in the generation; its path goes over to the release with a later effect.
+    /// Gives the file a second name in the generation. A later effect gives its path to the release.
     func perform() throws {
         let copy = "\(transaction.adopted)/\(path)"
         if try Files.facts(directory) == nil {
             try Files.rename(transaction.adopted, to: directory)
         } else if try isLive && Files.facts(copy) != nil {
-            // A recovery has copied the file again, because programs may have written to it since the crash.
+            // Recovery has copied the file again, because programs may have written to it since the crash.
             try Files.setMode(directory, 0o700)
             try Files.rename(copy, to: kept)
             try record(Files.facts(kept), in: directory) { try SHA256.digest(ofFileAt: kept).hex }
@@ -143,7 +143,7 @@ final class Adoption: WritableEffect {
             try Files.setMode(directory, 0o700)
             let there = try Files.facts(place)
             if try there == nil || Files.target(ofLink: place) != nil {
-                // The link of the release, or nothing: the file itself goes back.
+                // Either the release's link is there, or nothing: the file itself is restored.
                 try Files.rename(kept, to: place)
             } else if facts.inode == there?.inode {
                 try Files.remove(kept)

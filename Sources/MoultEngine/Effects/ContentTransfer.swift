@@ -3,16 +3,16 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// What an update does with the old content of a database: rows are carried over, and if any content is neither shipped nor
-/// carried, the gate keeps the whole file.
+/// Handles the old content of a database during an update: rows are carried over, and if any content is neither shipped nor
+/// carried over, the gate keeps the whole file.
 struct ContentTransfer {
-    /// Whose content is replaced.
+    /// The origin of the replaced content.
     enum Old {
-        /// A release's, made from this file.
+        /// A release's database, built from this file.
         case shipped(String)
-        /// Of a file that moult did not make: the same update keeps it as a generation.
+        /// A file that moult did not create: the same update keeps it as a generation.
         case foreign
-        /// Of a file that a release takes over: all of it is kept.
+        /// A file that a release takes over: all of it is kept.
         case takenOver
     }
 
@@ -22,10 +22,10 @@ struct ContentTransfer {
     let rules: [Preservation.Rule]
     let acceptsUnpreserved: Bool
 
-    /// Whether the file comes from before moult.
+    /// Whether the file existed before moult.
     var isForeign: Bool { if case .foreign = old { true } else { false } }
 
-    /// Whether the file is not a database at all, and comes from before moult.
+    /// Whether the file existed before moult and is not a database.
     func isOfForeignFile(_ path: String) throws -> Bool {
         guard isForeign else { return false }
         do {
@@ -34,7 +34,7 @@ struct ContentTransfer {
         } catch let error as MoultError where error.code == .databaseCorrupt { return true }
     }
 
-    /// Runs in a transaction of the new database, which the caller has begun; nothing of the old one is changed.
+    /// Runs in a transaction of the new database, opened by the caller; does not change the old one.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
         try proveRejectsAreOurs(live)
         try proveNotRenamed(live)
@@ -150,7 +150,7 @@ struct ContentTransfer {
         }
     }
 
-    /// Whether a rule means anything in the old schema: conditions that were written for another schema need not.
+    /// Whether a rule is valid in the old schema: conditions written for another schema need not be.
     private func selects(_ rule: Preservation.Rule, in live: Connection) throws -> Bool {
         guard try RowSelection.hasTable(rule.table, in: live) else { return false }
         let selection = RowSelection(table: rule.table, conditions: rule.conditions)
@@ -166,7 +166,7 @@ struct ContentTransfer {
 
     private func rowRule(_ rule: Preservation.Rule, _ placement: Database.Preserve) -> RowRule {
         var mayBlock = placement.onReject == .block
-        // The whole file is kept, so a row that does not fit does not refuse the first release.
+        // The whole file is kept, so a row that does not fit must not block the first release.
         if case .foreign = old { mayBlock = false }
         return RowRule(
             table: rule.table, conditions: rule.conditions, columns: placement.columns,

@@ -4,22 +4,22 @@ internal import MoultSQLite
 
 /// A database file that no process has open and that has no sidecars: ready to be renamed, exchanged or linked.
 ///
-/// An exclusive SQLite lock is not enough for that: an idle connection in rollback mode holds no lock, and would mix
-/// pages of both files afterwards. A lease of the kernel is granted only if no process has the file open.
+/// An exclusive SQLite lock is not enough: an idle connection in rollback mode holds no lock, and would later mix pages of both
+/// files. The kernel grants a lease only if no process has the file open.
 final class DrainedFile {
     let path: String
     private(set) var lease: WriteLease?
-    /// The change counter by which the content is known as the one that was read; nil if the file is not a database.
+    /// The change counter that identifies the content that was read; nil if the file is not a database.
     private var counter: UInt32?
 
     private static let mostAttempts = 5
-    /// How long to wait for programs that open the file for a moment.
+    /// How long to wait for programs that open the file briefly.
     private static let patience = Duration.seconds(2)
 
     init(_ path: String) { self.path = path }
 
-    /// Drains the file and takes the lease. `read` gets a connection that has the database for itself; it is called
-    /// again if another process wrote between the lock and the lease, after `discard`.
+    /// Drains the file and takes the lease. `read` gets a connection with exclusive access. If another process writes between the
+    /// lock and the lease, `discard` and then `read` are called again.
     func hold(read: (Connection) throws -> Void, discard: () throws -> Void = {}) throws {
         for _ in 0..<Self.mostAttempts {
             let counter = try drain(read)
@@ -44,7 +44,7 @@ final class DrainedFile {
         (self.counter, self.lease) = (nil, lease)
     }
 
-    /// Takes the lease again after another process asked for the file; false if that process wrote to it.
+    /// Takes the lease again after another process asked for the file; returns false if that process wrote to it.
     func holdAgain() throws -> Bool {
         lease = nil
         guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
@@ -64,18 +64,18 @@ final class DrainedFile {
         return try lease.reading { try DatabaseHeader(of: $0) }.changeCounter == counter
     }
 
-    /// Brings the file into one piece under an exclusive lock; gives the change by which it is known again.
+    /// Merges all content into the main file under an exclusive lock; returns the change counter that identifies it.
     private func drain(_ read: (Connection) throws -> Void) throws -> UInt32 {
         try JournalModeRestore(path: path).restore()
         let connection = try Connection(path: path, access: .readWrite)
         do {
             if try connection.header().isWAL {
-                // Not in exclusive mode, in which SQLite leaves a `-shm` from before a crash.
+                // Not in exclusive mode, in which SQLite leaves behind a `-shm` from before a crash.
                 guard try !connection.checkpoint(.truncate).isBusy,
                     try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
                 else { throw inUse() }
             }
-            // The lock stays when that transaction ends. In one that only reads, records can be compared as bytes.
+            // The lock outlives that transaction. In a transaction that only reads, records can be compared as bytes.
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT; BEGIN")
         } catch let error as MoultError {
             try connection.close()
@@ -92,10 +92,10 @@ final class DrainedFile {
     func inUse() -> MoultError { InUse.error(path, advice: "Stop that program, and try again.") }
 }
 
-/// The error for a database that another process keeps from being held.
+/// The error for a database that another process keeps in use.
 enum InUse {
     static func error(_ path: String, advice: String, cause: (any Error)? = nil) -> MoultError {
-        // Processes of other users are visible to root only.
+        // Only root can see the processes of other users.
         let holders = (try? OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)) ?? []
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",

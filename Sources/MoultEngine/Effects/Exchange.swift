@@ -3,23 +3,23 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Puts new content in the place of a drained file by one exchange of names.
+/// Replaces a drained file with new content by a single exchange of names.
 final class Exchange: WritableEffect {
     let effect: Effect
     let place: String
-    /// Where the database is while it is held: elsewhere if the same update moves it.
+    /// The path of the database while it is held; it differs if the same update moves the database.
     private let held: String
     let waiting: String
     let displacement: Displacement?
     private let transfer: ContentTransfer
-    /// The change counter of the new content, as recorded with the decision; nil before it.
+    /// The change counter of the new content, as recorded with the decision; nil before.
     private let counter: UInt64?
-    /// The inode of the old file, as recorded with the decision; nil before it.
+    /// The inode of the old file, as recorded with the decision; nil before.
     private let replaced: UInt64?
-    /// Whether the content that is in place now is the release's.
+    /// Whether the release's content is in place.
     private let isDone: () throws -> Bool
 
-    /// The old file, while no other process has it.
+    /// The old file, while no other process has it open.
     let old: DrainedFile
     /// Locks the new content until the update has been verified, so that an undo overwrites no rows.
     private var staged: Connection?
@@ -38,7 +38,7 @@ final class Exchange: WritableEffect {
     }
 
     static func key(_ path: String) -> String { "counter/\(path)" }
-    /// The name of the old file's inode, by which recovery tells done from not done.
+    /// The key under which the old file's inode is recorded. Recovery uses it to tell whether the exchange was made.
     static func oldKey(_ path: String) -> String { "replaced/\(path)" }
 
     var facts: [String: UInt64] {
@@ -50,8 +50,8 @@ final class Exchange: WritableEffect {
         }
     }
 
-    /// Drains the old file and carries its rows over: the last thing before the decision, because the lease is for
-    /// moments only.
+    /// Drains the old file and carries its rows over. This is the last action before the decision, because a lease can be held
+    /// only briefly.
     func hold() throws {
         do {
             if try transfer.isOfForeignFile(held) { throw Self.notADatabase }
@@ -62,7 +62,7 @@ final class Exchange: WritableEffect {
                     try transfer.run(from: connection, to: staged, displacement)
                 }, discard: { [self] in try discardStaged() })
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
-            // A file that is not a valid database has no rows to carry; the same update keeps it as a generation.
+            // A file that is not a valid database has no rows to carry over; the same update keeps it as a generation.
             if staged != nil { try discardStaged() }
             try old.holdPlainFile()
             displacement?.proveAdopted([])
@@ -87,7 +87,7 @@ final class Exchange: WritableEffect {
         staged = nil
     }
 
-    /// It holds only if no process has asked for the old file since the lease was taken.
+    /// Fails if any process has asked for the old file since the lease was taken.
     func perform() throws {
         guard old.lease != nil else { return }
         for _ in 0..<Self.mostAttempts {
@@ -99,8 +99,8 @@ final class Exchange: WritableEffect {
                 old.release()
                 return
             }
-            // The process that asked gets the old file, so that is restored first. If the process only reads, the rows that
-            // were carried over are still complete, and the exchange is tried again.
+            // The process that asked gets the old file, so that is restored first. If the process only reads, the rows carried
+            // over are still complete, and the exchange is tried again.
             try Files.exchange(waiting, place)
             isExchanged = false
             guard try old.holdAgain() else { break }
@@ -110,7 +110,7 @@ final class Exchange: WritableEffect {
 
     func revert() throws {
         if isExchanged {
-            // Exactly back: the new content is locked by this process, so nothing was written to it.
+            // An exact undo: this process has locked the new content, so nothing was written to it.
             try Files.exchange(waiting, place)
             isExchanged = false
             try Files.syncDirectory(Files.directory(of: place))
@@ -120,13 +120,12 @@ final class Exchange: WritableEffect {
         try release()
     }
 
-    /// Takes an exchange back that another process had done before a crash. An app may have written to the new content
-    /// since, so that is kept.
+    /// Undoes an exchange made by a process that crashed. An app may have written to the new content since, so it is kept.
     private func takeBack() throws {
         guard try isDone(), try Files.facts(waiting) != nil else { return }
         let isUntouched = try isUntouched()
-        // Before the lease, because comparing the file with a set from before a crash opens it, and that ends a lease. The
-        // set gets a second name of the same file, so it has what draining writes from the WAL to the file.
+        // Done before the lease, because comparing the file with a set from before the crash opens it, which would end the lease.
+        // The set gets a second name of the same file, so it includes what draining writes from the WAL into the file.
         if !isUntouched {
             displacement?.proveUndone()
             try displacement?.keepFile()
@@ -138,12 +137,12 @@ final class Exchange: WritableEffect {
             try Files.exchange(waiting, place)
             throw new.inUse()
         }
-        // The set with the old content goes at the end of the undo: the old content is in place again.
+        // The set with the old content is removed at the end of the undo, because the old content is in place again.
         if !isUntouched { try displacement?.commit() }
         try Files.syncDirectory(Files.directory(of: place))
     }
 
-    /// Whether the new content is as it was when the update was decided.
+    /// Whether the new content is unchanged since the decision.
     private func isUntouched() throws -> Bool {
         guard let counter else { return false }
         let connection = try Connection(path: place, access: .readWrite)
@@ -152,7 +151,7 @@ final class Exchange: WritableEffect {
         return now == counter
     }
 
-    /// The exchange is done; from here on apps can open the file, and their writes must not be lost.
+    /// The exchange is complete; from here on apps can open the file, and their writes must not be lost.
     func commit() throws -> Bool { isExchanged }
 
     func isCommitted() throws -> Bool { isExchanged }

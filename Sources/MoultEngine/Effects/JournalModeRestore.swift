@@ -4,35 +4,36 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Brings a writable database to rest after a crash or a failure: what SQLite would do at the app's next open is done now.
+/// Restores a writable database after a crash or a failure. It does immediately what SQLite would do when the app next opens the
+/// file.
 ///
-/// A journal that was left in the middle of a transaction is rolled back. One that counts for nothing any more is removed,
-/// too: SQLite would leave it, and it would keep the next exchange from happening.
+/// A journal of an interrupted transaction is rolled back. An obsolete journal is removed too: SQLite would leave it, and it
+/// would prevent the next exchange.
 struct JournalModeRestore {
     let path: String
-    /// Whether the app had chosen WAL mode, which draining takes away.
+    /// Whether the app had chosen WAL mode, which draining changes.
     var wasWAL = false
 
     func restore() throws {
         guard try Files.factsThroughLinks(path)?.kind == .file else { return }
         guard try wasWAL || Sidecars.of(path).journal != nil else { return }
         do { try open() } catch let error as MoultError {
-            // A process that has it open does all of this itself; damage is reported by the code that reads it.
+            // A process that has it open does all of this itself; damage is reported by the code that reads the database.
             let others: [ResultCode] = [.busy, .locked, .corrupt, .notADatabase]
             guard let code = error.sqlite?.resultCode, others.contains(code.primary) else { throw error }
         }
     }
 
-    /// All databases that a plan drains, replaces or migrates; `wal` are those whose WAL mode was taken away.
+    /// Restores all databases that a plan drains, replaces or migrates; `wal` lists those that were in WAL mode.
     ///
-    /// A database that a reset recreates has the mode of the release's file. If the update was not installed, the old file is
-    /// in place.
+    /// A database recreated by a reset keeps the mode of the release's file. If the update was not installed, the old file is in
+    /// place.
     static func restore(_ plan: Plan, _ layout: StoreLayout, wal: Set<String>, isInstalled: Bool) throws {
         for effect in plan.effects {
             for path in effect.writtenPaths {
-                // A file that is set aside without being drained is left exactly as it was.
+                // A file that is set aside without being drained stays exactly as it was.
                 if let reason = effect.setsAside, !wal.contains(path) || isInstalled && reason != .restored { continue }
-                // A file that became a generation, or a link to one, is not the app's any more.
+                // A file that became a generation, or a link to one, no longer belongs to the app.
                 guard try Files.target(ofLink: layout.file(path)).map(StoreLayout.isSealed) != true else { continue }
                 let wasWAL = wal.contains(path) || effect.drainedPath.map(wal.contains) == true
                 try JournalModeRestore(path: layout.file(path), wasWAL: wasWAL).restore()
@@ -42,18 +43,18 @@ struct JournalModeRestore {
 
     private func open() throws {
         let connection = try Connection(path: path, access: .readWrite, busyTimeout: 0)
-        // The first read rolls back what is to be rolled back.
+        // The first read rolls back an interrupted transaction.
         _ = try connection.int("SELECT count(*) FROM sqlite_schema")
         let isWAL = try connection.header().isWAL
         if try Sidecars.of(path).journal != nil {
-            // Only from PERSIST does SQLite remove a journal that an earlier connection left behind.
+            // Only when leaving PERSIST does SQLite remove a journal left by an earlier connection.
             for mode in ["delete", "persist", "delete"] { try set(mode, connection) }
         }
         if isWAL || wasWAL { try set("wal", connection) }
         try connection.close()
     }
 
-    /// SQLite need not call it an error when the mode stays as it was.
+    /// SQLite does not always report an error if the mode stays the same.
     private func set(_ mode: String, _ connection: Connection) throws {
         guard try connection.scalar("PRAGMA journal_mode = \(mode)") != .text(mode),
             try OpenFiles.holders(of: [path]).isEmpty
@@ -65,7 +66,7 @@ struct JournalModeRestore {
 }
 
 extension Effect {
-    /// The paths of databases that it writes to with SQLite, or drains.
+    /// The paths of databases that the effect writes to with SQLite, or drains.
     var writtenPaths: [String] {
         switch change {
         case .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _, _), .adopt(let path, _),
@@ -78,7 +79,7 @@ extension Effect {
 
     fileprivate var setsAside: KeptReason? { if case .quarantine(_, _, let reason) = change { reason } else { nil } }
 
-    /// The path of a database that it drains, so that the mode that an app chose must come back.
+    /// The path of a database that the effect drains, so that the app's journal mode must be restored.
     var drainedPath: String? {
         switch change {
         case .replace(let path, _, _, .exchange, _, _, _), .adopt(let path, _), .quarantine(let path, _, _): path

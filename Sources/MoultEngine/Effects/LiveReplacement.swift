@@ -3,35 +3,35 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Replaces the content of a file that other processes keep open: by SQLite's backup, under the write lock.
+/// Replaces the content of a file that other processes keep open, using SQLite's backup under the write lock.
 ///
-/// Readers switch at their next transaction, and no acknowledged write is lost: the rows to preserve are read after the
-/// lock was taken, and the lock is held until the commit. The commit is the point of no return.
+/// Readers switch at their next transaction, and no acknowledged write is lost: the rows to preserve are read after the lock is
+/// taken, and the lock is held until the commit. The commit is the point of no return.
 final class LiveReplacement: WritableEffect {
     let effect: Effect
     let place: String
     let waiting: String
     let displacement: Displacement?
     private let transfer: ContentTransfer
-    /// Checks whether the new content is there.
+    /// Checks whether the new content is in place.
     private let isDone: () throws -> Bool
-    /// Gets the database as it was, while it is held.
+    /// Receives the old database while it is locked.
     private let adopt: (Connection) throws -> Void
 
     private var source: Connection?
     private var live: Connection?
     private var backup: BackupBox?
     private var isWAL = false
-    /// Whether SQLite was asked for the commit, so that only a look can tell what became of it.
+    /// Whether SQLite was asked to commit, so that only reading the file can tell the outcome.
     private var isBegun = false
-    /// The schema version of the old content. A backup raises it, so recovery can tell old content that has the marker of
-    /// the release already.
+    /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already carries
+    /// the release's marker.
     private var before: UInt64?
     private var isEnded = false
 
-    /// How long other processes may be kept waiting at once, in milliseconds: less than the busy timeout of most apps.
+    /// The longest time to keep other processes waiting at once, in milliseconds: less than the busy timeout of most apps.
     private static let turn: Int32 = 1_000
-    /// Seconds for which the last steps wait for readers.
+    /// How many seconds the last steps wait for readers.
     private let patience: Int
 
     init(
@@ -43,7 +43,7 @@ final class LiveReplacement: WritableEffect {
         self.patience = patience
     }
 
-    /// The name of the old content's schema version.
+    /// The key under which the old content's schema version is recorded.
     static func key(_ path: String) -> String { "schema/\(path)" }
 
     static func schemaVersion(_ connection: Connection) throws -> UInt64 {
@@ -78,8 +78,8 @@ final class LiveReplacement: WritableEffect {
         }
     }
 
-    /// An open connection keeps the text encoding of the first schema that it read, and SQLite cannot change the page size
-    /// of a file in WAL mode.
+    /// An open connection keeps the text encoding of the first schema that it read, and SQLite cannot change the page size of a
+    /// file in WAL mode.
     private func proveForm(_ source: Connection) throws {
         let (there, new) = try (Connection.header(ofFileAt: place), source.header())
         let what = "\(place) cannot be replaced while it is open"
@@ -101,7 +101,7 @@ final class LiveReplacement: WritableEffect {
     private func holdWAL(_ live: Connection, _ source: Connection) throws {
         let backup = try BackupBox(from: source, to: live)
         (self.live, self.backup) = (live, backup)
-        // No pages yet: this takes the write lock, so that from here on no other process commits.
+        // Copies no pages yet, but takes the write lock, so that no other process commits from here on.
         try waitForTurn { try backup.step(0) }
     }
 
@@ -129,15 +129,15 @@ final class LiveReplacement: WritableEffect {
         if displacement?.isKept == true { try displacement?.keepCopy(of: old) }
     }
 
-    /// A connection that has the file for itself, also when its transaction is over: backup works on that one.
+    /// A connection with exclusive access to the file, even after its transaction ends: the backup uses this connection.
     ///
-    /// `BEGIN EXCLUSIVE` would never get there beside readers that take turns, because it lets new ones in while it waits
-    /// for the old ones. A commit does not; so it commits something that changes nothing. But it keeps the new ones
-    /// waiting for a moment only, and then lets them in before it tries again.
+    /// `BEGIN EXCLUSIVE` would never succeed while readers take turns, because it admits new readers while it waits for the old
+    /// ones. A commit does not, so this commits a transaction that changes nothing. A commit blocks new readers only briefly, and
+    /// admits them before the next attempt.
     private func locked() throws -> Connection {
         let live = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
         do {
-            // In exclusive mode a connection keeps its reader's lock while it waits for a writer, which waits for that lock.
+            // In exclusive mode, a connection keeps its read lock while it waits for a writer that itself waits for that lock.
             try live.execute("BEGIN IMMEDIATE; PRAGMA locking_mode = EXCLUSIVE")
             let version = try live.int("PRAGMA user_version")
             try live.execute("PRAGMA user_version = \(version); COMMIT")
@@ -149,7 +149,7 @@ final class LiveReplacement: WritableEffect {
         }
     }
 
-    /// All pages but the last: what can fail for want of room fails before the first commit of any database.
+    /// Copies all pages but the last, so that running out of space is detected before the first commit of any database.
     func stage() throws {
         guard let backup else { return }
         isBegun = true
@@ -168,8 +168,8 @@ final class LiveReplacement: WritableEffect {
         self.backup = nil
         isEnded = true
         guard isWAL else { return true }
-        // Else the WAL stays as large as the database, and the app's next small commit pays for it. Most of that is done
-        // while others write; a reader may keep the rest from being done, and writers would wait for it with us.
+        // Otherwise the WAL stays as large as the database, and the app's next small commit pays for the checkpoint. Most of it
+        // is done while others write. A reader may block the rest, and writers would have to wait for it as well.
         _ = try live.checkpoint(.passive)
         try live.setBusyTimeout(milliseconds: Self.turn)
         _ = try live.checkpoint(.truncate)
@@ -178,7 +178,7 @@ final class LiveReplacement: WritableEffect {
 
     func isCommitted() throws -> Bool {
         if isEnded || !isBegun { return isEnded }
-        // Its own lock would keep another connection from looking.
+        // Its own lock would block the other connection that checks the file.
         try release()
         return try isDone()
     }
@@ -212,7 +212,7 @@ final class LiveReplacement: WritableEffect {
     }
 }
 
-/// A backup that can be stored: it holds the lock of its destination from the first step on.
+/// A storable backup, which locks its destination from the first step on.
 private final class BackupBox {
     private var backup: Backup?
 

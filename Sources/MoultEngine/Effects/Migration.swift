@@ -3,8 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Brings the user's database to the release's schema: in one transaction, begun before the decision and committed when
-/// everything else is done. Until then no other process sees anything of it, and a rollback leaves the file byte for byte.
+/// Migrates the user's database to the release's schema in one transaction, begun before the decision and committed after
+/// everything else. Until then no other process sees a change, and a rollback leaves the file byte for byte the same.
 final class Migration: WritableEffect {
     let effect: Effect
     let place: String
@@ -12,13 +12,13 @@ final class Migration: WritableEffect {
     var waitsForOthers: Bool { true }
     private let migrations: Migrations
     private let target: Int
-    /// Where the database is copied to before it changes.
+    /// The copy made of the database before it changes.
     private let copy: String
     private var connection: Connection?
-    /// Whether a `-wal` lay next to it, which a connection that only rolls back must leave.
+    /// Whether a `-wal` existed next to it, which a connection that only rolls back must leave in place.
     private var hadWAL = false
 
-    /// The file from which the database was made: its indexes, triggers and views are not the app's.
+    /// The file from which the database was created: its indexes, triggers and views do not belong to the app.
     private let template: String?
     /// How many seconds to wait for another process to end its transaction.
     private let patience: Int
@@ -32,7 +32,7 @@ final class Migration: WritableEffect {
         (self.target, self.copy, self.patience, self.displacement) = (target, copy, patience, displacement)
     }
 
-    /// Whether the database has come as far, which is how recovery tells done from not done.
+    /// Whether the database has reached the target version. Recovery uses this to tell whether the migration was committed.
     static func isDone(_ place: String, target: Int) throws -> Bool {
         guard try Files.factsThroughLinks(place) != nil else { return false }
         return try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") } >= Int64(target)
@@ -43,7 +43,7 @@ final class Migration: WritableEffect {
         return try Self.isDone(place, target: target)
     }
 
-    /// Runs the migrations and keeps the transaction open. If they change or drop values, the database as it was is kept.
+    /// Runs the migrations and keeps the transaction open. If they change or drop values, the original database is kept.
     func hold() throws {
         hadWAL = try Sidecars.of(place).wal != nil
         let connection = try Connection(path: place, access: .readWrite, busyTimeout: Int32(clamping: patience * 1000))
@@ -52,7 +52,7 @@ final class Migration: WritableEffect {
         try Files.remove(copy)
         do {
             try migrations.begin(on: connection) { [copy, place] in
-                // In WAL mode another connection may read. In rollback mode none may, and the file is complete.
+                // In WAL mode other connections may read. In rollback mode none may, and the file is complete.
                 guard try connection.header().isWAL else { return try connection.copyFile(to: copy) }
                 let reader = try Connection(path: place, access: .readWrite)
                 let before = try Connection(path: copy, access: .readWriteCreate)
@@ -93,7 +93,7 @@ final class Migration: WritableEffect {
     func commit() throws -> Bool {
         guard let connection else { return false }
         try connection.execute("COMMIT")
-        // It is done, whatever closing says.
+        // The migration is committed, whatever closing returns.
         self.connection = nil
         try connection.close()
         return true
@@ -101,10 +101,10 @@ final class Migration: WritableEffect {
 
     func revert() throws { try release() }
 
-    /// Takes all of it back, if it was not committed.
+    /// Rolls back the transaction, unless it was committed.
     func release() throws {
         if let connection, try connection.isInTransaction { try connection.execute("ROLLBACK") }
-        // The last one out would bring the app's own WAL into the file: right, but not ours to do here.
+        // The last connection to close would checkpoint the app's own WAL: harmless, but not for moult to do here.
         if hadWAL { try connection?.set(.noCheckpointOnClose, true) }
         try connection?.close()
         connection = nil

@@ -3,15 +3,15 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Moves a writable database to the path that the release has for it: one rename of the main file, after draining.
+/// Moves a writable database to its path in the new release: one rename of the main file, after draining.
 final class MoveFile: WritableEffect {
     let effect: Effect
     let place: String
     private let from: String
-    /// The file while no other process has it; shared with the exchange that gives it new content.
+    /// The file while no other process has it open; shared with the exchange that gives it new content.
     private let old: DrainedFile
     private let isHeldByExchange: Bool
-    /// The file by which recovery tells done from not done.
+    /// The inode by which recovery tells whether the move was made.
     private let inode: UInt64?
 
     init(_ effect: Effect, from: String, to place: String, exchange: Exchange?, inode: UInt64?) {
@@ -20,7 +20,7 @@ final class MoveFile: WritableEffect {
         isHeldByExchange = exchange != nil
     }
 
-    /// The name of the recorded inode.
+    /// The key under which the inode is recorded.
     static func key(_ from: String) -> String { "moved/\(from)" }
 
     var facts: [String: UInt64] {
@@ -29,7 +29,7 @@ final class MoveFile: WritableEffect {
 
     private var isDone: Bool { get throws { try Self.isDone(from: from, to: place, inode: inode) } }
 
-    /// Whether a file is at its new path. If the inode was recorded, another file at the old path is the app's.
+    /// Whether the file is at its new path. If the inode was recorded, another file at the old path belongs to the app.
     static func isDone(from: String, to place: String, inode: UInt64?) throws -> Bool {
         guard try Files.facts(place) != nil else { return false }
         guard let old = try Files.facts(from) else { return true }
@@ -52,7 +52,7 @@ final class MoveFile: WritableEffect {
     func revert() throws {
         try release()
         old.release()
-        // Only the file that was moved goes back; an app may have made another one at the old path meanwhile.
+        // Only the moved file goes back; an app may have created another one at the old path in the meantime.
         guard try Files.facts(from) == nil, let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? true
         else { return }
         // An app may have opened it at the new path, and have rows in a WAL there.

@@ -3,22 +3,22 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Puts rows of one table back from a set in quarantine: in one transaction, begun before the decision and committed when
-/// everything else is done.
+/// Restores rows of one table from a set in quarantine, in one transaction, begun before the decision and committed after
+/// everything else.
 ///
-/// Doing it again changes nothing, because rows that already exist, or in the reject table, are left out.
+/// Repeating it changes nothing, because rows that already exist, in the table or the reject table, are skipped.
 final class RowRestore: WritableEffect {
     let effect: Effect
     let place: String
     var waitsForOthers: Bool { true }
     private(set) var fates: [RowFate] = []
     private let table: String
-    /// The database of the set.
+    /// The database in the set.
     private let source: String
-    /// The files of the releases whose rows are not the app's.
+    /// The files of the releases whose rows do not belong to the app.
     private let shipped: [String]
     private var connection: Connection?
-    /// Whether a `-wal` lay next to the database, which a connection that only rolls back must leave.
+    /// Whether a `-wal` existed next to the database, which a connection that only rolls back must leave in place.
     private var hadWAL = false
 
     /// How many seconds to wait for another process to end its transaction.
@@ -58,7 +58,7 @@ final class RowRestore: WritableEffect {
         let outcomes = try transfer.run(from: old, to: live)
         for connection in pristine { try connection.close() }
         try old.close()
-        // Rows that the database has already are not put back.
+        // Rows that the database already has are not restored.
         let added = try rows(of: live) - before
         return outcomes.reduce(into: RowFate(table: table, carried: added)) {
             $0.rejected += $1.rejected - $1.recorded
@@ -74,13 +74,13 @@ final class RowRestore: WritableEffect {
     func commit() throws -> Bool {
         guard let connection else { return false }
         try connection.execute("COMMIT")
-        // It is done, whatever closing says.
+        // The restore is committed, whatever closing returns.
         self.connection = nil
         try connection.close()
         return true
     }
 
-    /// Whether nothing is left to put back.
+    /// Whether nothing is left to restore.
     func isCommitted() throws -> Bool {
         if connection != nil { return false }
         try hold()
@@ -91,10 +91,10 @@ final class RowRestore: WritableEffect {
 
     func revert() throws { try release() }
 
-    /// Takes all of it back, if it was not committed.
+    /// Rolls back the transaction, unless it was committed.
     func release() throws {
         if let connection, try connection.isInTransaction { try connection.execute("ROLLBACK") }
-        // The last connection would bring the app's own WAL into the file: right, but not ours to do here.
+        // The last connection to close would checkpoint the app's own WAL: harmless, but not for moult to do here.
         if hadWAL { try connection?.set(.noCheckpointOnClose, true) }
         try connection?.close()
         connection = nil

@@ -17,10 +17,9 @@ extension SetAside {
         }
     }
 
-    /// Whether SQLite can open the file, finds no damage in it, and takes the files next to it for a part of it; determined
-    /// without changing anything.
+    /// Whether SQLite can open the file, finds no damage in it, and accepts its sidecars. Determined without changing anything.
     ///
-    /// Files that SQLite would discard may hold the only copy of rows, and a damaged file is kept exactly as it is, for
+    /// Files that SQLite would discard may contain the only copy of rows, and a damaged file is kept exactly as it is, for
     /// salvage.
     static func isReadable(_ place: String) throws -> Bool {
         guard Files.isReadable(place) else { return false }
@@ -30,18 +29,18 @@ extension SetAside {
             guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
             let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in
                 let tables = try tableNames(connection)
-                // Else draining changes no byte, whatever is in the pages.
+                // From here on, draining changes no byte, whatever the pages contain.
                 let header = try connection.header()
                 guard header.isWAL || !sidecars.isEmpty else { return tables }
-                // A file that was truncated may pass SQLite's checks. Beside a WAL its size says nothing.
+                // A truncated file may pass SQLite's checks. If there are frames in a WAL, the file's size proves nothing.
                 if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
-                // The files next to it may belong to another file, and only the indexes show that.
+                // The sidecars may belong to another file, which only the indexes reveal.
                 return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
             }
             guard let tables else { return false }
             return try sidecars.isEmpty || ownTables(place).isSubset(of: tables)
         } catch let error as MoultError {
-            // These pass, and say nothing about the file.
+            // These errors are temporary and say nothing about the file.
             let passing: [ResultCode] = [.full, .noMemory, .cannotOpen]
             let passes = error.sqlite.map { passing.contains($0.resultCode.primary) } ?? false
             if error.outcome == .busy || passes { throw error }
@@ -56,8 +55,8 @@ extension SetAside {
             })
     }
 
-    /// The tables that the file has without the files next to it. If one of them is missing with them, they belong to another
-    /// file: SQLite cannot know, and would write them over this one.
+    /// The tables in the file without its sidecars. If one of them is missing with the sidecars, they belong to another file.
+    /// SQLite cannot detect that, and would write them over this file.
     private static func ownTables(_ place: String) throws -> Set<String> {
         do {
             let alone = try Connection(path: place, access: .immutable)
@@ -65,12 +64,12 @@ extension SetAside {
             try alone.close()
             return names
         } catch let error as MoultError where error.code == .databaseCorrupt {
-            // Alone it is not a database, so it needs the files next to it.
+            // Without its sidecars this is not a database, so it needs them.
             return []
         }
     }
 
-    /// Drains the file and holds it; false if that cannot be done to it, so that the whole set must be set aside.
+    /// Drains the file and holds it; returns false if that is impossible, so that the whole set must be set aside.
     static func drain(_ file: DrainedFile) throws -> Bool {
         let place = file.path
         do {
@@ -85,7 +84,7 @@ extension SetAside {
                 }
                 return false
             }
-            // SQLite calls a database read-only, too, if the disk has no room for its `-shm`.
+            // SQLite also reports a database as read-only if the disk has no room for its `-shm`.
             let isDenied = !Files.isWritable(place) || !Files.isWritable(Files.directory(of: place))
             let closed: [ResultCode] = [.corrupt, .notADatabase] + (isDenied ? [.readOnly, .cannotOpen] : [])
             guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }

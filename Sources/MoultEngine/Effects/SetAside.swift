@@ -4,28 +4,28 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Sets a writable database aside, and puts the fresh one in its place.
+/// Sets a writable database aside and puts the new one in its place.
 ///
-/// A database that SQLite can open is drained first, so that it is one file, which one exchange takes out of use. A damaged
-/// one is set aside with all its sidecar files: first each file of the set gets its name in quarantine, then the names of the
-/// sidecars are removed, and the last step exchanges the main file. With the main file first, a process that opens the path
-/// in between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file. If a link is to take its
-/// place, no exchange is needed: the link replaces the main file's name.
+/// A database that SQLite can open is drained first, so that a single file is replaced by a single exchange. A damaged one is set
+/// aside with all its sidecars: first each file of the set gets a name in quarantine, then the sidecars' original names are
+/// removed, and the last step exchanges the main file. If the main file were first, a process opening the path in between would
+/// make SQLite remove a `-wal` full of rows, because it does not belong to the new file. If a link is to take the file's place,
+/// no exchange is needed: the link replaces the main file's name.
 package final class SetAside: WritableEffect {
     let effect: Effect
     let place: String
-    /// The set's own directory.
+    /// The directory of the set.
     let directory: String
-    /// Where the fresh file waits.
+    /// The path where the new file waits.
     let fresh: String
     private var record: QuarantineRecord
-    /// The file that was there when the update was decided; nil before the decision.
+    /// The inode of the file in place at the time of the decision; nil before.
     private let recorded: UInt64?
-    /// In a copied store, where inodes say nothing: the digest by which the staged file is known; otherwise nil.
+    /// In a copied store, where inodes prove nothing: the digest that identifies the staged file. Otherwise nil.
     private let freshDigest: String?
-    /// The mark of the fresh file as it was when the update was decided; nil before the decision.
+    /// The mark of the new file at the time of the decision; nil before.
     private let recordedFresh: UInt64?
-    /// Where it was staged what could still be read.
+    /// The staged file with the salvaged rows.
     let salvaged: String
     private var readable: Bool?
     /// The file, if it could be drained.
@@ -34,13 +34,13 @@ package final class SetAside: WritableEffect {
     private var lease: WriteLease?
     private var held: WriteLease? { drained.lease ?? lease }
 
-    /// Whether the content is that of the installed database: a journal or `-wal` of another one, too, can be read without
-    /// an error.
+    /// Whether the content belongs to the installed database: even a journal or `-wal` of another database can be read without an
+    /// error.
     private let fits: () throws -> Bool
 
     package static let salvagedName = "salvaged.db"
     package static let reportName = "salvaged.json"
-    /// The fresh file as it was when it took the place.
+    /// The new file as it was when it was put in place.
     private var put: FileFacts?
     private static let suffixes = ["-journal", "-wal", "-shm"]
 
@@ -60,7 +60,7 @@ package final class SetAside: WritableEffect {
 
     static func key(_ path: String) -> String { "original/\(path)" }
 
-    /// The inode by which recovery knows the file that is still to be set aside; 0 for no file.
+    /// The inode by which recovery recognizes the file that is still to be set aside; 0 for no file.
     var facts: [String: UInt64] {
         get throws {
             guard case .quarantine(let path, _, _) = effect.change else { return [:] }
@@ -74,20 +74,20 @@ package final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
-    /// The digest from before the file was leased: reading the file for it would break the lease, and wait for that.
+    /// Computed before the file is leased, because reading the file for its digest would break the lease, and wait for that.
     private var wasInPlace: Bool?
 
-    /// Whether the file that is to be set aside is still at its path.
+    /// Whether the file to be set aside is still at its path.
     private func isOriginalInPlace() throws -> Bool {
         if let wasInPlace, held != nil { return wasInPlace }
         guard let freshDigest, recorded != 0 else { return try current() == original }
-        // As long as the staged file waits, the two were not exchanged.
+        // While the staged file exists, the two were not exchanged.
         if try Files.facts(fresh) != nil { return try Transaction.isPublished(fresh, freshDigest) }
         guard try Files.facts(kept("")) != nil else { return true }
         return try isSameContent(place, kept(""))
     }
 
-    /// Whether the original is where the staged file was.
+    /// Whether the original file is at the staged file's path.
     private func isOriginalStaged() throws -> Bool {
         guard let left = try Files.facts(fresh) else { return false }
         guard let freshDigest, recorded != 0 else { return try left.inode == original }
@@ -97,13 +97,13 @@ package final class SetAside: WritableEffect {
     private func isSameContent(_ one: String, _ other: String) throws -> Bool {
         guard let a = try Files.facts(one), let b = try Files.facts(other), a.kind == b.kind else { return false }
         if a.inode == b.inode, a.device == b.device { return true }
-        // A copy of the store may have made two files of one.
+        // Copying the store may have split one file into two.
         return try freshDigest != nil && Files.haveSameBytes(one, other, leased: held)
     }
 
     // MARK: keeping other processes out
 
-    /// No process may have the database open when the names change: what it wrote meanwhile would be set aside, too.
+    /// No process may have the database open when the names change, because anything it then writes would be set aside too.
     func hold() throws {
         decided = try current()
         // After a crash it may be done already.
@@ -116,13 +116,13 @@ package final class SetAside: WritableEffect {
             if try Self.drain(drained) { return }
         }
         do { lease = try WriteLease.take(place) } catch {
-            // Not our file, or not even readable: then the kernel grants no lease, but open files can still be seen.
+            // Not our file, or not even readable: the kernel grants no lease in that case, but open files are still visible.
             if try OpenFiles.holders(of: [place]).isEmpty { return }
         }
         if lease == nil { throw inUse() }
     }
 
-    /// Whether draining keeps everything. It is asked before the decision, and again when the file is held.
+    /// Whether draining keeps all content. Evaluated before the decision, and again when the file is held.
     func isReadable() throws -> Bool {
         if let readable { return readable }
         let isReadable = try Self.isReadable(place) && fits()
@@ -132,7 +132,8 @@ package final class SetAside: WritableEffect {
 
     private func inUse() -> MoultError { InUse.error(place, advice: Self.advice) }
 
-    /// Where a link follows, a process that asked for the file meanwhile would go on writing to what is in quarantine.
+    /// If a link takes its place, a process that asked for the file in the meantime would go on writing to the file in
+    /// quarantine.
     func stage() throws {
         if put == nil, let held, try !held.isWhole() { throw inUse() }
     }
@@ -147,7 +148,7 @@ package final class SetAside: WritableEffect {
     // MARK: there
 
     func perform() throws {
-        // In a copied store a file that is gone may be in quarantine already.
+        // In a copied store, a missing file may be in quarantine already.
         let isNothing = try freshDigest == nil ? original == 0 : recorded == 0
         if isNothing, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
         try make(directory)
@@ -159,8 +160,8 @@ package final class SetAside: WritableEffect {
         try record.write(to: directory)
         let there = try Files.facts(place)
         if try isOriginalInPlace() {
-            // Each step on the disk before the next: a name in quarantine before the one next to the database goes, and
-            // that before the fresh file comes, which would be read with it.
+            // Each step is synced before the next: the name in quarantine before the one next to the database is removed, and
+            // that before the new file appears, which would be read with the sidecar.
             if let there, there.kind == .file { _ = try giveName(place, kept("")) }
             let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
             try syncQuarantine()
@@ -170,7 +171,7 @@ package final class SetAside: WritableEffect {
                 if try Files.facts(fresh) != nil {
                     try exchange()
                 } else if try Files.facts(kept("")) == nil {
-                    // The link that follows would replace the only name.
+                    // The link that follows would replace the file's only name.
                     try Files.rename(place, to: kept(""))
                 }
             }
@@ -183,7 +184,8 @@ package final class SetAside: WritableEffect {
     }
 
     private func exchange() throws {
-        // The app must be able to use the fresh file as it used the old one. What cannot be given is the operator's.
+        // The app must have the same access to the new file as to the old one. Attributes that cannot be set are left to the
+        // operator.
         if try Files.facts(place)?.kind == .file, try Files.canGiveAttributes(of: place) == nil {
             try Files.copyAttributes(from: place, to: fresh)
         }
@@ -192,11 +194,11 @@ package final class SetAside: WritableEffect {
             try Files.exchange(fresh, place)
             guard let held, try !held.isWhole() else {
                 wasInPlace = nil
-                // In a copied store the old file is known by its digest.
+                // In a copied store the old file is identified by its digest.
                 if freshDigest != nil { try release() }
                 return
             }
-            // A process is about to open the old file, and would find the fresh one's sidecars next to it.
+            // A process is about to open the old file, and would find the new one's sidecars next to it.
             try Files.exchange(fresh, place)
             // If it only reads, all of the content is still in the one file.
             guard drained.lease != nil, try drained.holdAgain() else { break }
@@ -205,7 +207,7 @@ package final class SetAside: WritableEffect {
         throw inUse()
     }
 
-    /// What came out of the exchange has its name in quarantine, or gets it now: a directory, or another user's file.
+    /// The exchanged file has its name in quarantine, or gets it now: a directory, or another user's file.
     private func tidy() throws {
         guard try isOriginalStaged() else { return }
         if try Files.facts(kept("")) == nil {
@@ -218,7 +220,7 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// The directories that may have been made for this, up to the one that is always there.
+    /// The directories that may have been created for this, up to the one that always exists.
     private func syncQuarantine() throws {
         var changed = directory
         for _ in 0..<4 {
@@ -227,11 +229,11 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// Returns a sidecar its name in quarantine; nil if it does not exist.
+    /// Gives a sidecar its name in quarantine and returns that; nil if the sidecar does not exist.
     private func name(_ suffix: String) throws -> String? {
         let sidecar = place + suffix
         guard let facts = try Files.facts(sidecar) else { return nil }
-        // One of the same name may be there from before a crash, after which a process opened the database once more.
+        // One of that name may exist from before a crash, after which a process opened the database again.
         let name = try isSameContent(kept(suffix), sidecar) ? kept(suffix) : freeName(suffix)
         if facts.kind == .file { _ = try giveName(sidecar, name) }
         return name
@@ -247,12 +249,12 @@ package final class SetAside: WritableEffect {
         return name
     }
 
-    /// Takes a sidecar away, whose name in quarantine is on the disk; what can have one name only is renamed.
+    /// Removes a sidecar whose name in quarantine is synced. A file that can have only one name is renamed.
     private func setAside(_ sidecar: String, _ name: String) throws {
         if try Files.facts(name) != nil { try Files.remove(sidecar) } else { try Files.rename(sidecar, to: name) }
     }
 
-    /// A second name for a file; false where that cannot be, for instance because it is another user's file.
+    /// Gives a file a second name; returns false where that is impossible, for example for another user's file.
     private func giveName(_ file: String, _ name: String) throws -> Bool {
         if try Files.facts(name) != nil { return true }
         return try Files.hardLinkIfPossible(file, at: name)
@@ -260,7 +262,7 @@ package final class SetAside: WritableEffect {
 
     // MARK: and back
 
-    /// Restores the whole set. Files that are in its place by now are set aside in turn, and nothing is lost.
+    /// Restores the whole set. Files that now occupy its place are set aside in turn, so nothing is lost.
     func revert() throws {
         wasInPlace = nil
         if freshDigest != nil { try release() }
@@ -276,7 +278,7 @@ package final class SetAside: WritableEffect {
         try finish()
     }
 
-    /// Whether quarantine has the file that is to come back.
+    /// Whether the file to restore is in quarantine.
     private func isOriginalKept() throws -> Bool {
         guard let facts = try Files.facts(kept("")) else { return false }
         return try freshDigest != nil || facts.inode == original
@@ -287,11 +289,11 @@ package final class SetAside: WritableEffect {
         if try !isUntouched() {
             new = try keepNew()
         } else if freshDigest != nil {
-            // In a copied store recovery knows the fresh file by where it waits.
+            // In a copied store, recovery identifies the new file by its staged path.
             try Files.rename(place, to: fresh)
         }
-        // A process that opens it from now on waits until its sidecars are there, too. Without a lease of the kernel
-        // only the moment between two renames is left.
+        // A process that opens it from here on waits until the sidecars are in place too. Without a kernel lease, a short gap
+        // between two renames remains.
         if held == nil { lease = try? WriteLease.take(kept("")) }
         // The installed file may be gone, or moved with its sidecars.
         guard try Files.facts(place) != nil else { return try Files.rename(kept(""), to: place) }
@@ -301,7 +303,7 @@ package final class SetAside: WritableEffect {
         throw inUse()
     }
 
-    /// What came out of the exchange has its name in a set of its own, or is as it was staged.
+    /// The exchanged file has its name in a set of its own, or is as it was staged.
     private func tidyUndone() throws {
         let original = try original
         guard freshDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
@@ -314,7 +316,7 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// The file in place by now may have rows of an app: it becomes a set of its own. Returns the file while it is held; nil
+    /// The file now in place may contain rows of an app, so it becomes a set of its own. Returns the file while it is held; nil
     /// if it was moved with its sidecars, because it could not be drained.
     private func keepNew() throws -> DrainedFile? {
         guard let facts = try Files.facts(place) else { return nil }
@@ -345,7 +347,7 @@ package final class SetAside: WritableEffect {
         return "\(above)/\(stem)\(number)-\(record.database)"
     }
 
-    /// Whether the fresh file is in place as it was put there, and no process has opened it.
+    /// Whether the new file is in place unchanged, and no process has opened it.
     private func isUntouched() throws -> Bool {
         guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
         if let put {
@@ -357,7 +359,7 @@ package final class SetAside: WritableEffect {
         return (try? WriteLease.take(place)).flatMap(\.self) != nil
     }
 
-    /// What could not go back stays, with its record.
+    /// Files that could not be restored stay, with their record.
     private func removeIfEmpty() throws {
         for suffix in [""] + Self.suffixes {
             if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }

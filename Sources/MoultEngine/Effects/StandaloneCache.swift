@@ -6,11 +6,11 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// The cache of an app without releases: one database file that the app can fill again.
+/// The cache of an app without releases: one database file that the app can refill.
 ///
-/// A kill at any moment leaves the old set of files or the new file. The fresh file is complete and synced before the old
-/// one goes, and one exchange of names replaces the main file. Sidecars that cannot be checkpointed are renamed first,
-/// because SQLite would read them with the fresh file. The new names contain the inode of their main file: if it is still
+/// A kill at any moment leaves either the old set of files or the new file. The new file is complete and synced before the old
+/// one is removed, and one exchange of names replaces the main file. Sidecars that cannot be checkpointed are renamed first,
+/// because SQLite would read them with the new file. Their new names contain the inode of their main file: if that file is still
 /// in place, the next call knows that the set is incomplete.
 package struct StandaloneCache {
     package enum Outcome: Equatable, Sendable {
@@ -19,23 +19,23 @@ package struct StandaloneCache {
         case recreated(String)
     }
 
-    /// What to do with a file that another process has open or locked.
+    /// How to treat a file that another process has open or locked.
     package enum Policy: Sendable {
-        /// Replace it: that process keeps the old file, which has no name any more.
+        /// Replace it: that process keeps the old file, which no longer has a name.
         case replaceOpen
-        /// Replace closed regular files only, and nothing that belongs to a store.
+        /// Replace only closed regular files, and nothing that belongs to a store.
         case refuse
     }
 
-    /// The schema that the app expects, and a way to make an empty database with it.
+    /// The schema that the app expects, and how to create an empty database with it.
     package struct Expected {
         let shape: SchemaShape
         let applicationID: Int32
         let userVersion: Int32
-        /// Makes the database at a path.
+        /// Creates the database at a path.
         let make: (String) throws -> Void
 
-        /// What SQL makes.
+        /// The schema created by SQL.
         package init(sql: String) throws {
             let connection = try Connection.inMemory()
             do { try connection.execute(sql) } catch {
@@ -51,7 +51,7 @@ package struct StandaloneCache {
             try connection.close()
         }
 
-        /// A database that was built for this.
+        /// The schema of a prebuilt database.
         package init(template: String) throws {
             let connection = try Connection(path: template, access: .immutable)
             try self.init(Identity(of: connection)) { try Files.copy(template, to: $0, mode: 0o600) }
@@ -81,7 +81,7 @@ package struct StandaloneCache {
     private let policy: Policy
 
     private static let suffixes = ["-journal", "-wal", "-shm"]
-    /// How many seconds another process may take to make the same cache.
+    /// How many seconds to wait for another process that creates the same cache.
     private static let patience = 30
 
     package init(_ name: String, _ policy: Policy) throws {
@@ -90,20 +90,20 @@ package struct StandaloneCache {
     }
 
     private var directory: String { Files.directory(of: path) }
-    /// Leftovers have fixed names, so that the next call finds them after a crash.
+    /// Leftover files have fixed names, so that the next call finds them after a crash.
     private var fresh: String { "\(directory)/.\(Files.name(of: path)).moult-new" }
     private var oldName: String { ".\(Files.name(of: path)).moult-old" }
     private func old(_ inode: UInt64, _ suffix: String) -> String { "\(directory)/\(oldName)-\(inode)\(suffix)" }
 
     package func prepare(_ expected: Expected) throws -> Outcome {
         if policy == .refuse { try refuseOthers() }
-        // A shared lock while the file is checked, because another process may be replacing it.
+        // A shared lock during the check, because another process may be replacing the file.
         let isReady = try locked(.shared) {
             try fault(expected) == nil && Files.facts(fresh) == nil
         }
         if isReady { return .ready }
         return try locked(.exclusive) {
-            // Another process may have made it meanwhile.
+            // Another process may have created it in the meantime.
             let fault = try fault(expected)
             if fault != nil { try replace(expected) }
             try removeLeftovers()
@@ -166,7 +166,7 @@ package struct StandaloneCache {
             try giveAttributes()
             try exchange(held)
         } catch {
-            // The first error is the one to report; the next call removes what is left.
+            // The first error is the one to report; the next call removes leftover files.
             try? removeFresh()
             throw error
         }
@@ -174,7 +174,7 @@ package struct StandaloneCache {
     }
 
     private func exchange(_ held: WriteLease?) throws {
-        // The sidecars go first: otherwise another process could read the fresh file with the rows of the old `-wal`.
+        // The sidecars go first: otherwise another process could read the new file with the rows of the old `-wal`.
         let inode = try Files.facts(path)?.inode ?? 0
         let sidecars = try Self.suffixes.filter { try Files.facts(path + $0) != nil }
         do {
@@ -207,7 +207,7 @@ package struct StandaloneCache {
         try Files.syncFile(fresh)
     }
 
-    /// Makes sure that no process has the file open; checkpoints it if SQLite can read it, so that it is one file.
+    /// Ensures that no process has the file open, and checkpoints it into one file if SQLite can read it.
     private func hold() throws -> WriteLease? {
         let files = [path] + Self.suffixes.map { path + $0 }
         guard try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
@@ -218,14 +218,14 @@ package struct StandaloneCache {
             guard let lease = try WriteLease.take(path) else { throw inUse() }
             return lease
         } catch let error as MoultError where error.code != .inUse {
-            // The kernel grants leases to the owner of a file only. Open files were looked for above.
+            // The kernel grants leases only to the owner of a file. Open files were checked above.
             return nil
         }
     }
 
     private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }
 
-    /// The fresh name is removed last: it shows that files are left over.
+    /// The name of the new file is removed last, because it shows that leftover files exist.
     private func removeLeftovers() throws {
         for name in try Files.list(directory) where name.hasPrefix(oldName) {
             try Files.removeTree("\(directory)/\(name)")

@@ -1,40 +1,40 @@
 internal import StepKit
 
-/// One effect on a database that apps write to, from the hold to the commit.
+/// An effect on a database that apps write to, from the hold to the commit.
 ///
-/// An update goes through all of them in the same stages: hold every database before any is changed, decide, perform,
-/// commit. What cannot be held ends the update while nothing has changed.
+/// An update takes all of them through the same stages: hold every database before any is changed, decide, perform, commit. If a
+/// database cannot be held, the update ends before anything has changed.
 protocol WritableEffect: AnyObject {
-    /// The effect of the plan.
+    /// The effect in the plan.
     var effect: Effect { get }
-    /// The full path of the database, for messages and to sync its directory.
+    /// The full path of the database, for messages and for syncing its directory.
     var place: String { get }
     /// The gate for the old content, if this effect replaces any.
     var displacement: Displacement? { get }
     /// The fate of the rows of its tables.
     var fates: [RowFate] { get }
-    /// Whether it waits long for the transactions of other processes, so that nothing else may be locked meanwhile.
+    /// Whether it waits long for transactions of other processes, so that nothing else may be locked meanwhile.
     var waitsForOthers: Bool { get }
-    /// Numbers that the decision records, so that an undo after a crash can tell what was done.
+    /// Numbers recorded with the decision, so that an undo after a crash can tell what was done.
     var facts: [String: UInt64] { get throws }
 
-    /// Takes only the lock, for a moment, so that several databases can be tried together; may be called again after
-    /// `release`. Nothing is read or carried yet.
+    /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `release`. Reads
+    /// and carries over nothing yet.
     func acquire() throws
-    /// Takes hold of the database and proves what its old content is worth; called once.
+    /// Holds the database and proves whether its old content is expendable. Called once.
     func hold() throws
-    /// Does what an undo can take back exactly.
+    /// Makes the changes that can be undone exactly.
     func perform() throws
     func revert() throws
     /// Copies what can be copied before the first commit.
     func stage() throws
-    /// SQLite's own commit. From here on the update cannot be undone; false if there was nothing to commit.
+    /// SQLite's own commit, after which the update cannot be undone. Returns false if there was nothing to commit.
     func commit() throws -> Bool
-    /// Whether the commit was done; only a look can tell after an error.
+    /// Whether the commit took effect; after an error, only reading the database can tell.
     func isCommitted() throws -> Bool
-    /// Lets apps in.
+    /// Gives apps access again.
     func finish() throws
-    /// Releases everything without having changed anything.
+    /// Releases everything without changes.
     func release() throws
 }
 

@@ -7,8 +7,8 @@ internal import MoultTrust
 internal import StepKit
 
 extension WritableEffects {
-    /// In the order in which they are held: what only waits for transactions of other processes to end comes first, and
-    /// leases last, because they are for moments.
+    /// The effects in the order in which they are held: those that only wait for other processes' transactions first, and leases
+    /// last, because they can be held only briefly.
     func effects() throws -> [any WritableEffect] {
         if let built { return built }
         var exchanges: [String: Exchange] = [:]
@@ -69,7 +69,7 @@ extension WritableEffects {
             isDone: { [unowned self] in try isReplaced(effect, path) })
     }
 
-    /// Whether the file has its new path already. An app may have made another file at the old path after a crash.
+    /// Whether the file already has its new path. An app may have created another file at the old path after a crash.
     private func isMoved(_ from: String, to path: String) throws -> Bool {
         try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
     }
@@ -117,7 +117,7 @@ extension WritableEffects {
             }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
     }
 
-    /// Whether an installed database has the content of the release; unknown for any other.
+    /// Whether an installed database has the content of its release; unknown for any other.
     private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
         let store = StoreSnapshot(layout)
         guard let generation = try store.installed,
@@ -153,11 +153,11 @@ extension WritableEffects {
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
-        // Names can move from one file to another by a release, so the path says whose file it was.
+        // A release can move a name from one file to another, so the path decides whose file it was.
         let databases = installed?.databases ?? []
         let before = databases.first { place($0.path) == held } ?? databases.first { $0.name == database.name }
         var kind = before?.kind ?? database.kind
-        // The database of an earlier release, which the installed one does not list.
+        // A database of an earlier release, which the installed one does not list.
         if reason == .takenOver, kind.isDisposable { kind = .user }
         return QuarantineRecord(
             database: database.name, kind: kind, path: held, why: why, reason: reason,

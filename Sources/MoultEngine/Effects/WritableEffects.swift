@@ -6,21 +6,21 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Takes the effects on writable databases through their stages: all of them are held before any is changed.
+/// Takes the effects on writable databases through their stages: all are held before any is changed.
 final class WritableEffects {
     let transaction: Transaction
     let plan: Plan
     let release: Manifest
     let installed: Manifest?
-    /// The record of the decision: inodes of staged files, and notes of the effects.
+    /// The record of the decision: inodes of staged files, and facts from the effects.
     var inodes: [String: UInt64] {
         didSet { if inodes != oldValue, !isHeld { built = nil } }
     }
-    /// In a copied store: the digests of staged files, because the inodes say nothing.
+    /// In a copied store: the digests of staged files, because inodes prove nothing there.
     let digests: [String: String]?
     var built: [any WritableEffect]?
     private var isHeld = false
-    /// The databases whose WAL mode draining takes away.
+    /// The databases that draining takes out of WAL mode.
     private var wal: Set<String> = []
     /// Whether a commit was made that cannot be undone: from then on the update can only be finished.
     private(set) var isIrrevocable = false
@@ -35,11 +35,11 @@ final class WritableEffects {
 
     // MARK: the stages
 
-    /// Takes hold of every database; before the decision, or when an update is recovered. `stop` is asked while others are
-    /// waited for.
+    /// Holds every database, before the decision or when an update is recovered. `stop` is polled while waiting for other
+    /// processes.
     func hold(stop: () throws -> Void = {}) throws {
-        // SQLite leaves a journal next to a file in which a power cut interrupts it, and recovery looks only where a
-        // transaction says that something was begun.
+        // SQLite leaves a journal next to a file if a power failure interrupts it, and recovery looks only where a transaction
+        // records a started change.
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
         for effect in effects { try proveOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
@@ -48,12 +48,12 @@ final class WritableEffects {
             let path = effect.effect.drainedPath.map(place) ?? effect.place
             try HardLinks(path, own: names(path)).separate()
         }
-        // Before anything is drained: what is refused must not change even a journal mode.
+        // Before anything is drained: a refused update must not change even a journal mode.
         for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
             try proveFree(effect)
         }
         try noteModes(effects)
-        // Migrations wait long for the transactions of others, and nothing else may be locked meanwhile.
+        // Migrations wait long for other processes' transactions, and nothing else may be locked meanwhile.
         for effect in effects where effect.waitsForOthers { try effect.hold() }
         try acquire(effects, stop)
         for effect in effects where !effect.waitsForOthers { try effect.hold() }
@@ -65,14 +65,14 @@ final class WritableEffects {
             do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
             {
-                // Another process has one of them for a moment: all are released, so that it can end its transaction.
+                // Another process is using one of them briefly: all are released, so that it can end its transaction.
                 for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
                 try stop()
             }
         }
     }
 
-    /// Some directories do not let root use the files that SQLite keeps next to a database of another user.
+    /// Some directories do not let root use the files that SQLite keeps next to another user's database.
     private func proveOpenable(_ path: String) throws {
         guard let owner = try Files.protectedOwner(path), try isWAL(path) || !Sidecars.of(path).isEmpty else { return }
         let (user, directory) = (Files.userName(owner), Files.directory(of: path))
@@ -93,7 +93,7 @@ final class WritableEffects {
         }
     }
 
-    /// The names that this transaction itself, or an adoption, may have given to a database.
+    /// The names that this transaction, or an adoption, may have given to a database.
     private func names(_ place: String) throws -> [String] {
         var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
             .map(transaction.layout.generation)
@@ -126,8 +126,8 @@ final class WritableEffects {
         try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
     }
 
-    /// The digests of staged files that carry no marker of their release, for recovery in a copied store: what a reset
-    /// puts back from quarantine. All others are known by their marker, or by the release's own digest.
+    /// The digests of staged files that carry no marker of their release, for recovery in a copied store: the files that a reset
+    /// restores from quarantine. All others are known by their marker, or by the release's digest.
     func stagedDigests() throws -> [String: String] {
         var digests: [String: String] = [:]
         for effect in plan.effects {
@@ -150,7 +150,7 @@ final class WritableEffects {
         return proofs
     }
 
-    /// What happened to the rows of each database.
+    /// The fate of the rows of each database.
     func fates() throws -> [RowFate] {
         try effects().flatMap { effect in
             effect.fates.map {
@@ -164,13 +164,13 @@ final class WritableEffects {
     func perform(_ effect: Effect) throws { try find(effect)?.perform() }
     func revert(_ effect: Effect) throws { try find(effect)?.revert() }
 
-    /// Commits everything. Until the first commit everything that can fail for want of room or a lock has been tried.
+    /// Commits everything. Whatever can fail for lack of space or a lock has been tried before the first commit.
     func finish() throws {
         let effects = try effects()
         for effect in effects { try effect.stage() }
         for effect in effects {
             do { if try effect.commit() { isIrrevocable = true } } catch {
-                // Where not even that can be found out, forward is the only safe way.
+                // If even that is unknown, going forward is the only safe choice.
                 isIrrevocable = isIrrevocable || ((try? effect.isCommitted()) ?? true)
                 throw error
             }
@@ -181,7 +181,7 @@ final class WritableEffects {
         try syncNames(effects)
     }
 
-    /// Releases everything, and leaves the app's files as an app would.
+    /// Releases everything, and leaves the app's files in the state in which an app leaves them.
     func rest() throws {
         guard isHeld else { return }
         for effect in try effects().reversed() { try effect.release() }
@@ -193,7 +193,7 @@ final class WritableEffects {
         try JournalModeRestore.restore(plan, transaction.layout, wal: wal, isInstalled: isInstalled)
     }
 
-    /// SQLite removes its journal and does not sync that: after a power cut it could be there again, and be rolled back.
+    /// SQLite does not sync the removal of its journal: after a power failure it could reappear, and be rolled back.
     private func syncNames(_ effects: [any WritableEffect]) throws {
         for directory in Set(effects.map { Files.directory(of: $0.place) }).sorted() {
             try Files.syncDirectory(directory)
@@ -202,7 +202,7 @@ final class WritableEffects {
 
     // MARK: recovery
 
-    /// Whether the effect was done already; recovery must not do it twice.
+    /// Whether the effect was already applied; recovery must not apply it twice.
     func isDone(_ effect: Effect) throws -> Bool {
         switch effect.change {
         case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
@@ -211,16 +211,16 @@ final class WritableEffects {
         }
     }
 
-    /// Whether the database has this release's content. Before the decision nothing is replaced, whatever a file's marker
-    /// says: a file that is taken over may have had the same content before.
+    /// Whether the database has this release's content. Before the decision nothing is replaced, whatever a file's marker says: a
+    /// file that is taken over may have had the same content before.
     func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
         guard let database = effect.database.flatMap(release.database), !inodes.isEmpty || digests != nil,
             let facts = try Files.factsThroughLinks(place(path))
         else { return false }
         guard database.kind.isReplaced else {
-            // Without a marker: the staged file is in place, or in the place of the old one.
+            // Without a marker: the staged file is in place, or at the path of the old one.
             if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
-            // The app may have written to it since, but nothing writes to the file that waits.
+            // The app may have written to it since, but nothing writes to the staged file.
             let waiting = transaction.waiting(path)
             if try Files.facts(waiting) != nil { return try !Transaction.isPublished(waiting, database.sha256) }
             return try Transaction.isPublished(place(path), database.sha256)
@@ -243,7 +243,7 @@ final class WritableEffects {
         } catch let error as MoultError where error.code == .databaseCorrupt { return false }
     }
 
-    /// Throws if something was committed that going back would leave behind: for an undo after a crash.
+    /// Throws if a commit was made that an undo would leave behind. For an undo after a crash.
     func proveRevocable() throws {
         for effect in plan.effects {
             let isCommitted =

@@ -4,19 +4,19 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// The one gate through which the content of a writable database is replaced, migrated or removed.
+/// The only gate through which the content of a writable database is replaced, migrated or removed.
 ///
-/// It asks for a proof that the old content is expendable, computed while the database is held. Content without such a proof
-/// is put into quarantine before the update decides. The files that an update leaves in its directory are removed through the
-/// gate as well, because after an exchange the old file is there.
+/// The gate requires a proof that the old content is expendable, computed while the database is held. Content without such a
+/// proof goes to quarantine before the update decides. The files that an update leaves in its directory are also removed through
+/// the gate, because after an exchange the old file is there.
 final class Displacement {
-    /// Why old content may go.
+    /// Why old content may be discarded.
     enum Proof: String, Sendable {
-        /// Rows and schema equal what a release shipped.
+        /// Rows and schema equal those shipped by a release.
         case shipped
-        /// Every difference from what was shipped is in the new content, or in the reject table.
+        /// Every difference from the shipped content is in the new content, or in the reject table.
         case accounted
-        /// The file that was there before moult: the same update keeps all of it as a generation.
+        /// The file existed before moult: the same update keeps all of it as a generation.
         case adopted
         /// The complete content is in quarantine.
         case kept
@@ -24,11 +24,11 @@ final class Displacement {
 
     /// The set's directory in quarantine.
     private(set) var directory: String
-    /// Where the file is while it is held; the record has the path at which apps know it.
+    /// The path of the file while it is held; the record has the path at which apps know it.
     private let place: String
     private var record: QuarantineRecord
     private(set) var proof: Proof?
-    /// What happened to the rows, by table.
+    /// The fate of the rows, by table.
     private(set) var fates: [RowFate] = []
 
     init(place: String, directory: String, record: QuarantineRecord) {
@@ -37,14 +37,14 @@ final class Displacement {
 
     // MARK: proving
 
-    /// Takes the verdict over the old content; `hasContentLeft` if any of it is neither shipped nor in the new content.
+    /// Sets the verdict on the old content; `hasContentLeft` means that some of it is neither shipped nor in the new content.
     func prove(_ fates: [RowFate], isShipped: Bool, hasContentLeft: Bool) {
         self.fates = fates.filter { !$0.isEmpty }
         proof = hasContentLeft ? .kept : isShipped ? .shipped : .accounted
         record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { (SQLName($0.table), $0.kept) }) { $0 + $1 }
     }
 
-    /// The old file becomes a generation of its own by the same update.
+    /// The same update turns the old file into a separate generation.
     func proveAdopted(_ fates: [RowFate]) { (self.fates, proof) = (fates.filter { !$0.isEmpty }, .adopted) }
 
     /// An undo after a crash replaces content that an app may have written to.
@@ -56,15 +56,15 @@ final class Displacement {
 
     // MARK: keeping
 
-    /// Returns the complete file, which has no sidecars, a second name in quarantine. `leased` is the lease on it, if this
-    /// process has one.
+    /// Gives the complete file, which has no sidecars, a second name in quarantine. `leased` is the lease on it, if this process
+    /// has one.
     func keepFile(_ leased: WriteLease? = nil) throws {
         try begin(FileFacts.of(place), leased)
         if try !Files.hardLinkIfPossible(place, at: file) { throw cannotKeep() }
         try sync()
     }
 
-    /// Copies the database as the connection sees it into quarantine.
+    /// Copies the database as seen by the connection into quarantine.
     func keepCopy(of connection: Connection) throws {
         try begin(Files.factsThroughLinks(place))
         let copy = try Connection(path: file, access: .readWriteCreate)
@@ -88,7 +88,7 @@ final class Displacement {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
-        // A set from before a crash, for the same update: the content is taken again as it is now.
+        // A set from before a crash of the same update: the present content is taken again.
         try Removable(pending: directory, live: [place], leased: leased)?.remove()
         try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
@@ -97,7 +97,7 @@ final class Displacement {
         try record.write(to: directory)
     }
 
-    /// A set that has other content must stay. Then this one gets another name, which ends with the database's, too.
+    /// A set with other content must stay. This one then gets another name, which also ends with the database's name.
     private func findFreeName(in above: String) throws {
         guard try Files.facts(directory) != nil else { return }
         let name = Files.name(of: directory)
@@ -126,13 +126,13 @@ final class Displacement {
 
     // MARK: the end of the update
 
-    /// The new content is in place: what is kept stays for good.
+    /// The new content is in place: the kept content becomes permanent.
     func commit() throws { try Self.settle(directory, live: [place], isInstalled: true) }
 
     /// The update ended without replacing anything.
     func abandon() throws { try Self.settle(directory, live: [place], isInstalled: false) }
 
-    /// Ends all that a transaction put into quarantine; also after a crash.
+    /// Settles everything that a transaction put into quarantine, including after a crash.
     static func settle(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
         let roots = Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) })
         for root in roots.sorted() {
@@ -146,12 +146,12 @@ final class Displacement {
 
     private static func settle(_ directory: String, live: [String], isInstalled: Bool) throws {
         guard var record = try QuarantineRecord(in: directory) else {
-            // A crash came before the record was written, and so before any content.
+            // A crash came before the record was written, and thus before any content.
             try Removable(pending: directory, live: live)?.remove()
             return
         }
         guard record.isPending else {
-            // The update was undone after its end: a set that is only another name of the file in place goes.
+            // The update was undone afterwards: a set that is only another name of the file in place is removed.
             if !isInstalled { try Removable(second: directory, live: live)?.remove() }
             return
         }
@@ -166,7 +166,7 @@ extension FileFacts {
 }
 
 extension Plan {
-    /// Where the file of a database may be, however far the update came.
+    /// The paths at which a database's file may be, however far the update got.
     fileprivate func places(of database: String, _ layout: StoreLayout) -> [String] {
         effects.filter { $0.database == database }.flatMap(\.writtenPaths).map(layout.file)
     }

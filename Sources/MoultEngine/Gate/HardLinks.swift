@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// The other names of a writable database's file: `cp -al` gives two stores the same files, and an update of one must not
+/// Handles other names of a writable database's file: `cp -al` gives two stores the same files, and an update of one must not
 /// change the other.
 struct HardLinks {
     private let place: String
@@ -11,9 +11,9 @@ struct HardLinks {
 
     init(_ place: String, own: [String]) { (self.place, self.own) = (place, own) }
 
-    /// Returns the database a separate file if its file has other names. The old file stays under those, as it is.
+    /// Gives the database a separate file if its file has other names. The old file keeps those names unchanged.
     ///
-    /// That is possible only while no process has the file open, and without sidecars, which are shared in the same way.
+    /// Possible only while no process has the file open, and without sidecars, which are shared in the same way.
     func separate() throws {
         guard try isShared() else { return }
         let sidecars = try Sidecars.of(place).paths
@@ -27,7 +27,7 @@ struct HardLinks {
         try Files.syncFile(copy)
         try Files.exchange(copy, place)
         guard try lease.isWhole() else {
-            // A process is about to open the old file: it gets that one.
+            // A process is about to open the old file, so the exchange is undone.
             try Files.exchange(copy, place)
             try Files.remove(copy)
             throw inUse(sidecars)

@@ -1,11 +1,11 @@
 internal import MoultBasics
 package import MoultStore
 
-/// The sets that may be removed from quarantine, as the gate decides.
+/// The sets that may be removed from quarantine, as decided by the gate.
 extension QuarantineShelf {
     package struct Report: Sendable, Equatable {
         package var removed: [Set] = []
-        /// The sets that stay although they are as old as requested, and the reason.
+        /// The sets old enough to remove that stay anyway, with the reason.
         package var kept: [(set: Set, why: String)] = []
 
         package init() {}
@@ -15,12 +15,12 @@ extension QuarantineShelf {
         }
     }
 
-    /// Removes what killed commands left there; needs the store's lock.
+    /// Removes files left there by killed commands. Requires the store's lock.
     func sweep(except unfinished: [String]) throws {
         for root in roots { try Removable.sweep(quarantine: root, except: unfinished) }
     }
 
-    /// Removes broken caches, the oldest first, until the others are within the operator's limit.
+    /// Removes broken caches, oldest first, until the rest is within the operator's limit.
     package func enforceLimit() throws -> Report {
         var report = Report()
         let caches = try sets().filter(\.isCache)
@@ -33,7 +33,7 @@ extension QuarantineShelf {
         return report
     }
 
-    /// Empties it of what is older; people's data only on their own word. `dry` only says what it would do.
+    /// Removes older sets; user data only with explicit permission. `dry` only reports.
     package func clean(olderThan days: Int, includingUserData: Bool, dry: Bool) throws -> Report {
         var report = Report()
         let limit = Timestamp.now.seconds - days * 86_400

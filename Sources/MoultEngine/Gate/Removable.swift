@@ -3,16 +3,16 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// A path that may be removed although the content of a writable database could be there.
+/// A path that may be removed although it could contain the content of a writable database.
 ///
-/// Only this file makes one. Code that cleans up after an update, collects generations or empties quarantine asks for
-/// one, and has no other way to remove a tree of the store.
+/// Values are created only in this file. Code that cleans up after an update, collects generations or empties quarantine must
+/// obtain one, because there is no other way to remove a tree of the store.
 package struct Removable {
     private let path: String
 
     private init(_ path: String) { self.path = path }
 
-    /// Removes all of it; the record of a set last, so that a crash leaves no content without one.
+    /// Removes everything, the record of a set last, so that a crash leaves no content without a record.
     func remove() throws {
         if try Files.facts(path)?.kind == .directory {
             for name in try Files.list(path) where name != QuarantineRecord.fileName {
@@ -25,7 +25,7 @@ package struct Removable {
     /// Replaces the inode of a staged file that recovery recreates: an existing file is not old content.
     static let stagedAgain: UInt64 = 0
 
-    /// Removes a set in quarantine: out of sight in one step, so that a crash leaves no half of it.
+    /// Removes a set in quarantine. It is first renamed out of sight in one step, so that a crash does not leave half of it.
     package func removeSet() throws {
         let trash = "\(Files.directory(of: path))/\(Self.trashPrefix)\(Files.name(of: path))"
         try Files.removeTree(trash)
@@ -35,8 +35,8 @@ package struct Removable {
 
     private static let trashPrefix = ".removed-"
 
-    /// Removes what commands left in a quarantine directory when they were killed: half removed sets, directories in which
-    /// nothing was put yet, and records that were not in place yet. Sets of unfinished updates stay.
+    /// Removes what killed commands left in a quarantine directory: partially removed sets, directories that were still empty,
+    /// and unfinished records. Sets of interrupted updates stay.
     static func sweep(quarantine root: String, except unfinished: [String]) throws {
         for name in try Files.list(root) {
             let set = "\(root)/\(name)"
@@ -51,12 +51,12 @@ package struct Removable {
         }
     }
 
-    /// A set in quarantine whose update has not ended: nil unless its content is still at one of the paths at which the
-    /// database may be. The record's own path proves nothing: the update may have moved the file. `leased` is the lease on
-    /// the file that is in place, if this process has one.
+    /// A set in quarantine whose update has not ended. Nil unless its content is still at one of the paths where the database may
+    /// be. The record's own path proves nothing, because the update may have moved the file. `leased` is the lease on the file in
+    /// place, if this process has one.
     init?(pending directory: String, live: [String], leased: WriteLease? = nil) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
-            // Without a record it is a directory that was made just before a crash.
+            // Without a record, this directory was created just before a crash.
             let names = [QuarantineRecord.fileName, Files.name(of: Files.staged(QuarantineRecord.fileName))]
             let unwritten = try Files.list(directory).allSatisfy(names.contains)
             guard unwritten, try Files.facts(directory) != nil,
@@ -66,14 +66,14 @@ package struct Removable {
             return
         }
         let facts = try live.compactMap { try Files.factsThroughLinks($0) }
-        // A second name of the same file that is in place, or a copy of a file that was not touched.
+        // A second name of the file in place, or a copy of an untouched file.
         if let kept = try Self.kept(record, in: directory) {
             let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
             let file = "\(directory)/\(Files.name(of: record.path))"
             guard
                 try isCopy || kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
-                        // It may have got a separate file since, because `cp -al` had given the other one to two stores.
+                        // It may have been given a separate file since, because `cp -al` had given the other one to two stores.
                         try Files.haveSameBytes(file, $0, leased: leased)
                     })
             else { return nil }
@@ -81,7 +81,7 @@ package struct Removable {
         self.init(directory)
     }
 
-    /// A set in quarantine that is only another name of a file that is in place.
+    /// A set in quarantine that is only another name of a file in place.
     init?(second directory: String, live: [String]) throws {
         let live = try live.compactMap { try Files.factsThroughLinks($0) }
         guard let record = try QuarantineRecord(in: directory), let kept = try Self.kept(record, in: directory),
@@ -94,21 +94,21 @@ package struct Removable {
         try Files.facts("\(directory)/\(Files.name(of: record.path))")
     }
 
-    /// The staged files of a transaction. Old content from an exchange is moved to quarantine first, unless the
-    /// update's decision says that it is expendable.
+    /// The staged files of a transaction. Old content from an exchange is moved to quarantine first, unless the update's decision
+    /// says that it is expendable.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
         for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state) }
         self.init(transaction.directory)
     }
 
-    /// A staged copy of a database, and its sidecars, which recovery makes again.
+    /// A staged copy of a database, and its sidecars, which recovery creates again.
     init?(staged path: String, suffix: String, _ transaction: Transaction, _ state: Journal.State) throws {
         try Self.secure(path, transaction, state)
         guard try Files.facts(transaction.waiting(path) + suffix) != nil else { return nil }
         self.init(transaction.waiting(path) + suffix)
     }
 
-    /// Old content where a file was staged is moved to quarantine, unless the decision says that it is expendable.
+    /// Old content at the path of a staged file is moved to quarantine, unless the decision says that it is expendable.
     private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
@@ -120,8 +120,8 @@ package struct Removable {
         if !isStaged { try shelve(waiting, path, transaction, facts) }
     }
 
-    /// In a copied store, where inodes mean nothing: whether the waiting file has the content of the release, and the one in
-    /// place does not. If that is unknown, it counts as old content, which is kept.
+    /// In a copied store, where inodes prove nothing: whether the staged file has the content of the release, and the one in
+    /// place does not. If that is unknown, it counts as old content and is kept.
     private static func isStagedContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
         let waiting = transaction.waiting(path)
         let effect = plan?.effects.first {
@@ -143,7 +143,7 @@ package struct Removable {
             for file in try Files.list("\(root)/\(set)") {
                 let kept = try Files.facts("\(root)/\(set)/\(file)")
                 if (kept?.device, kept?.inode) == (facts.device, facts.inode) { return }
-                // A copy of the store may have made two files of one.
+                // Copying the store may have split one file into two.
                 if try Files.haveSameBytes("\(root)/\(set)/\(file)", waiting) { return }
             }
         }
@@ -160,13 +160,13 @@ package struct Removable {
         try Files.syncDirectory(root)
     }
 
-    /// A generation that the collector chose. Files from before moult are never collected.
+    /// A generation chosen by the collector. Files from before moult are never collected.
     init?(generation: String, in layout: StoreLayout) {
         guard !generation.hasPrefix(Generation.adopted) else { return nil }
         self.init(layout.generation(generation))
     }
 
-    /// Moves the tree out of sight in one step first.
+    /// Moves the tree out of sight in one step before deleting it.
     func remove(by trash: Transaction) throws {
         try Files.removeTree(trash.directory)
         try Files.setMode(path, 0o700)
@@ -174,8 +174,8 @@ package struct Removable {
         try Files.removeTree(trash.directory)
     }
 
-    /// Removes a store in which nothing was ever installed, so that it has no content; does nothing to any other one. The
-    /// directory is removed, too, if nothing else is in it.
+    /// Removes a store in which nothing was ever installed, and which thus has no content; leaves any other store alone. The
+    /// directory is removed too if it contains nothing else.
     package static func removeUnused(_ layout: StoreLayout) throws {
         guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
         defer { withExtendedLifetime(lock) {} }
@@ -188,7 +188,7 @@ package struct Removable {
         if try Files.list(layout.root).isEmpty { try Files.removeEmpty(layout.root) }
     }
 
-    /// A set in quarantine: caches by the operator's limits, anything else only if the operator named it.
+    /// A set in quarantine: caches according to the operator's limits, anything else only if the operator named it.
     package init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
         guard set.isCache || isNamed else { return nil }
         self.init(set.directory)
