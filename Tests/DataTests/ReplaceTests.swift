@@ -109,7 +109,7 @@ import Testing
     }
 
     /// The copy is complete, but `--undo` puts no file in place that is not a database.
-    @Test func `an old file that is no database is offered as a copy, not as an undo`() throws {
+    @Test func `an old file that is not a database is offered as a copy, not as an undo`() throws {
         try scratch.must("echo hello > text.db; cp text.db before")
         let text: String = try scratch.must("moult replace text.db new1.db")
         #expect(!text.contains("moult replace --undo"))

@@ -55,7 +55,7 @@ import Testing
         #expect(report["store"]?.string == world.store)
     }
 
-    @Test func `infinity is no null`() throws {
+    @Test func `infinity is not null`() throws {
         try world.install(world.first)
         #expect(try world.must("moult sql 'SELECT 1e999, -1e999' --json").contains("[[9e999,-9e999]]"))
     }

@@ -32,7 +32,7 @@ package struct RollbackTarget {
         let all = try Generation.names(layout).filter { $0 != current.name }
         if let wanted, Self.isNamed(wanted, current.name), !all.contains(where: { Self.isNamed(wanted, $0) }) {
             throw MoultError(
-                .refused, .refused, what: "\(wanted) is installed, so there is nothing to roll back",
+                .refused, .refused, what: "\(wanted) is already installed",
                 why: all.isEmpty ? "no other generation is kept" : "the kept ones are \(all.joined(separator: ", "))",
                 now: all.isEmpty
                     ? "Install an older release: moult apply RELEASE --allow-downgrade"

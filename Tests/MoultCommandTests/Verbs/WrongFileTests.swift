@@ -85,7 +85,7 @@ import Testing
             ),
             (
                 "moult rollback --to 1.0.0", 3,
-                "1.0.0 is installed, so there is nothing to roll back: no other generation is kept",
+                "1.0.0 is already installed: no other generation is kept",
                 "Install an older release: moult apply RELEASE --allow-downgrade"
             ),
             ("moult verify nope", 64, #"release 1.0.0 has no database "nope": it has food, user"#, nil),
