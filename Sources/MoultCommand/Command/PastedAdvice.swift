@@ -23,7 +23,8 @@ extension MoultError {
             }
             guard let verb = words.first, words.count > 1, verb == line.command?.name || line.isPlanOf(verb),
                 // A command with arguments of its own is complete.
-                let advised = try? LineParser.parse(words, commands: commands), advised.arguments.isEmpty
+                let advised = try? LineParser.parse(words, commands: commands), advised.arguments.isEmpty,
+                !advised.has(FeedOptions.feed)
             else { return command }
             let repeated = line.words(for: advised).map(Self.shown)
             return repeated.isEmpty ? command : "\(verb) \(shellLine(repeated)) \(command.dropFirst(verb.count + 1))"

@@ -14,7 +14,7 @@ enum ApplyVerb {
         "create", "Create the store if it does not exist")
     static let key = Option(
         InitVerb.key.name, value: InitVerb.key.value, repeats: true,
-        "With --create: trust only this key, a .pub file or its line")
+        "With --create: trust only this key")
     static let plan = Option("plan", value: .file(), "Apply this saved plan instead of RELEASE")
 
     static let command = Command(

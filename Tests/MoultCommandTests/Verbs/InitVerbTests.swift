@@ -63,7 +63,8 @@ import Testing
     @Test func `as JSON`() throws {
         #expect(
             try scratch.moult("moult init s --product a.b --json").out
-                == #"{"format":1,"store":"s","created":true,"product":"a.b","follow":"newer"}"# + "\n")
+                == #"{"format":1,"store":"\#(scratch.path("s"))","created":true,"product":"a.b","follow":"newer"}"#
+                + "\n")
     }
 
     @Test func `existing files stay`() throws {
