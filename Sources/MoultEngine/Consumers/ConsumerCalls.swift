@@ -113,7 +113,7 @@ package final class ConsumerCalls {
         _ consumer: Consumer, _ message: ConsumerMessage, until forced: ContinuousClock.Instant?
     ) -> ConsumerCall {
         let deadline = ContinuousClock.now + .seconds(consumer.timeout)
-        // Consumers that released are told the outcome, even if the user at the keyboard cancels.
+        // Consumers that released learn the outcome, even if the user at the keyboard cancels.
         let mayStop = message.kind == .release
         return ConsumerCall(
             message: message, directory: transaction.layout.root,

@@ -70,7 +70,6 @@ extension Plan {
 
     /// The databases whose content changes, or that are added or removed. A read-only file that is copied again with the same
     /// content does not count.
-    /// content is none of them.
     private func changedDatabases(from installed: Manifest?, to release: Manifest) -> [String] {
         var names: [String] = []
         for effect in effects where effect.changesStore {

@@ -29,7 +29,7 @@ extension SetAside {
             guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
             let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in
                 let tables = try tableNames(connection)
-                // From here on, draining changes no byte, whatever the pages contain.
+                // Without WAL mode and sidecars, draining changes no byte, whatever the pages contain.
                 let header = try connection.header()
                 guard header.isWAL || !sidecars.isEmpty else { return tables }
                 // A truncated file may pass SQLite's checks. If there are frames in a WAL, the file's size proves nothing.

@@ -6,7 +6,7 @@ internal import StepKit
 /// A path that may be removed although it could contain the content of a writable database.
 ///
 /// Values are created only in this file. Code that cleans up after an update, collects generations or empties quarantine must
-/// obtain one, because there is no other way to remove a tree of the store.
+/// obtain one, because no other function removes a tree of the store.
 package struct Removable {
     private let path: String
 
