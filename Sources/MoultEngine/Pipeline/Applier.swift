@@ -2,7 +2,7 @@ internal import MoultBasics
 package import MoultStore
 package import StepKit
 
-/// The visible pass: the plan's effects one after the other, or all of them back.
+/// The visible pass: applies the plan's effects one after the other, or undoes all of them.
 package struct Applier {
     let transaction: Transaction
     let plan: Plan
@@ -26,7 +26,7 @@ package struct Applier {
             intents: JournaledIntents(journal: transaction.journal))
     }
 
-    /// Goes forward; throws at the first effect that fails.
+    /// Applies the effects; throws at the first one that fails.
     func forward(begun: (Effect) -> Void = { _ in }) throws {
         // Before the first effect, so that the release that a rollback leaves is never without its hold.
         try plan.placeHold(transaction.layout)
@@ -43,7 +43,7 @@ package struct Applier {
         }
     }
 
-    /// Goes back over the effects, the last one first.
+    /// Undoes the effects, last one first.
     func back(_ effects: [Effect]) throws {
         for effect in effects.reversed() {
             try step(of: effect).undo(effect, apply)
@@ -52,7 +52,7 @@ package struct Applier {
         try plan.withdrawHold(transaction.layout)
     }
 
-    /// Lets the steps that are not built in tidy up; gives what went wrong.
+    /// Lets external steps clean up; returns what failed.
     package func clean(_ ending: Ending) -> [String] {
         steps.others(of: plan).compactMap { step in
             do { try step.clean(ending, apply) } catch { return "\(error)" }
@@ -101,7 +101,7 @@ package struct Applier {
             cause: reason)
     }
 
-    /// Part of it is committed: what is left is done by the next command, and nothing is taken back.
+    /// Part of it is committed: the next command does the rest, and nothing is undone.
     static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",
@@ -115,7 +115,7 @@ package struct Applier {
     }
 }
 
-/// Notes of steps in the journal of the update.
+/// Records the intents of steps in the update's journal.
 private struct JournaledIntents: Intents {
     let journal: Journal
 

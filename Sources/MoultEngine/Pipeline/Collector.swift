@@ -10,21 +10,21 @@ package struct Collector {
 
     package init(layout: StoreLayout, settings: Settings) { (self.layout, self.settings) = (layout, settings) }
 
-    /// A generation that stays although it is beyond what is kept, and why.
+    /// A surplus generation that stays, and why.
     package struct Kept: Sendable, Equatable {
         package let generation: String
         package let why: String
     }
     package struct Report: Sendable, Equatable {
         package var removed: [String] = []
-        /// The bytes of what was removed.
+        /// The size of the removed files in bytes.
         package var freed = 0
         package var kept: [Kept] = []
 
         package init() {}
     }
 
-    /// Removes generations over `keep`, oldest first; needs the store's lock. `dry` only says what it would do.
+    /// Removes generations beyond `keep`, oldest first. Requires the store's lock. `dry` only reports.
     package func collect(keep: Int? = nil, dry: Bool = false) throws -> Report {
         var report = Report()
         let current = try Generation.currentName(layout)
@@ -35,7 +35,7 @@ package struct Collector {
             guard let facts = try Files.facts(layout.generation(name)) else { continue }
             candidates.append((name, facts.modified.seconds))
         }
-        // The one that was in service before the current one is what a rollback wants; then the newest.
+        // A rollback needs the generation that was in service before the current one; after that, the newest.
         let before = try current.flatMap { current in
             try HistoryReader(layout).first { $0.to == current && $0.from != current && $0.outcome != .failed }?.from
         }
@@ -43,7 +43,7 @@ package struct Collector {
         // A generation with a damaged manifest cannot be rolled back to.
         let (sound, broken) = try split(candidates)
         for candidate in sound.dropFirst(keep - 1) + broken {
-            // Readers without a lease may be about to open what was in service a moment ago.
+            // Readers without a lease may be about to open the generation that was in service a moment ago.
             let age = Timestamp.now.seconds - max(candidate.since, left[candidate.name] ?? 0)
             if age < settings.minimumAge, !broken.contains(where: { $0.name == candidate.name }) {
                 report.kept.append(
@@ -91,7 +91,8 @@ package struct Collector {
         return times
     }
 
-    /// Out of sight in one step, then gone: a crash in between leaves rubbish among the transactions, not half a generation.
+    /// Moved out of sight in one step, then deleted: a crash in between leaves garbage among the transactions, not half a
+    /// generation.
     private func remove(_ name: String) throws {
         try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
         try LeaseFile.remove(name, layout)

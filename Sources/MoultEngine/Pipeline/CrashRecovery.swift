@@ -3,16 +3,16 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Finishes or undoes interrupted updates: before the decision nothing is kept, after it the update is finished.
+/// Finishes or undoes interrupted updates: before the decision everything is discarded, after it the update is finished.
 package struct CrashRecovery {
     let layout: StoreLayout
     let steps: StepSet
     let tell: @Sendable (Event) -> Void
     let consumers: [Consumer]
     let forceAfter: Int?
-    /// Whether consumers may be asked to release, where that is needed to finish an update.
+    /// Whether consumers may be asked to release if that is needed to finish an update.
     let mayRelease: Bool
-    /// Seconds for which programs are waited for that have a database locked.
+    /// How many seconds to wait for programs that have a database locked.
     let patience: Int
 
     package init(
@@ -25,21 +25,21 @@ package struct CrashRecovery {
         )
     }
 
-    /// After so many crashes in a row an operator must look: recovery itself may be the cause.
+    /// After this many crashes in a row an operator must investigate: recovery itself may be the cause.
     static let mostAttempts = 3
 
     package struct Result: Sendable, Equatable {
         package enum Ending: String, Sendable {
-            /// Nothing had been decided: what was staged is gone.
+            /// Nothing had been decided: the staged files are removed.
             case cleaned
             /// The decided update was finished.
             case finished
-            /// An undo that had been begun was finished.
+            /// A started undo was finished.
             case undone
         }
         package let transaction: String
         package let ending: Ending
-        /// The update, in words.
+        /// A description of the update.
         package let update: String
         package let from: Generation.Reference?
         package let to: Generation.Reference?
@@ -55,12 +55,12 @@ package struct CrashRecovery {
         }
     }
 
-    /// Settles everything; needs the store's lock. `back` goes back instead of forward, on the operator's word.
+    /// Recovers everything. Requires the store's lock. With `back`, the operator has asked to undo instead of finishing.
     package func settle(patiently: Bool = false, back: Bool = false) throws -> [Result] {
         for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
-        // An update may have ended between giving a file another name and recording what that changed.
+        // An update may have ended between giving a file another name and recording the resulting changes.
         try LinkedFiles(layout).refresh()
-        // A generation that a collection had thrown away is not an update.
+        // A generation discarded by a collection is not an update.
         for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
         try sweep()
         let results = try Transaction.unfinished(layout).map { transaction in
@@ -73,7 +73,7 @@ package struct CrashRecovery {
         return results
     }
 
-    /// Removes what killed commands left behind and no update will use.
+    /// Removes files left behind by killed commands that no update will use.
     private func sweep() throws {
         let settings = try Settings.read(layout)
         try QuarantineShelf(layout: layout, settings: settings).sweep(except: Transaction.unfinished(layout).map(\.id))
@@ -95,7 +95,7 @@ package struct CrashRecovery {
             if let plan = state.plan {
                 try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
                 try Displacement.settle(transaction, plan, isInstalled: ending == .finished)
-                // Before the history: once that has the update, it is over.
+                // Before the history, because the update is over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 try record(plan, ending, result.text)
                 let calls = try calls(transaction, plan, state)
@@ -127,7 +127,7 @@ package struct CrashRecovery {
                 for text in applier.clean(.undone) { tell(.warning(text)) }
                 return try ended(.undone)
             }
-            // A later update may have followed this one, whose end a power cut lost: then nothing is left to do.
+            // A later update may have followed this one, whose end was lost in a power failure: nothing is left to do then.
             let current = try Generation.currentName(layout)
             if current == plan.from?.generation || current == plan.to.generation {
                 try applier.forward()
@@ -142,11 +142,11 @@ package struct CrashRecovery {
         } catch { throw stuck(plan, error) }
     }
 
-    /// External steps are informed of the end of an undecided update, as without a crash.
+    /// Notifies external steps of the end of an undecided update, as without a crash.
     private func tidyUp(_ transaction: Transaction, _ plan: Plan) {
         let path = transaction.manifest
         do {
-            // The crash may have come before even that was there, and so before any of them prepared.
+            // The crash may have come even before that file existed, and so before any step prepared.
             guard let bytes = try Files.read(path, limit: Manifest.largest) else { return }
             let release = try Manifest(parsing: bytes, as: .sealed, source: path)
             let applier = try applier(transaction, plan, [:], nil, release, at: layout.generation(plan.to.generation))
@@ -154,7 +154,7 @@ package struct CrashRecovery {
         } catch { tell(.warning("\(error)")) }
     }
 
-    /// The work that the crash lost is done again, from the pristine content and the current rows.
+    /// Repeats the work that the crash lost, from the original content and the current rows.
     private func holdAgain(_ transaction: Transaction, _ applier: Applier, _ state: Journal.State) throws {
         let context = PrepareContext(
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
@@ -166,13 +166,13 @@ package struct CrashRecovery {
             else { continue }
             staged.append(path)
             again.append(effect)
-            // With what a crash in the middle of a write left next to it: SQLite would play that into the new copy.
+            // Including the sidecars left by a crash in the middle of a write, which SQLite would apply to the new copy.
             for suffix in ["-journal", "-wal", "-shm", ""] {
                 try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
             }
         }
         if !staged.isEmpty {
-            // A crash from here on leaves a file that is not the recorded one, and yet no old content.
+            // A crash from here on leaves a file that differs from the recorded one but is not old content.
             var inodes = state.decided ?? [:]
             for path in staged { inodes["waiting/\(path)"] = Removable.stagedAgain }
             try transaction.journal.decide(
@@ -181,7 +181,7 @@ package struct CrashRecovery {
         for effect in again { try steps.named(effect.step)?.prepare([effect], context) }
         try applier.performer.hold()
         if staged.isEmpty { return }
-        // Files that were staged again have other inodes, and their old content another proof.
+        // Files that were staged again have other inodes, and their old content has another proof.
         let before = state.expendable.filter { !staged.contains($0.key) }
         try transaction.journal.decide(
             inodes: inodes(of: staged, transaction, applier), digests: state.digests,
@@ -206,8 +206,7 @@ package struct CrashRecovery {
     private func applier(
         _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?
     ) throws -> Applier {
-        // The place of the new generation depends on the progress of the update; a generation that it repairs may be there as
-        // well.
+        // The path of the new generation depends on the progress of the update; a generation that it repairs may exist as well.
         let seated = layout.generation(plan.to.generation)
         for directory in [transaction.generation, seated] {
             let path = "\(directory)/\(Generation.manifestName)"
@@ -250,7 +249,7 @@ package struct CrashRecovery {
     }
 
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
-        // It may have died when all was done and told.
+        // It may have crashed after everything was done and reported.
         let told = try HistoryReader(layout).first {
             $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
         }

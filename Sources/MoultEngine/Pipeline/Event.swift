@@ -7,21 +7,21 @@ package enum Event: Sendable {
     package enum Pass: String, Sendable { case prepare, apply, undo }
     case phase(Pass, Phase)
     case progress(PrepareContext.Progress)
-    /// An effect of the plan, done or undone.
+    /// An effect of the plan was applied or undone.
     case done(Pass, Effect)
-    /// The decision has been made: from here on only forward.
+    /// The decision has been made: from here on the update can only go forward.
     case decided
-    /// An update that was left unfinished has been settled.
+    /// An interrupted update was recovered.
     case settled(CrashRecovery.Result)
-    /// A consumer has done what it was asked for.
+    /// A consumer has done what was requested.
     case consumer(String, ConsumerMessage.Kind)
     case warning(String)
 }
 
-/// How an update is watched and stopped.
+/// How an update is observed and cancelled.
 package struct Watcher: Sendable {
     package let tell: @Sendable (Event) -> Void
-    /// Asked often before the decision; once it says so, the update ends and nothing was changed.
+    /// Polled often before the decision. Once it returns true, the update ends without changes.
     package let shouldStop: @Sendable () -> Bool
 
     package init(

@@ -7,20 +7,21 @@ internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Unpacks a bundle of ours on every core: each frame is decoded by a confined process and written at its place, in any order.
+/// Unpacks a bundle in moult's format on every core: a sandboxed process decodes each frame and writes it at its offset, in any
+/// order.
 ///
-/// Members that are written are proven afterwards, while the steps examine them (`UnpackedDigests`): SQLite's check of a
-/// large table keeps one core busy, and the digests the other one. Members that are not written are proven here.
+/// Members that are written are verified later, while the steps examine them (`UnpackedDigests`): SQLite's check of a large table
+/// occupies one core, and the digests the other. Members that are not written are verified here.
 struct FrameUnpacking {
     let bundle: String
-    /// The manifest's facts about the whole bundle.
+    /// The manifest's digest of the whole bundle.
     let sha256: String
     let frames: Manifest.Frames
     let members: [String: Unpacker.Expected]
-    /// What should be written under which name; everything else is only verified.
+    /// The members to write, with their target paths; everything else is only verified.
     let wanted: [String: String]
     let place: @Sendable (String) throws -> String
-    /// The members for which the publisher's proof stands, by their names in the bundle.
+    /// The members covered by the publisher's proof, by their names in the bundle.
     let proven: Set<String>
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
@@ -71,20 +72,20 @@ struct FrameUnpacking {
     }
 }
 
-/// The file of one member, which several threads write at different places.
+/// The file of one member, which several threads write at different offsets.
 private final class Target: Sendable {
     private let file: Descriptor
 
     init(_ file: consuming Descriptor) { self.file = file }
 
-    /// The disk begins at once, so that the sync at the end is short.
+    /// Starts writeback immediately, so that the sync at the end is short.
     func write(_ piece: BundleReader.Piece) throws {
         try file.write(piece.bytes, at: piece.offset)
         try file.startWriteback(at: piece.offset, count: piece.bytes.count)
     }
 }
 
-/// How far it is, told by one thread at a time.
+/// Progress, reported by one thread at a time.
 final class ProgressCounter: Sendable {
     private let done = Mutex(0)
     private let what: String

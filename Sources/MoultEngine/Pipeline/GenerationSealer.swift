@@ -4,29 +4,29 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Completes the staged generation: the manifest as it was signed, and the record by which its files are known again.
+/// Completes the staged generation: the manifest as it was signed, and the record that identifies its files later.
 struct GenerationSealer {
     let transaction: Transaction
     let manifest: Manifest
     let bytes: [UInt8]
-    /// The serial of the feed by which it came.
+    /// The serial of the feed that offered it.
     let feedSerial: Int?
-    /// The key list that counts now.
+    /// The key list in force.
     let keys: KeyChain.Mark?
     /// The databases that steps were to change after they had been unpacked and verified.
     let changed: Set<String>
-    /// The databases for which the publisher's proof stands for a check by this machine.
+    /// The databases for which the publisher's proof replaces a check on this machine.
     let proven: Set<String>
 
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
-        // What another generation has, too, is sealed already; it has got its last name now.
+        // Files shared with another generation are sealed already; they have their last name now.
         let linked = try Set(LinkedFiles(transaction.layout).records().map(\.inode))
         try LinkedFiles(transaction.layout).refresh()
         for database in manifest.databases {
             let path = "\(directory)/\(database.member)"
-            // After all checks, so that the disk has written most of it meanwhile, and before its time is recorded.
+            // After all checks, so that most of it is written back in the meantime, and before its time is recorded.
             let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
             let isPublished = !changed.contains(database.name) || database.place == .inPlace
             if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
@@ -43,7 +43,7 @@ struct GenerationSealer {
         var seal = Seal(entries: entries, feedSerial: feedSerial)
         (seal.manifest, seal.transaction, seal.keys) = (try SHA256.digest(of: bytes).hex, transaction.id, keys)
         try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
-        // The names in it, for a power cut after the flip: the writer of each file has synced its content.
+        // Syncs its names, in case of a power failure after the switch: the writer of each file has synced its content.
         try Files.syncDirectory(directory)
     }
 }

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
+/// The record by which an update is finished or undone after a crash: JSON Lines in the transaction's directory.
 ///
 ///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes, digests, at}
 ///     intent {effect, intent} …   attempt …   undoing {why}   undone   committed
@@ -18,34 +18,34 @@ package struct Journal {
     /// The content of the records.
     package struct State {
         var plan: Plan?
-        /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
+        /// The inodes of the files staged by the transaction, by their path in its directory; nil before the decision.
         package var decided: [String: UInt64]?
-        /// The digests of staged files that have no other mark, by the same names.
+        /// The digests of staged files without another mark, by the same paths.
         var digests: [String: String] = [:]
-        /// Whether the transaction was decided in another directory, of which this one is a copy. Then its inodes say
-        /// nothing, because a copy may use the same numbers for other files: digests and markers decide.
+        /// Whether the transaction was decided in another directory, of which this one is a copy. Its inodes then prove nothing,
+        /// because a copy may use the same numbers for other files: digests and markers decide.
         var isCopied = false
-        /// The paths whose old content may be removed, and the proof of the gate that says so.
+        /// The paths whose old content may be removed, with the proof of the gate.
         var expendable: [String: Displacement.Proof] = [:]
         /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
-        /// The living files whose WAL mode is taken away for an exchange, and given back at the end.
+        /// The writable files that an exchange takes out of WAL mode, which is restored at the end.
         var wal: Set<String> = []
         var undoing: String?
-        /// The notes that steps made before acting, by effect.
+        /// The intents that steps recorded before acting, by effect.
         var intents: [(effect: Effect, intent: JSON)] = []
         var isOver = false
     }
 
     func begin(_ plan: Plan) throws {
-        // Not synced: until the decision a crash may lose all of this, and then nothing needs recovery.
+        // Not synced: before the decision a crash may lose all of this, because nothing needs recovery then.
         let file = try Descriptor(path, .create, mode: 0o600)
         try file.write(Array((JSON.object([.init("record", "begin"), .init("plan", plan.json)]).line + "\n").utf8))
         try file.close()
     }
 
-    /// All that was written so far, with its names: before anything is touched that settling may have to put right.
+    /// Syncs everything written so far, with its names, before touching anything that recovery may have to repair.
     func sync() throws {
         try syncNames()
         let file = try Descriptor(path, .read)
@@ -53,12 +53,12 @@ package struct Journal {
         try file.close()
     }
 
-    /// Synced before the first file is drained, because a crash must not change the mode that an app has chosen.
+    /// Synced before the first file is drained, because a crash must not change the mode chosen by an app.
     func draining(wal: Set<String>) throws {
         try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
     }
 
-    /// The decision: from here on the update goes forward, also after a crash.
+    /// The decision: from here on the update goes forward, even after a crash.
     func decide(
         inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.Proof] = [:],
         isCopied: Bool = false
@@ -66,8 +66,7 @@ package struct Journal {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
-        // A plan of several pages may be torn where the decision after it is whole, and then recovery could not know the
-        // plan.
+        // A plan of several pages may be torn although the decision after it is intact; recovery would then not know the plan.
         if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
         let proofs = expendable.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .string($0.value.rawValue)) }
         try append(
@@ -80,11 +79,10 @@ package struct Journal {
             ]))
     }
 
-    /// The facts that distinguish the transaction's directory from a copy of it: device, inode, and the time of its creation
-    /// where the file system knows that. With that time the device does not count, because its number may differ after a
-    /// restart.
+    /// Facts that distinguish the transaction's directory from a copy of it: device, inode, and the time of its creation if the
+    /// file system records that. With that time the device is left out, because its number may change after a restart.
     ///
-    /// The directory and not the journal itself, because `cp -al` gives the copy the same journal under a second name.
+    /// Uses the directory and not the journal, because `cp -al` gives the copy the same journal under a second name.
     private func place() throws -> JSON? {
         let directory = Files.directory(of: path)
         guard let facts = try Files.facts(directory) else { return nil }
@@ -95,15 +93,15 @@ package struct Journal {
         return [inode, .size(birth.seconds), .size(birth.nanoseconds)]
     }
 
-    /// The names of the journal and of what was staged. Before a record that counts, and not after it: it may be there
-    /// after a power cut as soon as it is written, and must not be there without them.
+    /// Syncs the names of the journal and the staged files. Done before writing a record that depends on them: the record may be
+    /// on disk after a power failure as soon as it is written, and must not be there without them.
     private func syncNames() throws {
         let directory = Files.directory(of: path)
         try Files.syncDirectory(directory)
         try Files.syncDirectory(Files.directory(of: directory))
     }
 
-    /// Not synced, and before the consumer is asked: a consumer that may have released is asked to reload after a crash.
+    /// Not synced, and written before the consumer is asked: a consumer that may have released is asked to reload after a crash.
     func releasing(_ consumer: String) throws {
         try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
     }
@@ -113,17 +111,17 @@ package struct Journal {
         try append(["record": "intent", "effect": effect.json, "intent": intent])
     }
 
-    /// Synced, so that a settling that kills the machine is counted.
+    /// Synced, so that a recovery that crashes the machine is counted.
     func attempt() throws { try append(["record": "attempt"]) }
 
-    /// Synced before the first effect is taken back: a crash in between must not go forward again.
+    /// Synced before the first effect is undone: a crash in between must not go forward again.
     func undoing(_ why: String) throws { try append(["record": "undoing", "why": .string(why)]) }
 
-    /// Not synced: if a power cut loses it, the effects are looked at again and found to be done.
+    /// Not synced: if a power failure loses it, the effects are checked again and found to be applied.
     package func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
 
     private func append(_ record: JSON, sync: Bool = true) throws {
-        // In a store that was copied with `cp -al` the original has the same file.
+        // In a store copied with `cp -al`, the original has the same file.
         try Files.detach(path)
         let file = try Descriptor(path, .append, mode: 0o600)
         try dropTornLine(file)
@@ -132,7 +130,7 @@ package struct Journal {
         try file.close()
     }
 
-    /// The text after a line that a crash or a full disk tore must not become a part of it.
+    /// Removes a line torn by a crash or a full disk, so that the next record does not become part of it.
     private func dropTornLine(_ file: borrowing Descriptor) throws {
         let size = try file.facts().size
         var last: UInt8 = 0
@@ -142,7 +140,7 @@ package struct Journal {
         try file.truncate(to: bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0)
     }
 
-    /// Reads what is there; a line that a crash tore, and what comes after it, counts as not written.
+    /// Reads the records. A line torn by a crash, and everything after it, counts as not written.
     package func read() throws -> State {
         var state = State()
         guard let bytes = try Files.read(path, limit: Self.largest) else { return state }
@@ -150,8 +148,8 @@ package struct Journal {
         while let line = lines.popFirst() {
             let json: JSON
             do { json = try JSON(parsing: Array(line), source: path) } catch {
-                // The disk writes pages in any order, so that a power cut may leave a later line and not an earlier one;
-                // but when a line was synced, all before it were.
+                // The disk writes pages in any order, so a power failure may leave a later line without an earlier one. However,
+                // if a line was synced, so were all lines before it.
                 if lines.allSatisfy({ !isSynced($0) }) { break }
                 throw error
             }
@@ -160,14 +158,14 @@ package struct Journal {
         return state
     }
 
-    /// Whether a line is a record that was synced before anything was done on the strength of it.
+    /// Whether a line is a record that was synced before anything was done on the basis of it.
     private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
         // A line that is not JSON is not a record.
         guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }
         return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }
 
-    /// Change counters, schema versions and times, but not inodes.
+    /// True for change counters, schema versions and times, but not for inodes.
     private static func meansTheSameInACopy(_ name: String) -> Bool {
         [Exchange.key(""), LiveReplacement.key(""), MadeFile.key("")].contains { name.hasPrefix($0) }
     }
@@ -177,12 +175,12 @@ package struct Journal {
         case "begin": if let plan = json["plan"] { state.plan = try Plan(json: plan, source: path) }
         case "decided":
             state.decided = [:]
-            // Journals of earlier versions do not say where they were written.
+            // Journals of earlier versions do not record where they were written.
             state.isCopied = try json["at"].map { try $0 != place() } ?? false
             state.digests = (json["digests"]?.members ?? []).reduce(into: [:]) { $0[$1.name] = $1.value.string }
             for member in json["inodes"]?.members ?? [] {
                 let number = member.value.integer.map { UInt64(bitPattern: $0) }
-                // 0 is for no file, in a copy, too.
+                // 0 means no file, in a copy as well.
                 if state.isCopied, number != 0, !Self.meansTheSameInACopy(member.name) { continue }
                 state.decided?[member.name] = number
             }

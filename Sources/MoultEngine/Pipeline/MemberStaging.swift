@@ -6,17 +6,17 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Brings the members that a plan needs into the transaction's own directory: of what the store has, by patches, and the
-/// rest from the bundle. Nothing is used before its digest fits.
+/// Stages the members that a plan needs in the transaction's directory: from files of the store and by patches where possible,
+/// and the rest from the bundle. Nothing is used before its digest is verified.
 struct MemberStaging {
     let transaction: Transaction
     let plan: Plan
     let release: Manifest
-    /// The databases for which the publisher's proof stands.
+    /// The databases covered by the publisher's proof.
     let proven: Set<String>
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    /// Returns what proves the files that came from the bundle; nil if they are proven.
+    /// Returns the object that verifies the files from the bundle; nil if they are verified already.
     func stage() throws -> UnpackedDigests? {
         for reuse in plan.reuse { try stage(reuse) }
         guard let bundle = plan.bundle else { return nil }
@@ -35,13 +35,13 @@ struct MemberStaging {
             if let base, let place = reuse.base { try prove(base, place) }
             try patch(reuse, base, to: target)
         } catch let error as MoultError where PatchFault.isOfFiles(error) {
-            // If it fails in another way next time, that is found then.
+            // If it fails in another way next time, that is detected then.
             let names = reuse.patches.isEmpty ? reuse.base.map { [$0.description] } ?? [] : reuse.patches.map(\.file)
             throw PatchFault(Set(names), error)
         }
     }
 
-    /// The same content: under a second name, or with shared blocks; what is small is copied.
+    /// Takes over the same content by a second name or shared blocks; small files are copied.
     private func take(_ base: String, for reuse: Plan.Reuse, to target: String) throws {
         guard let content = release.content(of: reuse.member) else { return }
         if reuse.isLinked(in: release) {
@@ -51,7 +51,7 @@ struct MemberStaging {
         try prove(target, content, "\(base)")
     }
 
-    /// The base is confirmed by its facts, or has the digest that its manifest says.
+    /// The base is identified by its recorded facts, or its digest matches the manifest.
     private func prove(_ path: String, _ base: Plan.Reuse.Base) throws {
         let store = StoreSnapshot(transaction.layout)
         let generation = try store.generation(base.generation)

@@ -4,11 +4,11 @@ internal import MoultStore
 internal import MoultTrust
 internal import Synchronization
 
-/// The file that a patch makes, and its digest: pieces come on several threads in any order, and whichever is free hands
-/// them to the digest in the order of the file.
+/// The file produced by a patch, and its digest. Several threads write pieces in any order, and whichever is free passes them to
+/// the digest in file order.
 final class PatchedFile: Sendable {
     private struct State {
-        /// Where the pieces lie that are written and not yet digested.
+        /// The pieces written but not yet digested.
         var written: [Int: Range<Int>] = [:]
         var next = 0
         var isDigesting = false
@@ -23,21 +23,21 @@ final class PatchedFile: Sendable {
 
     func add(_ bytes: UnsafeRawBufferPointer, piece: Int, at offset: Int) throws {
         try file.write(bytes, at: offset)
-        // The disk begins at once, so that the sync at the end is short.
+        // Starts writeback immediately, so that the sync at the end is short.
         try file.startWriteback(at: offset, count: bytes.count)
         state.withLock { $0.written[piece] = offset..<offset + bytes.count }
         while let (number, range) = next() {
             if number == piece {
                 try digest.update(bytes)
             } else {
-                // Another thread wrote it and has gone on; its pages are in memory.
+                // Another thread wrote this piece and has moved on; its pages are in memory.
                 try MappedFile(file, range).withBytes { try digest.update($0) }
             }
             state.withLock { $0.isDigesting = false }
         }
     }
 
-    /// The piece that this thread has to digest; nil if another thread has it, or it does not exist yet.
+    /// The next piece for this thread to digest; nil if another thread has it, or it does not exist yet.
     private func next() -> (Int, Range<Int>)? {
         state.withLock { state in
             guard !state.isDigesting, let range = state.written.removeValue(forKey: state.next) else { return nil }
@@ -50,15 +50,15 @@ final class PatchedFile: Sendable {
     func finish() throws -> String { try digest.finish() }
 }
 
-/// A patch, or its old file, is not as expected: the release is installed in another way.
+/// A patch or its base is not as expected: the release is installed in another way.
 package struct PatchFault: Error {
-    /// The patches by their names, the base by generation and member.
+    /// The names of the patches, or the generation and member of the base.
     package let unfit: Set<String>
     package let error: MoultError
 
     package init(_ unfit: Set<String>, _ error: MoultError) { (self.unfit, self.error) = (unfit, error) }
 
-    /// Whether an error of applying a patch says that of the files, and not that the disk is full or the caller stopped it.
+    /// Whether an error while patching is caused by the files, and not by a full disk or a cancellation.
     static func isOfFiles(_ error: MoultError) -> Bool {
         (300..<400).contains(error.code.rawValue) || error.code == .digest || (error.cause as? Errno) == .noEntry
     }

@@ -3,23 +3,23 @@ internal import MoultFiles
 package import MoultStore
 package import StepKit
 
-/// Does the changes of the closed list, and takes them back. Each can be done again after a crash.
+/// Applies the changes of the closed list, and undoes them. Each can be repeated after a crash.
 package final class Performer: Changes, @unchecked Sendable {
     // Unchecked: an update runs on one thread; the class is only shared with the steps that it calls.
     let transaction: Transaction
     let plan: Plan
-    /// The staged files of the transaction, as recorded with the decision.
+    /// The inodes of the transaction's staged files, as recorded with the decision.
     var inodes: [String: UInt64] { didSet { writable.inodes = inodes } }
-    /// The release that was installed before, whose links an undo must leave or bring back.
+    /// The previously installed release, whose links an undo must leave or restore.
     let installed: Manifest?
     /// The databases that apps write to.
     private let writable: WritableEffects
 
-    /// In a copied store: the digests of staged files, because the inodes say nothing.
+    /// In a copied store: the digests of staged files, because inodes prove nothing there.
     private let digests: [String: String]?
     private let release: Manifest
 
-    /// `digests` only where an update is recovered in a copied store.
+    /// `digests` is given only when recovering an update in a copied store.
     package init(
         transaction: Transaction, plan: Plan, inodes: [String: UInt64], digests: [String: String]? = nil,
         installed: Manifest?, release: Manifest
@@ -54,7 +54,7 @@ package final class Performer: Changes, @unchecked Sendable {
         }
     }
 
-    /// The actions directly before the decision, because they keep other processes out: locks, leases, rows to carry.
+    /// The actions directly before the decision, because they keep other processes out: locks, leases, rows to carry over.
     func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
     func facts() throws -> [String: UInt64] {
         var facts = try writable.facts()
@@ -69,13 +69,13 @@ package final class Performer: Changes, @unchecked Sendable {
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 
-    /// Releases the writable databases and leaves them as an app would, after a failure or a crash.
+    /// After a failure or a crash, releases the writable databases in the state in which an app leaves them.
     func rest() throws { try writable.rest() }
 
     var isIrrevocable: Bool { writable.isIrrevocable }
     func proveRevocable() throws { try writable.proveRevocable() }
 
-    /// The actions that come last, because they cannot be undone: SQLite's own commits. After them the update is done.
+    /// The actions that come last, because they cannot be undone: SQLite's own commits. After them the update is complete.
     func finish() throws { try writable.finish() }
 
     package func revert(_ effect: Effect) throws {
@@ -104,7 +104,7 @@ package final class Performer: Changes, @unchecked Sendable {
         let staged = transaction.generation
         try Files.ensureDirectory(layout.generations)
         if try Files.facts(staged) != nil, try !transaction.made(place, inodes) {
-            // Something of this name is there only if it was found damaged: it goes where the staged one was.
+            // A generation of this name exists only if it was found damaged: it is exchanged with the staged one.
             if try !Files.renameIfFree(staged, to: place) {
                 try Files.setMode(place, Self.movable)
                 try Files.exchange(staged, place)
@@ -124,12 +124,12 @@ package final class Performer: Changes, @unchecked Sendable {
             isGone = try Files.renameIfFree(place, to: transaction.generation)
             if !isGone { try Files.exchange(transaction.generation, place) }
         }
-        // Files that were damaged may still be there, or again.
+        // The damaged files may still exist, or exist again.
         if isGone { try LeaseFile.remove(generation, layout) } else { try Files.setMode(place, 0o555) }
         try Files.syncDirectory(layout.generations)
     }
 
-    /// A directory that its owner may not write to cannot be moved to another one; those who read it go on.
+    /// A directory without owner write permission cannot be moved to another directory; its readers are not affected.
     private static let movable: UInt32 = 0o755
 
     // MARK: the pointer
@@ -139,7 +139,7 @@ package final class Performer: Changes, @unchecked Sendable {
         if try Files.target(ofLink: layout.current) != target {
             try replaceLink(layout.current, with: target)
         }
-        // For a power cut after an app has read the new release: it must not find the old one again.
+        // In case of a power failure after an app has read the new release: it must not find the old one again.
         try Files.syncDirectory(layout.hidden)
     }
 
@@ -169,7 +169,7 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 
     private func unlink(_ path: String) throws {
-        // A writable file of this name is not a link of ours.
+        // A writable file of this name is not one of moult's links.
         if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
         try Files.syncDirectory(layout.databases)
     }
@@ -193,7 +193,7 @@ package final class Performer: Changes, @unchecked Sendable {
     // MARK: living files
 
     private func create(_ path: String) throws {
-        // If the app has made the file meanwhile, it is the user's, and stays.
+        // If the app has created the file in the meantime, it is user data and stays.
         let waiting = transaction.waiting(path)
         if try Files.facts(waiting) != nil {
             _ = try Files.renameIfFree(waiting, to: layout.file(path))
@@ -208,7 +208,7 @@ package final class Performer: Changes, @unchecked Sendable {
     private func uncreate(_ path: String, _ name: String?) throws {
         let place = layout.file(path)
         guard let facts = try Files.facts(place) else { return }
-        // A file that an app has written to since a crash is user data, and stays.
+        // A file that an app has written to since a crash is user data and stays.
         if let digests {
             let digest = digests["waiting/\(path)"] ?? name.flatMap(release.database)?.sha256
             guard let digest, try Transaction.isPublished(place, digest) else { return }
@@ -224,9 +224,9 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 }
 
-/// Tells a file that moult made from one that an app has written to since: every write changes the time of modification.
+/// Tells a file created by moult from one that an app has written to since: every write changes the modification time.
 enum MadeFile {
-    /// The name under which the decision records it.
+    /// The key under which the decision records it.
     static func key(_ path: String) -> String { "made/\(path)" }
 
     static func mark(_ facts: FileFacts) -> UInt64 {

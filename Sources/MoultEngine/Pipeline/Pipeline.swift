@@ -4,7 +4,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Takes one plan through its two passes: everything is staged and verified, then decided, then done.
+/// Takes a plan through its two passes: everything is staged and verified, then decided, then applied.
 package struct Pipeline {
     let transaction: Transaction
     let steps: StepSet
@@ -25,20 +25,20 @@ package struct Pipeline {
     var plan: Plan { made.plan }
     private var release: Manifest { made.context.release }
 
-    /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`. The caller removes
-    /// the staged files, because consumers are notified first, and must not find our locks.
+    /// Executes the plan. On an error the previous state is unchanged, or the error's outcome is `stuck`. The caller removes the
+    /// staged files, because consumers are notified first, and must not encounter moult's locks.
     ///
-    /// Returns what happened to the rows of each database.
+    /// Returns the fate of the rows of each database.
     package func run() throws -> [RowFate] {
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
         do {
             try transaction.create(plan)
-            // For external steps, which are also informed of this end, if it is a crash.
+            // For external steps, which learn the outcome even after a crash.
             if !steps.others(of: plan).isEmpty { try Files.writeNew(made.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
-            // Everything that can be refused has been: a bad release disturbs no app, and apps release for moments only.
+            // Every possible refusal has happened by now: a bad release disturbs no app, and apps release only briefly.
             stopwatch.begin(.prepare, "consumers")
             consumers.look(from: made.context.installed, to: release)
             try consumers.release()
@@ -46,7 +46,7 @@ package struct Pipeline {
             try performer.hold(stop: watcher.stopIfAsked)
             try decide(performer)
         } catch {
-            // Nothing visible has changed, so removing what was staged will undo all of it.
+            // Nothing visible has changed, so removing the staged files will undo everything.
             do { try performer.rest() } catch let second { throw JournalModeNotRestored(reason: error, second: second) }
             throw error
         }
@@ -59,8 +59,8 @@ package struct Pipeline {
         return try performer.fates()
     }
 
-    /// Why it failed before the decision, and why the writable files could not be restored after that: the next command does
-    /// it, and needs the staged files.
+    /// Why the update failed before the decision, and why the writable files could not be restored after that: the next command
+    /// does it, and needs the staged files.
     package struct JournalModeNotRestored: Error {
         package let reason: any Error
         package let second: any Error
@@ -105,7 +105,7 @@ package struct Pipeline {
         }
     }
 
-    /// Everything that came in is proven before anything of it is copied, changed or attached.
+    /// Verifies everything received before any of it is copied, changed or attached.
     private func examine(_ context: PrepareContext, _ digests: UnpackedDigests?) throws {
         do {
             for phase in Phase.allCases {
@@ -116,7 +116,7 @@ package struct Pipeline {
             }
         } catch {
             try watcher.stopIfAsked()
-            // A file that is not the published one fails in many ways, and this is the reason.
+            // A file that differs from the published one fails in many ways, and this is the reason.
             try digests?.prove()
             throw error
         }
@@ -125,7 +125,7 @@ package struct Pipeline {
     }
 
     private func decide(_ performer: Performer) throws {
-        // The names of what waits, for a power cut after the decision: their content is synced already.
+        // Syncs the names of staged files, in case of a power failure after the decision; their content is synced already.
         for directory in Set(plan.made.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }

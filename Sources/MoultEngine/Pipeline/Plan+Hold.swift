@@ -1,7 +1,7 @@
 internal import MoultStore
 
 extension Plan {
-    /// Puts the release that a rollback leaves on hold; doing it twice is the same as once.
+    /// Puts the release that a rollback leaves on hold; may be repeated.
     func placeHold(_ layout: StoreLayout) throws {
         guard var hold else { return }
         hold.transaction = id
@@ -10,7 +10,7 @@ extension Plan {
         }
     }
 
-    /// Takes back the hold of a rollback that is undone, and no other.
+    /// Removes the hold of a rollback that is undone, and no other.
     func withdrawHold(_ layout: StoreLayout) throws {
         guard hold != nil else { return }
         try Holds.change(layout) { holds in

@@ -1,9 +1,9 @@
 package import MoultStore
 internal import Synchronization
 
-/// Takes the time of each part of an update, for the history.
+/// Measures the time of each part of an update, for the history.
 ///
-/// Sendable without a promise: all that changes is inside of a mutex.
+/// Sendable without `@unchecked`: all mutable state is in a mutex.
 package final class Stopwatch: Sendable {
     private let start = ContinuousClock.now
     private let state = Mutex(State())
@@ -15,7 +15,7 @@ package final class Stopwatch: Sendable {
 
     package init() {}
 
-    /// A part begins, and the one before it ends.
+    /// Starts a part, and ends the one before it.
     package func begin(_ pass: Event.Pass, _ name: String) {
         state.withLock { state in
             if let open = state.open, open.pass == pass, open.name == name { return }
@@ -24,13 +24,13 @@ package final class Stopwatch: Sendable {
         }
     }
 
-    /// The part that is open ends, and none begins.
+    /// Ends the current part without starting another.
     package func pause() { state.withLock { Self.close(&$0) } }
 
-    /// All the time since the beginning.
+    /// The time since the start.
     package var elapsed: Duration { ContinuousClock.now - start }
 
-    /// The times measured so far, in the order in which they began.
+    /// The times measured so far, in the order in which the parts began.
     package var parts: [History.Part] {
         state.withLock { state in
             Self.close(&state)
@@ -38,7 +38,7 @@ package final class Stopwatch: Sendable {
         }
     }
 
-    /// A step that runs again in the same pass continues with its own time.
+    /// A step that runs again in the same pass adds to its own time.
     private static func close(_ state: inout State) {
         guard let open = state.open else { return }
         state.open = nil

@@ -4,12 +4,12 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// The staged files of an update in flight, and its journal.
+/// The staged files of an update in progress, and its journal.
 extension Transaction {
     package var journal: Journal { Journal(in: directory) }
-    /// Where the core unpacks.
+    /// The directory into which the core unpacks.
     var unpacked: String { "\(directory)/unpacked" }
-    /// Where a member is staged; the names of migrations have directories.
+    /// The path where a member is staged; the names of migrations include directories.
     func place(of member: String) throws -> String {
         var directory = unpacked
         for part in member.split(separator: "/").dropLast() {
@@ -19,19 +19,19 @@ extension Transaction {
         return "\(unpacked)/\(member)"
     }
 
-    /// Where future living files wait, if they will live in the store.
+    /// The directory for staged writable files that will be in the store.
     var waiting: String { "\(directory)/waiting" }
-    /// Where the future living file of a path waits.
+    /// The staged path of a writable file.
     func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
-    /// The generation that is made ready.
+    /// The staged generation.
     var generation: String { "\(directory)/generation" }
-    /// The release's manifest, where steps of others take part.
+    /// The release's manifest, for updates with external steps.
     var manifest: String { "\(directory)/manifest.json" }
-    /// A generation of adopted files, made ready.
+    /// The staged generation of adopted files.
     var adopted: String { "\(directory)/adopted" }
 
-    /// Makes the directories, which must not be there; only the store's owner may look into them, because what is in
-    /// them is not verified yet.
+    /// Creates the directories, which must not exist. Only the store's owner may read them, because their content is not verified
+    /// yet.
     func create(_ plan: Plan) throws {
         try Files.makeDirectory(directory, mode: 0o700)
         for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }
@@ -39,7 +39,7 @@ extension Transaction {
         for path in plan.made.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
     }
 
-    /// Caches may live on another file system, and what can be recreated says so to backup tools.
+    /// Caches may be on another file system. Directories that can be recreated are marked for backup tools.
     private func makeApart(_ path: String) throws {
         guard let apart = Staging.apart(path, directory) else { return }
         let root = Files.directory(of: path)
@@ -50,9 +50,9 @@ extension Transaction {
         }
     }
 
-    /// Removes all of it; the journal first, so that what a crash leaves is rubbish and no unfinished update.
+    /// Removes everything, the journal first, so that a crash leaves only garbage and no interrupted update.
     package func remove() throws {
-        // A journal that cannot be read might tell of content that was exchanged: then nothing is removed.
+        // A journal that cannot be read might list exchanged content: then nothing is removed.
         let state = try journal.read()
         let staged = try Removable(staging: self, state)
         for path in state.plan?.made ?? [] {
@@ -63,9 +63,9 @@ extension Transaction {
         try LinkedFiles(layout).refresh()
     }
 
-    /// Whether a generation's directory was made by this transaction: its seal says so, also in a copied store.
+    /// Whether this transaction created a generation's directory, according to its seal, which also holds in a copied store.
     ///
-    /// Seals of earlier versions do not say it; then the inode that the decision recorded tells.
+    /// Seals of earlier versions do not record that; the inode recorded with the decision is used instead.
     func made(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return false }
         let path = "\(directory)/\(Seal.fileName)"
@@ -78,7 +78,7 @@ extension Transaction {
         return seal?.transaction.map { $0 == id } ?? (facts.inode == inodes["generation"])
     }
 
-    /// The manifest of the release that a plan installs: in its place, or still staged.
+    /// The manifest of the release that a plan installs, whether in place or still staged.
     func release(of plan: Plan) throws -> Manifest? {
         for directory in [layout.generation(plan.to.generation), generation] {
             let path = "\(directory)/\(Generation.manifestName)"
@@ -88,13 +88,13 @@ extension Transaction {
         return nil
     }
 
-    /// Whether a file is the database as it was published; for files that have no marker, in a copied store.
+    /// Whether a file is the database as published. For files without a marker, in a copied store.
     static func isPublished(_ path: String, _ digest: String) throws -> Bool {
         guard try Files.facts(path)?.kind == .file else { return false }
         return try SHA256.digest(ofFileAt: path).hex == digest
     }
 
-    /// The inodes of what is staged, by which a settling tells done from not done.
+    /// The inodes of the staged files, by which recovery tells what was done.
     func inodes(of plan: Plan) throws -> [String: UInt64] {
         var inodes: [String: UInt64] = [:]
         inodes["generation"] = try Files.facts(generation)?.inode

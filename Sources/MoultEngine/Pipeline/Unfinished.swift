@@ -2,11 +2,11 @@ package import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Updates that have begun and are not over: a process is running them, or a crash left them for recovery.
+/// Updates that have started but not ended: a process is running them, or a crash left them for recovery.
 package struct Unfinished: Sendable, Equatable {
     /// Their descriptions: `an update to 2.1.0`.
     package let updates: [String]
-    /// The processes that hold the store's lock at this moment, and so are running them.
+    /// The processes that hold the store's lock now, and so are running the updates.
     package let workers: [ProcessFacts]
 
     package var isEmpty: Bool { updates.isEmpty }
@@ -34,6 +34,6 @@ package struct Unfinished: Sendable, Equatable {
 }
 
 extension Plan {
-    /// Its description: `an update to 2.1.0`, `a rollback to 2.0.0`.
+    /// The description: `an update to 2.1.0`, `a rollback to 2.0.0`.
     var words: String { "\(title.hasPrefix("u") ? "an" : "a") \(title)" }
 }

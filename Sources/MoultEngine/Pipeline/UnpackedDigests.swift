@@ -3,26 +3,26 @@ internal import MoultFiles
 internal import MoultTrust
 internal import Synchronization
 
-/// The digests of a bundle and of the files that were unpacked from its frames, computed while the steps examine these files.
-/// None of them is used before `prove` has returned.
+/// The digests of a bundle and of the files unpacked from its frames, computed while the steps examine these files. None of the
+/// files is used before `prove` has returned.
 final class UnpackedDigests: Sendable {
     private let work: Work
     private let thread: Mutex<Threads.Running?>
 
-    /// Opens the files and begins. Checks that are made meanwhile leave one core less to it.
+    /// Opens the files and starts. Checks that run at the same time leave it one core less.
     init(bundle: String, sha256: String, files: [UnpackedFile], threads: Int) throws {
         let work = try Work(bundle: Descriptor(bundle, .read), sha256: sha256, files: files)
         self.work = work
         thread = Mutex(try Threads.start { work.run(threads: threads) })
     }
 
-    /// Reading the files ends with this object.
+    /// Deinitialization stops reading the files.
     deinit {
         work.isStopped.withLock { $0 = true }
         wait()
     }
 
-    /// Waits for all of them; throws if one is not that of the manifest.
+    /// Waits for all of them; throws if one does not match the manifest.
     func prove() throws {
         wait()
         for result in work.results.withLock({ $0 }) { try result?.get() }
@@ -39,7 +39,7 @@ final class UnpackedDigests: Sendable {
         private let bundle: Descriptor
         private let sha256: String
         private let files: [UnpackedFile]
-        /// Of the files, in their order, and of the bundle.
+        /// The results of the files, in order, and of the bundle.
         let results: Mutex<[Result<Void, any Error>?]>
         let isStopped = Mutex(false)
 
@@ -58,7 +58,7 @@ final class UnpackedDigests: Sendable {
                     }
                 }
             }
-            // Only a thread that could not be started: what was not proven must not pass.
+            // Fails only if a thread could not be started: unverified files must not pass.
             if case .failure = outcome { results.withLock { $0.append(outcome) } }
         }
 
@@ -77,13 +77,13 @@ final class UnpackedDigests: Sendable {
     private struct Stopped: Error {}
 }
 
-/// A file that was unpacked from frames, with its digests in the manifest.
+/// A file unpacked from frames, with its digests in the manifest.
 final class UnpackedFile: Sendable {
     private let file: Descriptor
     private let name: String
     private let sha256: String
     private let frames: [(size: Int, sha256: String)]
-    /// Its own digest is enough, because the publisher's proof names no other.
+    /// Its own digest is enough, because the publisher's proof covers no other.
     let isProven: Bool
 
     init(_ path: String, name: String, sha256: String, frames: [(size: Int, sha256: String)], isProven: Bool) throws {
@@ -101,7 +101,7 @@ final class UnpackedFile: Sendable {
         }
         let whole = digests.whole.hex
         if whole == sha256 { return }
-        // A file of one frame has two digests in the manifest, of which each could be the wrong one.
+        // A file of a single frame has two digests in the manifest, either of which could be wrong.
         guard frames.count > 1 else { throw differs(at: 0, bundle) }
         throw MoultError(
             .digest, what: "the manifest of \(bundle) contradicts itself",
@@ -116,7 +116,7 @@ final class UnpackedFile: Sendable {
 }
 
 extension MoultError {
-    /// A bundle that is not the one of the manifest.
+    /// A bundle that does not match the manifest.
     init(unsealed bundle: String, _ why: String) {
         self.init(
             .digest, what: "the bundle \(bundle) does not match its manifest", why: why,

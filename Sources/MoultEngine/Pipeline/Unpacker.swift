@@ -6,21 +6,21 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Takes the members that a plan needs out of the bundle, into the transaction's own directory.
+/// Unpacks the members that a plan needs from the bundle into the transaction's directory.
 ///
-/// Nothing is used before its digest fits.
+/// Nothing is used before its digest is verified.
 struct Unpacker {
-    /// Where a member is written.
+    /// The path at which a member is written.
     let place: @Sendable (String) throws -> String
     let release: Manifest
     let bundle: String
-    /// What should be written; everything else in the bundle is only verified.
+    /// The members to write; everything else in the bundle is only verified.
     let members: [String]
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
-    /// The databases for which the publisher's proof stands.
+    /// The databases covered by the publisher's proof.
     var proven: Set<String> = []
 
-    /// The paths in the bundle of what should be written.
+    /// The paths in the bundle of the members to write.
     private var wanted: [String: String] {
         let paths = release.databases.map { ($0.bundlePath, $0.member) }
         let others = release.databases.flatMap(\.migrations).map { ($0.member, $0.member) }
@@ -29,7 +29,7 @@ struct Unpacker {
 
     func unpack() throws { try unpackUnproven()?.prove() }
 
-    /// Returns what proves the files, for a caller that has something to do meanwhile; nil if they are proven.
+    /// Returns the object that verifies the files, for callers with other work to do meanwhile; nil if they are verified already.
     func unpackUnproven() throws -> UnpackedDigests? {
         let expected = Self.expected(of: release)
         guard let sealed = release.bundle, let frames = sealed.frames else {
@@ -42,7 +42,7 @@ struct Unpacker {
         ).unpack()
     }
 
-    /// A bundle of any kind: its own digest and each member's.
+    /// Unpacks a bundle of any format, checking its own digest and each member's.
     private func stream(_ expected: [String: Expected]) throws {
         let total = expected.reduce(0) { $0 + $1.value.size }
         let counter = ProgressCounter("unpack", total: total, tell: progress)

@@ -4,8 +4,8 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// Counts for a deep plan what exactly happens to the rows of shared databases: their content is carried into a copy of
-/// the release's file, by the code that the update uses.
+/// Computes for a deep plan the exact fate of the rows of shared databases: their content is carried over into a copy of the
+/// release's file, by the same code that the update uses.
 package struct ContentForecast {
     let layout: StoreLayout
     let release: Manifest

@@ -5,19 +5,19 @@ internal import MoultSandbox
 package import MoultStore
 package import StepKit
 
-/// Counts for a plan what its migrations will change or drop: they are tried on a copy of the user's database.
+/// Computes for a plan what its migrations will change or drop, by running them on a copy of the user's database.
 package struct MigrationForecast {
     let layout: StoreLayout
     let release: Manifest
     let installed: Manifest?
-    /// Whether it may take as long as reading the bundle and the databases.
+    /// Whether the forecast may take as long as reading the bundle and the databases.
     let isDeep: Bool
 
     package init(layout: StoreLayout, release: Manifest, installed: Manifest?, isDeep: Bool) {
         (self.layout, self.release, self.installed, self.isDeep) = (layout, release, installed, isDeep)
     }
 
-    /// A larger bundle or database is left to `--deep` and to the update itself.
+    /// Larger bundles and databases are left to `--deep` and to the update itself.
     static let largest = 32 << 20
 
     package func fill(_ plan: inout Plan) throws {

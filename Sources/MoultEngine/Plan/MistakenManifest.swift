@@ -3,9 +3,9 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Recognizes other files that are given in place of the manifest of a release, and says which command they are for.
+/// Recognizes other files given instead of a release's manifest, and names the command they are for.
 enum MistakenManifest {
-    /// Refuses a database and a bundle, by their first bytes.
+    /// Rejects a database or a bundle by its first bytes.
     static func refuse(_ path: String, start: [UInt8]) throws {
         if start.starts(with: "SQLite format 3\0".utf8) {
             throw MoultError(
@@ -22,7 +22,7 @@ enum MistakenManifest {
                 : "Give the manifest of the release: moult pack writes it next to the bundle.")
     }
 
-    /// Runs what checks or reads a manifest; if that fails because it is a draft, the error says so.
+    /// Runs a check or parser of a manifest; if that fails because it is a draft, the error says so.
     static func explaining<R>(_ bytes: [UInt8], _ name: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where [.unsigned, .manifest].contains(error.code)

@@ -2,12 +2,12 @@ package import MoultBasics
 package import StepKit
 
 extension Plan {
-    /// A member that is made of what the store has already, without the bundle.
+    /// A member made from files that the store already has, without the bundle.
     package struct Reuse: Sendable, Equatable {
         package var member: String
-        /// The file that it is made from; nil if a patch needs none.
+        /// The base file; nil if a patch needs none.
         package var base: Base?
-        /// The patches that are applied one after the other; none if the base is the same content.
+        /// The patches to apply in order; empty if the base has the same content.
         package var patches: [PatchFile]
 
         package struct Base: Sendable, Equatable {
@@ -22,17 +22,17 @@ extension Plan {
         package var path: String
         package var size: Int
         package var sha256: String
-        /// How many bytes of it must be fetched first.
+        /// How many bytes of it must be downloaded first.
         package var missing: Int
-        /// The member that it makes.
+        /// The member that it produces.
         package var result: Manifest.Content
     }
 
-    /// The bytes of all patches.
+    /// The total size of the patches in bytes.
     package var patchBytes: Int { patches.reduce(0) { $0 + $1.size } }
     package var patches: [PatchFile] { reuse.flatMap(\.patches) }
 
-    /// How many bytes must be fetched first.
+    /// How many bytes must be downloaded first.
     package var missing: Int { (bundle?.missing ?? 0) + patches.reduce(0) { $0 + $1.missing } }
 
     /// The members that must be unpacked from the bundle.
@@ -72,7 +72,7 @@ extension Plan.Reuse {
 }
 
 extension Plan.Reuse {
-    /// Whether it is the base itself, under a second name or with shared blocks.
+    /// Whether it is the base itself, by a second name or shared blocks.
     func isLinked(in release: Manifest) -> Bool {
         patches.isEmpty && (release.content(of: member)?.size ?? 0) >= SourceSelection.leastLinked
     }

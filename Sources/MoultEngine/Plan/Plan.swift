@@ -15,28 +15,28 @@ package struct Plan: Sendable, Equatable {
     package var from: Generation.Reference?
     package var to: Generation.Reference
     package var manifestPath: String?
-    /// Where it is fetched from; nil if its manifest is on this machine and was named.
+    /// Where it is downloaded from; nil if its manifest on this machine was named.
     package var origin: Origin?
     /// The bundle, if something must be unpacked from it.
     package var bundle: Bundle?
-    /// The members that are made without it.
+    /// The members that are made without the bundle.
     package var reuse: [Reuse] = []
     package var trust: String
-    /// How the release may be taken, as asked for.
+    /// The request: how the release may be installed.
     package var request: Request
     package var effects: [Effect]
-    /// The consumers that will be called, in the order in which they reload.
+    /// The consumers to call, in the order in which they reload.
     package var calls: [Call] = []
-    /// How each external step was kept from changing anything while it planned.
+    /// How each external step was kept from changing anything while planning.
     package var steps: [Enforcement] = []
-    /// Bytes that staging needs on the store's file system.
+    /// The bytes that staging needs on the store's file system.
     package var needs: Int
     /// The facts that the plan relies on; if any of them has changed, the plan is stale.
     package var facts: [Fact]
     package var warnings: [String]
     /// The hold that a rollback sets.
     package var hold: Hold?
-    /// The hold on the same release that this one replaces; it comes back if the rollback is undone.
+    /// The hold on the same release that this one replaces; restored if the rollback is undone.
     package var replacedHold: Hold?
 
     package struct Enforcement: Sendable, Equatable {
@@ -48,21 +48,21 @@ package struct Plan: Sendable, Equatable {
     package struct Bundle: Sendable, Equatable {
         package var path: String
         package var size: Int
-        /// How many bytes of it must be fetched first.
+        /// How many bytes of it must be downloaded first.
         package var missing = 0
     }
 
-    /// Where a release was found that comes from elsewhere.
+    /// Where a release from elsewhere was found.
     package struct Origin: Sendable, Equatable {
         /// The feed, or the manifest itself if that was named.
         package var place: Address
         /// The feed's serial; nil without a feed.
         package var serial: Int?
-        /// The manifest's name next to the feed, its size and digest.
+        /// The manifest's name next to the feed, with its size and digest.
         package var manifest: String
         package var size: Int
         package var sha256: String
-        /// The releases that follow this one on the way to the newest.
+        /// The releases that follow this one on the path to the newest.
         package var then: [Version]
         /// Remarks on the choice for the operator.
         package var notes: [String]
@@ -85,11 +85,11 @@ package struct Plan: Sendable, Equatable {
         package var takeOver: Set<String> = []
         package var acceptUnpreserved = false
         package var checkTimeout: Int?
-        /// Whether a rollback may go to a release that is on hold.
+        /// Whether a rollback may return to a release on hold.
         package var force = false
     }
 
-    /// One thing that was looked at: a path, which of its fields, and what was found.
+    /// An observation: a path, the inspected field, and its value.
     package struct Fact: Sendable, Equatable {
         package var path: String
         package var field: String
@@ -99,10 +99,10 @@ package struct Plan: Sendable, Equatable {
         }
     }
 
-    /// Whether anything of the store will be another afterwards.
+    /// Whether applying the plan changes the store.
     package var changesStore: Bool { effects.contains(where: \.changesStore) }
 
-    /// The one database that a reset is about, and why.
+    /// The database that a reset is for, and the reason.
     package var reset: (database: String, why: String)? {
         for effect in effects where purpose == .reset {
             guard let database = effect.database else { continue }
@@ -115,7 +115,7 @@ package struct Plan: Sendable, Equatable {
         return nil
     }
 
-    /// Why the operator rolled back, if that is known.
+    /// Why the operator rolled back, if known.
     package var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
     /// Whether it puts content back from quarantine, and does not start with an empty database.
@@ -131,10 +131,10 @@ package struct Plan: Sendable, Equatable {
 
     private var verb: String { restores ? "restore" : purpose.rawValue }
 
-    /// Its name in the history.
+    /// The action's name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
-    /// Its description: `update to 2.0.0`, or `replacement of app.db` in the store of a single file.
+    /// The description: `update to 2.0.0`, or `replacement of app.db` in the store of a single file.
     package var title: String {
         if let reset { return "\(verb) of \(reset.database)" }
         guard let file else { return "\(verb) to \(to.version)" }
@@ -147,13 +147,13 @@ package struct Plan: Sendable, Equatable {
         return "\(from.map { "\($0.version) is" } ?? "nothing is") unchanged"
     }
 
-    /// The name of the file of a store that has no other; its users have never heard of releases.
+    /// The file name in a store of a single file, whose users do not know about releases.
     private var file: String? {
         // The store's path was absolute when the plan was made.
         (try? StoreLayout(root: store))?.onlyFile.map(Files.name(of:))
     }
 
-    /// The paths at which living files are made, or get new content.
+    /// The paths at which writable files are created, or get new content.
     package var made: [String] {
         effects.compactMap { effect in
             switch effect.change {
@@ -163,7 +163,7 @@ package struct Plan: Sendable, Equatable {
         }
     }
 
-    /// The paths where another file takes the place of the old one, which is in staging afterwards.
+    /// The paths where another file replaces the old one, which is then in the staging directory.
     var exchanged: [String] {
         effects.compactMap { if case .replace(let path, _, _, .exchange, _, _, _) = $0.change { path } else { nil } }
     }
@@ -177,7 +177,7 @@ package struct Plan: Sendable, Equatable {
         return members
     }
 
-    /// How many databases become what; each counts once.
+    /// The number of databases for each kind of change; each counts once.
     package struct Counts: Sendable, Equatable {
         package var replaced = 0
         package var added = 0

@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Facts that an operator should know about a release although they do not stop it.
+/// Facts about a release that an operator should know although they do not stop it.
 enum PlanWarnings {
     static func of(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         var warnings: [String] = []
@@ -27,7 +27,7 @@ enum PlanWarnings {
         return []
     }
 
-    /// A rollback is the way back from a release that fails, so it is not refused for the schema of a user's database.
+    /// A rollback is the way out of a failing release, so it is not refused because of the schema of a user's database.
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
         return try manifest.databases.compactMap { database in
@@ -43,7 +43,7 @@ enum PlanWarnings {
         }
     }
 
-    /// Nil also for what cannot be read now: the steps judge that.
+    /// Also nil for files that cannot be read now: the steps handle those.
     private static func lack(of place: String, _ template: String) throws -> String? {
         do {
             let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
@@ -51,7 +51,7 @@ enum PlanWarnings {
         } catch let error as MoultError where error.outcome == .busy || error.code == .databaseCorrupt { return nil }
     }
 
-    /// A name that no release knows is most likely a slip, and its consumer would never be called.
+    /// A name that no release knows is probably a typo, and its consumer would never be called.
     static func of(_ consumers: [Consumer], _ manifest: Manifest, _ installed: Manifest?) -> [String] {
         consumers.flatMap { consumer in
             (consumer.databases ?? []).filter { manifest.database($0) == nil && installed?.database($0) == nil }.map {
@@ -61,7 +61,7 @@ enum PlanWarnings {
     }
 }
 
-/// What format 1 has and this version does not do: refused by name, never ignored.
+/// Features of format 1 that this version does not support: rejected by name, never ignored.
 enum UnsupportedFeatures {
     static func refuse(_ manifest: Manifest) throws {
         for database in manifest.databases {

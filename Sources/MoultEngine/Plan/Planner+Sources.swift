@@ -4,7 +4,7 @@ internal import MoultStore
 internal import StepKit
 
 extension Planner {
-    /// Finds what the release's files are made of: by patches, of what is there, or from the bundle.
+    /// Finds the sources of the release's files: patches, existing files, or the bundle.
     func addSources(
         to plan: inout Plan, _ manifest: Manifest, _ incoming: Incoming, _ view: RecordingView
     ) throws {
@@ -26,14 +26,14 @@ extension Planner {
             return Plan.PatchFile(
                 file: patch.file, path: path, size: patch.size, sha256: patch.sha256, missing: missing, result: result)
         }
-        // A file that a step will change must be this release's own, and not the one of a kept generation by another name.
+        // A file that a step will change must belong to this release alone, and not share its inode with a kept generation.
         let isChanged = plan.effects.contains { $0.isCustom && $0.database != nil }
         plan.reuse = try isChanged ? [] : selection.reuse(for: plan.members, bundle: cost(of: bundle, plan))
         for patch in plan.patches where directory != nil { view.note(try .read(patch.path, "size")) }
         if !plan.bundled.isEmpty { try addBundle(bundle, to: &plan, view) }
     }
 
-    /// How many bytes of the bundle must be fetched and read; nil if it cannot be had.
+    /// How many bytes of the bundle must be downloaded and read; nil if it is not available.
     private func cost(of bundle: Manifest.Bundle, _ plan: Plan) throws -> (missing: Int, size: Int)? {
         if let path = plan.manifestPath {
             let facts = try Files.factsThroughLinks("\(Files.directory(of: path))/\(bundle.file)")

@@ -4,15 +4,15 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Makes plans: asks the steps, phase by phase, what they would do. Writes nothing.
+/// Makes plans by asking the steps, phase by phase, for their effects. Writes nothing.
 package struct Planner {
     package let store: StoreSnapshot
     let steps: StepSet
-    /// The consumers of the app itself, beside those of the settings.
+    /// The consumers of the app itself, in addition to those in the settings.
     let inProcess: [Consumer]
-    /// Whether processes that have a database open are ended if they do not close it (`--force-after`).
+    /// Whether processes are killed if they do not close a database (`--force-after`).
     let forcesRelease: Bool
-    /// Patches and bases that were found unfit.
+    /// Patches and bases that turned out to be unusable.
     package var avoided: Set<String> = []
     /// Whether it plans under the store's lock, and may record facts of files that it had to read.
     private var isLocked = false
@@ -24,20 +24,20 @@ package struct Planner {
 
     package var layout: StoreLayout { store.layout }
 
-    /// The same planner under the store's lock, with what the store is like now.
+    /// The same planner under the store's lock, with the store's present state.
     package func locked(_ store: StoreSnapshot) -> Planner {
         var planner = Planner(store: store, steps: steps, inProcess: inProcess, forcesRelease: forcesRelease)
         (planner.avoided, planner.isLocked) = (avoided, true)
         return planner
     }
 
-    /// A plan with all that is needed to execute it.
+    /// A plan with everything needed to execute it.
     package struct PreparedPlan {
         package var plan: Plan
         /// The state of the store when the plan was made.
         package let store: StoreSnapshot
         package let context: PlanContext
-        /// The manifest, as it was read once and verified.
+        /// The manifest, read once and verified.
         let incoming: Incoming
         var bytes: [UInt8] { incoming.bytes }
     }
@@ -47,12 +47,12 @@ package struct Planner {
         package let bytes: [UInt8]
         /// Its name in errors.
         package let name: String
-        /// Where it lies; nil if it was only read.
+        /// Its path; nil if only its content is available.
         package let path: String?
         let provenance: Provenance
-        /// Whether its own signatures are enough, and not only those of the feed: then its publisher's proofs count.
+        /// Whether it is signed itself, and not only through the feed: then its publisher's proofs count.
         let isSignedItself: Bool
-        /// The feed that it came by.
+        /// The feed that offered it.
         var origin: Plan.Origin?
         /// The patches that the feed keeps.
         var patches: Set<String>
@@ -70,7 +70,7 @@ package struct Planner {
     package func update(_ request: UpdateRequest) throws -> PreparedPlan {
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
-        // Before it is parsed: an unverified manifest is not even read.
+        // Before parsing: an unverified manifest is not even parsed.
         let provenance = try MistakenManifest.explaining(bytes, request.manifest) {
             try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
         }
@@ -80,7 +80,7 @@ package struct Planner {
                 isSignedItself: provenance.isSigned || request.hasProofs), request)
     }
 
-    /// The keys that count now: a publisher may have put others in the place of the pinned ones.
+    /// The keys in force: a publisher may have replaced the pinned ones.
     private func presentKeys(_ settings: Settings) throws -> KeyChain? {
         guard let pinned = settings.keys else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
@@ -141,7 +141,7 @@ package struct Planner {
             now: "Install a later release, or accept this one with --allow-downgrade.")
     }
 
-    /// The manifest of a kept generation, which was verified when it came.
+    /// The manifest of a kept generation, which was verified when it was installed.
     package func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
 
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
@@ -150,7 +150,7 @@ package struct Planner {
             provenance: settings.keys == nil ? .unsigned : .kept, isSignedItself: false)
     }
 
-    /// `force` allows a release that is on hold, if it is named.
+    /// `force` allows a release on hold, if it is named.
     package func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> PreparedPlan {
@@ -169,7 +169,7 @@ package struct Planner {
         var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
-        // No version comes twice where each replacement is a release of its own.
+        // No version repeats where each replacement is a release of its own.
         if layout.onlyFile == nil {
             made.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
@@ -179,7 +179,7 @@ package struct Planner {
         return made
     }
 
-    /// One database of the installed release is set aside and recreated from the file in its generation.
+    /// Sets one database of the installed release aside and recreates it from the file in its generation.
     package func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> PreparedPlan {
         let settings = try store.settings
         guard let current = try store.installed else {
@@ -193,7 +193,7 @@ package struct Planner {
             Self.policy(settings))
     }
 
-    /// One database gets content from quarantine; what is in its place is set aside.
+    /// Gives one database content from quarantine; its present content is set aside.
     package func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws
         -> PreparedPlan
     {
@@ -295,7 +295,7 @@ package struct Planner {
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
-    /// The steps of an installed release ran when it was installed: they do not run for a release that changes nothing.
+    /// The steps of an installed release ran when it was installed: they do not run again for a release that changes nothing.
     private static func withoutRepetition(_ effects: [Effect]) -> [Effect] {
         guard !effects.contains(where: { $0.changesStore && !$0.isCustom }) else { return effects }
         return effects.map { effect in
@@ -306,9 +306,9 @@ package struct Planner {
         }
     }
 
-    /// The remarks of steps while they plan, on the one thread that plans.
+    /// Collects the remarks of steps while they plan, on the one thread that plans.
     private final class Notes: @unchecked Sendable {
-        // Unchecked: a step plans on the thread that asked it.
+        // Unchecked: a step plans on the thread that called it.
         private(set) var all: [Plan.Enforcement] = []
         func add(_ step: String, _ text: String) {
             let note = Plan.Enforcement(step: step, text: text)
@@ -316,7 +316,7 @@ package struct Planner {
         }
     }
 
-    /// Sortable by time, and unlike any other.
+    /// An id that is unique and sorts by time.
     package static func newID() -> String {
         let stamp = Timestamp.now.description.filter { $0.isNumber }
         let random = String(UInt32.random(in: .min ... .max), radix: 16)

@@ -5,16 +5,16 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// The steps' view of a store, which notes whatever they look at: so a saved plan knows exactly what it relies on.
+/// The steps' view of a store, which records every observation, so that a saved plan knows exactly what it relies on.
 final class RecordingView: StoreView, @unchecked Sendable {
-    // Unchecked: planning runs on one thread, and the notes are read when it has ended.
+    // Unchecked: planning runs on one thread, and the observations are read after it has ended.
     private let store: StoreSnapshot
     private var layout: StoreLayout { store.layout }
     private(set) var facts: [Plan.Fact] = []
 
     /// Whether the facts of files that had to be read are recorded: only under the store's lock.
     private let renews: Bool
-    /// The manifest that is being applied; nil where the store's own manifest is read.
+    /// The manifest being applied; nil where the store's own manifest is read.
     private let incoming: (generation: String, bytes: [UInt8])?
 
     init(store: StoreSnapshot, renews: Bool = false, incoming: (generation: String, bytes: [UInt8])? = nil) {
@@ -26,8 +26,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     func look(_ path: String) throws -> Found {
         let found = try Found(at: layout.file(path))
-        // The owner of a file needs a chmod to read it, and no other way around it. Files of other users may be set aside
-        // unread.
+        // The owner of a file needs a chmod to read it, and has no alternative. Files of other users may be set aside unread.
         if case .file = found, Permission.write(layout.file(path)).command != nil {
             try Sidecars.proveReadable(layout.file(path))
         }
@@ -51,7 +50,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
         let place = layout.file(path)
         var newest: (sequence: Int, database: Database)?
         for name in try Generation.names(layout) where Generation.adoptedNumber(of: name) == nil {
-            // A generation whose manifest is damaged tells nothing.
+            // A generation with a damaged manifest provides no information.
             guard let manifest = try? store.generation(name).manifest, manifest.sequence > newest?.sequence ?? -1,
                 let database = try manifest.databases.first(where: { try store.place(of: $0) == place })
             else { continue }
@@ -96,7 +95,7 @@ extension Found {
         }
     }
 
-    /// The size of a writable file changes as people use it; that does not make a plan stale.
+    /// The size of a writable file changes with use; that does not make a plan stale.
     var description: String {
         switch self {
         case .nothing: "nothing"

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// Which database may be reset, and on whose word.
+/// Decides which database may be reset, and with which permission.
 struct ResetTarget {
     let release: Manifest
     let name: String

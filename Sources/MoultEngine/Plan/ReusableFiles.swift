@@ -3,7 +3,7 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// The sealed files of all generations, by what they hold.
+/// The sealed files of all generations, by content.
 struct ReusableFiles {
     struct File {
         let base: Plan.Reuse.Base
@@ -11,7 +11,7 @@ struct ReusableFiles {
         let standing: Seal.Standing
     }
 
-    /// Whether a file is what was installed; one that was copied with its store is read to find out.
+    /// Whether a file is as installed. If it was copied with its store, it is read to find out.
     static func isSound(_ file: File, _ content: Manifest.Content) throws -> Bool {
         switch file.standing {
         case .confirmed: true
@@ -22,23 +22,23 @@ struct ReusableFiles {
 
     private(set) var files: [Manifest.Content: File] = [:]
 
-    /// The members of a release whose content a generation has.
+    /// The members of a release whose content exists in a generation.
     func members(of release: Manifest) -> Set<String> {
         Set(release.databases.map(\.member).filter { release.content(of: $0).map { files[$0] != nil } ?? false })
     }
 
-    /// Looks at names and facts only; of several files with one content the installed one counts, then a sealed one.
+    /// Examines only names and facts. Of several files with the same content, the installed one is preferred, then a sealed one.
     init(in store: StoreSnapshot, without avoided: Set<String>) throws {
         let current = try store.installedName
         let names = try Generation.names(store.layout).filter { !$0.hasPrefix(Generation.adopted) && $0 != current }
         for name in (current.map { [$0] } ?? []) + names {
-            // A generation that cannot be read is nothing to build on, and no reason not to build.
+            // A generation that cannot be read is skipped, and does not prevent reuse of others.
             guard let generation = try? store.generation(name), let seal = try? store.seal(of: generation) else {
                 continue
             }
             for database in generation.manifest.databases where database.place == .generation {
                 let base = Plan.Reuse.Base(generation: name, member: database.member)
-                // A file that a step has changed no longer matches the manifest.
+                // A file changed by a step no longer matches the manifest.
                 guard !avoided.contains(base.description), seal.entry(database.member)?.sha256 == database.sha256,
                     let facts = try Files.facts(generation.path(database.member)), facts.kind == .file,
                     facts.size == database.size

@@ -2,13 +2,13 @@ internal import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// The kept generation that a rollback goes to: the named one, otherwise the newest older release that is not on hold.
+/// The kept generation that a rollback returns to: the named one, otherwise the newest older release that is not on hold.
 package struct RollbackTarget {
     let layout: StoreLayout
     let current: Generation
     let holds: Holds
 
-    /// A generation by its name, which has the version: one that cannot be read must not prevent going to another.
+    /// A generation identified by its name, which contains the version: an unreadable one must not prevent returning to another.
     private struct Kept {
         let name: String
         let version: Version
@@ -23,7 +23,7 @@ package struct RollbackTarget {
         name.hasPrefix(Generation.adopted) ? "0.0.0" : Generation.version(of: name)
     }
 
-    /// Whether a generation is what was named: by its whole name or by its version.
+    /// Whether a generation has this full name or version.
     package static func isNamed(_ wanted: String, _ generation: String) -> Bool {
         wanted == generation || wanted == version(of: generation)
     }
@@ -40,7 +40,7 @@ package struct RollbackTarget {
         }
         if let wanted, !all.isEmpty { return try named(wanted, among: all, force: force) }
         if layout.onlyFile != nil { return try fileBefore() }
-        // Files from before moult come back only if the operator names them.
+        // Files from before moult are restored only if the operator names them.
         let kept = all.filter { !$0.hasPrefix(Generation.adopted) }.compactMap { Kept($0) }
         guard !kept.isEmpty else { throw nothingKept(all) }
         let older = kept.filter { $0.version.precedes(current.manifest.version) }
@@ -59,7 +59,7 @@ package struct RollbackTarget {
             now: "To go to one nevertheless: moult rollback --to \(older[0].version) --force")
     }
 
-    /// In the store of one file: that file as it was before the last replacement, or before the one before that.
+    /// In the store of a single file: the file as it was before the last replacement, or before the one before that.
     private func fileBefore() throws -> String {
         let present = Generation.adoptedNumber(of: current.name) ?? .max
         if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }

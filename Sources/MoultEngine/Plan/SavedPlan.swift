@@ -3,7 +3,7 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// A plan that was saved: it may be executed once, and only while all that it relies on is as it was.
+/// A saved plan. It may be executed once, and only while everything that it relies on is unchanged.
 package struct SavedPlan {
     let plan: Plan
     let layout: StoreLayout
@@ -36,7 +36,7 @@ package struct SavedPlan {
         return (one.inode, one.device) == (other.inode, other.device)
     }
 
-    /// The facts are the same, so the steps must come to the same effects; unless moult itself is another one.
+    /// The facts are unchanged, so the steps must plan the same effects, unless moult itself has a different version.
     package func proveSame(_ made: Plan) throws {
         let (now, before) = (made.effects.map(\.withoutRows), plan.effects.map(\.withoutRows))
         guard now == before else {
@@ -57,12 +57,13 @@ package struct SavedPlan {
 }
 
 extension History.Entry {
-    /// Whether it was written before a plan was made, whatever the clock has done since: what is older has nothing of it.
+    /// Whether it was written before the plan was made, even allowing for clock changes; an older entry contains nothing of the
+    /// plan.
     func isLongBefore(_ plan: Plan) -> Bool { time.seconds < plan.created.seconds - 24 * 3600 }
 }
 
 extension Effect {
-    /// The effect without counts of rows, which change while an app writes.
+    /// The effect without row counts, which change while an app writes.
     fileprivate var withoutRows: Effect {
         var effect = self
         switch change {

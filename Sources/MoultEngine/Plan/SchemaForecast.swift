@@ -4,11 +4,11 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// Refuses in a plan what the update would refuse: a user's database that stays and does not have the release's schema.
+/// Refuses in a plan what the update would refuse: a user's database that stays but lacks the release's schema.
 package struct SchemaForecast {
     let layout: StoreLayout
     let context: PlanContext
-    /// Whether it may take as long as reading the bundle.
+    /// Whether the forecast may take as long as reading the bundle.
     let isDeep: Bool
 
     package init(layout: StoreLayout, context: PlanContext, isDeep: Bool) {
@@ -42,7 +42,7 @@ package struct SchemaForecast {
         return template
     }
 
-    /// Whether a user's database stays as it is, and its template comes with the release.
+    /// Whether a user's database stays as it is, and its template is part of the release.
     private func isKept(_ database: Database, _ plan: Plan) throws -> Bool {
         guard database.kind.isMigrated, database.schema == .release, plan.members.contains(database.member) else {
             return false
@@ -65,7 +65,7 @@ package struct SchemaForecast {
                 throw context.schemaMisfit(lack, at: place)
             }
         } catch let error as MoultError where error.outcome == .busy {
-            // The app that has it locked works with it.
+            // An app that has it locked evidently works with it.
         }
     }
 }

@@ -2,23 +2,23 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// The source of each member that a plan needs: a file that the store has, patches, or the bundle.
+/// Selects the source of each member that a plan needs: an existing file, patches, or the bundle.
 ///
-/// The way with the fewest bytes is chosen: bytes to fetch count first, then bytes to read.
+/// Chooses the smallest number of bytes to download, then the smallest number of bytes to read.
 struct SourceSelection {
     let store: StoreSnapshot
     let manifest: Manifest
-    /// Files that were found unfit: patches by their names, bases by generation and member.
+    /// Files that turned out to be unusable: patches by name, bases by generation and member.
     let avoided: Set<String>
-    /// Finds a patch; nil for one that cannot be had.
+    /// Finds a patch; nil if it is not available.
     let find: (Manifest.Patch) throws -> Plan.PatchFile?
 
-    /// A file of less is sooner copied than its second name is recorded.
+    /// Smaller files are copied, because that is faster than recording a second name.
     static let leastLinked = 1 << 20
 
-    /// The members that are made without the bundle; `bundle` is its cost, nil if it is not available.
+    /// The members made without the bundle. `bundle` is its cost; nil if it is not available.
     ///
-    /// The plan needs the bundle unless all of its members are among the result.
+    /// The plan needs the bundle unless the result covers all of the members.
     func reuse(for members: [String], bundle: (missing: Int, size: Int)?) throws -> [Plan.Reuse] {
         let files = try ReusableFiles(in: store, without: avoided).files
         var same: [Plan.Reuse] = []

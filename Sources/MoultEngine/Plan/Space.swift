@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// Room on the store's file system, counted before anything is begun.
+/// Space on the store's file system, computed before anything is started.
 enum Space {
     /// For directories, the journal and the file system's own blocks.
     private static let overhead = 256 << 10
@@ -13,7 +13,7 @@ enum Space {
         plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
         plan.needs += plan.missing
         for reuse in plan.reuse {
-            // A second name, or shared blocks, need no room; what is on the way to a result is there for a while.
+            // A second name or shared blocks need no space; intermediate files exist for a while.
             if reuse.isLinked(in: manifest) { plan.needs -= manifest.content(of: reuse.member)?.size ?? 0 }
             plan.needs += reuse.patches.dropLast().reduce(0) { $0 + $1.result.size }
         }
@@ -23,7 +23,7 @@ enum Space {
                 .space, .refused, what: "not enough space in \(layout.root)",
                 why:
                     "the update needs \(ByteCount(plan.needs)) and \(ByteCount(overhead)) in reserve, and \(ByteCount(free)) is free",
-                // The generation that a rollback goes to may be the one that is removed.
+                // The generation that a rollback returns to may be the one that is removed.
                 // A store of one file keeps no generation that could go, and is removed again if it is new.
                 now: plan.purpose == .rollback || layout.onlyFile != nil
                     ? "Free some space on that file system, then try again."
@@ -31,7 +31,7 @@ enum Space {
         }
     }
 
-    /// A migration is tried on a copy, what it changes is kept in another, and in the file itself it may write every page.
+    /// A migration is tried on a copy, changed content is kept in another, and every page of the file itself may be written.
     private static func migrated(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
         guard case .migrate(let path, _, _, _, _) = effect.change else { return 0 }
         let sizes = try [path, "\(path)-wal"].map { try Files.factsThroughLinks(layout.file($0))?.size ?? 0 }

@@ -2,13 +2,13 @@ internal import MoultBasics
 package import MoultStore
 package import StepKit
 
-/// The steps that a command or an app has: one built in for each phase, and others by name.
+/// The steps of a command or an app: one built-in step for each phase, and others by name.
 package struct StepSet: Sendable {
     private let builtIn: [Phase: any Step]
     private var others: [any Step]
-    /// The operator's settings for them.
+    /// The operator's settings for the steps.
     private var settings: [StepSettings] = []
-    /// Makes the step of a program that the settings name.
+    /// Creates the step for a program named in the settings.
     package var external: (@Sendable (StepSettings) -> any Step)?
 
     package init(
@@ -24,7 +24,7 @@ package struct StepSet: Sendable {
         return set
     }
 
-    /// These steps and those of a store's settings.
+    /// These steps together with those in a store's settings.
     package func adding(_ settings: [StepSettings]) throws -> StepSet {
         if settings.isEmpty { return self }
         var set = self
@@ -46,14 +46,14 @@ package struct StepSet: Sendable {
         others.first { $0.name == name } ?? builtIn.values.first { $0.name == name }
     }
 
-    /// Those that come with moult, in the order of their phases, then the others.
+    /// The built-in steps in the order of their phases, then the others.
     package var listed: [(step: any Step, phase: Phase?)] {
         Phase.allCases.compactMap { phase in builtIn[phase].map { ($0, phase) } } + others.map { ($0, nil) }
     }
 
     /// The steps of a phase for a release, in order: others before, the built-in one, others after.
     ///
-    /// A reset is about one database that the built-in steps know how to make: others have no say in it.
+    /// A reset concerns one database that the built-in steps know how to create, so other steps do not take part.
     package func steps(
         of phase: Phase, for manifest: Manifest, _ purpose: PlanContext.Purpose
     ) -> [any Step] {
@@ -68,7 +68,7 @@ package struct StepSet: Sendable {
         return steps(.before) + (builtIn[phase].map { [$0] } ?? []) + steps(.after)
     }
 
-    /// Where steps run: as the operator says, otherwise as the manifest does; the operator's parameters take precedence.
+    /// Where steps run: as the operator configured, otherwise as in the manifest; the operator's parameters take precedence.
     package func uses(for manifest: Manifest) -> [Manifest.StepUse] {
         let placed = settings.compactMap(\.use)
         let named = manifest.steps.filter { use in !placed.contains { $0.step == use.step } }
@@ -81,12 +81,12 @@ package struct StepSet: Sendable {
         }
     }
 
-    /// The steps with effects in a plan that are not built in.
+    /// The external steps with effects in a plan.
     func others(of plan: Plan) -> [any Step] {
         others.filter { step in plan.effects.contains { $0.step == step.name } }
     }
 
-    /// Throws unless the release uses what it must use, and nothing that it must not, or that does not exist.
+    /// Throws unless the release uses all required steps, and no forbidden or unknown ones.
     func prove(_ manifest: Manifest) throws {
         let uses = uses(for: manifest)
         for step in settings {

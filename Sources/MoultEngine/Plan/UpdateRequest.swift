@@ -1,6 +1,6 @@
 package import StepKit
 
-/// A request: a release by its manifest, and the ways in which it may be installed.
+/// A request: a release, given by its manifest, and how it may be installed.
 package struct UpdateRequest: Sendable {
     package var manifest: String
     package var follow: Policy.Follow?
@@ -23,7 +23,7 @@ package struct UpdateRequest: Sendable {
     }
 }
 
-/// The effects on the app's data that the operator accepts and a release alone may not have.
+/// Effects on the app's data that need the operator's permission.
 package struct Consent: Sendable, Equatable {
     /// The databases whose files the release may take over from another kind.
     package var takeOver: Set<String>
