@@ -2,15 +2,15 @@ import MoultBasics
 
 /// How a connection may use a file.
 package enum Access: Sendable, CaseIterable {
-    /// Reads and writes; makes the file if it is missing.
+    /// Read and write; create the file if it is missing.
     case readWriteCreate
-    /// Reads and writes a file that exists.
+    /// Read and write an existing file.
     case readWrite
-    /// Reads with locks. **It may still write:** a WAL database gets `-wal` and `-shm` if it has none.
+    /// Read with locks. **It may still write:** a WAL database without `-wal` and `-shm` gets them.
     case readOnly
-    /// Reads without locks and without looking for sidecars: only for a file that does not change meanwhile.
+    /// Read without locks and without checking for sidecars. Only for a file that does not change in the meantime.
     case immutable
-    /// Reads a WAL database through the `-shm` that exists, without ever writing it.
+    /// Read a WAL database through the existing `-shm`, without ever writing that.
     case readOnlySharedMemory
 
     private var parameters: String {
@@ -30,7 +30,7 @@ package enum Access: Sendable, CaseIterable {
                 .databaseRequest, .usage, what: "cannot open a database without a name",
                 why: path.isEmpty ? "the path is empty" : "the path has a NUL character")
         }
-        // Without the prefixes SQLite takes `//host/x` for an authority and `:memory:` for no file at all.
+        // Without these prefixes, SQLite interprets `//host/x` as an authority and `:memory:` as an in-memory database.
         let prefix = path.utf8.first == UInt8(ascii: "/") ? "file://" : "file:./"
         return prefix + Self.percentEncoded(path) + "?" + parameters + extra
     }

@@ -1,28 +1,27 @@
 import CSQLite
 
-/// The rights of statements on a guarded connection; called by SQLite's authorizer whenever a statement is prepared.
+/// The permissions of statements on a guarded connection. SQLite's authorizer calls it whenever a statement is prepared.
 ///
-/// SQLite resolves the expressions of a table's own constraints without asking: for those `trusted_schema` is off.
+/// SQLite resolves the expressions in a table's own constraints without calling it, so `trusted_schema` is off for those.
 final class Authorizer {
-    /// The purpose of the statements.
+    /// What the statements are for.
     enum Purpose {
-        /// To look at a database that may mean harm.
+        /// Inspecting a database that may be hostile.
         case reading
-        /// To change one database, and nothing around it: neither another file nor the transaction that the caller has
-        /// begun.
+        /// Changing one database and nothing else: no other file, and not the transaction that the caller started.
         case changing
     }
 
     let purpose: Purpose
-    /// True while the program itself attaches or detaches; SQL alone never may.
+    /// True while moult's own code attaches or detaches; SQL alone never may.
     var isAttaching = false
-    /// The forbidden action of the statement that is being prepared. SQLite itself does not always name it: it reports a
-    /// denied function as unknown, and a failed schema change as a changed schema.
+    /// The forbidden action of the statement being prepared. SQLite does not always name it: it reports a denied function as
+    /// unknown, and a failed schema change as a changed schema.
     var denied: String?
 
     init(_ purpose: Purpose) { self.purpose = purpose }
 
-    /// Why something was denied, for humans.
+    /// Why an action was denied, for humans.
     func reason(_ denied: String) -> String {
         switch purpose {
         case .reading: "the guard allows reading only, and this needs \(denied)"
@@ -40,7 +39,7 @@ final class Authorizer {
     private func permitsChanging(_ action: Int32, _ first: String, _ second: String?) -> Bool {
         switch action {
         case SQLITE_TRANSACTION, SQLITE_ATTACH, SQLITE_DETACH: false
-        // SQLite's own way to change a table uses functions of its own, so what must not be called is listed instead.
+        // SQLite's own implementation of ALTER TABLE uses internal functions, so the forbidden ones are listed instead.
         case SQLITE_FUNCTION: !Self.reachingOut.contains((second ?? "").lowercased())
         case SQLITE_PRAGMA:
             Self.scriptPragmas.contains(first.lowercased()) || permitsReading(action, first, second)
@@ -56,15 +55,15 @@ final class Authorizer {
             Self.pragmas.contains(first.lowercased())
                 || second == nil && Self.readablePragmas.contains(first.lowercased())
         case SQLITE_ATTACH, SQLITE_DETACH: isAttaching
-        // To connect its module SQLite prepares these, and never runs them: an update of the schema for every virtual
-        // table, and the writers of an R-tree. `query_only` stands in the way of anybody who would.
+        // SQLite prepares these to connect a module, and never runs them: an update of the schema for every virtual table, and
+        // the writers of an R-tree. `query_only` stops any attempt to run them.
         case SQLITE_UPDATE where first == "sqlite_master": true
         case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE: Self.treeTables.contains { first.hasSuffix($0) }
         default: false
         }
     }
 
-    /// Sets the authorizer; the connection must keep the authorizer.
+    /// Sets the authorizer. The connection must keep it alive.
     func stand(on database: OpaquePointer) -> Int32 {
         sqlite3_set_authorizer(
             database,
@@ -96,32 +95,32 @@ final class Authorizer {
 
     private static let treeTables = ["_node", "_rowid", "_parent"]
 
-    /// Checks, and descriptions of the schema: what follows the name only chooses what is read.
+    /// Checks, and descriptions of the schema: their argument only selects what is read.
     private static let pragmas: Set<String> = [
         "quick_check", "integrity_check", "foreign_key_check", "foreign_key_list", "table_list", "table_info",
         "table_xinfo", "index_list", "index_info", "index_xinfo", "ignore_check_constraints",
     ]
 
-    /// Harmless as long as they are asked and not set.
+    /// Harmless as long as they are only read.
     private static let readablePragmas: Set<String> = [
         "application_id", "auto_vacuum", "collation_list", "compile_options", "data_version", "database_list",
         "encoding", "foreign_keys", "freelist_count", "journal_mode", "page_count", "page_size", "schema_version",
         "user_version",
     ]
 
-    /// The settings that a script may change: its version, and how its own statements are to be understood. Foreign keys are
-    /// off already, and SQLite's recipe for changing a table begins with turning them off.
+    /// The settings that a script may change: its version, and how its own statements are interpreted. Foreign keys are off
+    /// already, and SQLite's procedure for changing a table starts by turning them off.
     private static let scriptPragmas: Set<String> = [
         "application_id", "user_version", "foreign_keys", "defer_foreign_keys", "legacy_alter_table",
     ]
 
-    /// Functions that load code or reach other files, in the SQLites and shells that have them.
+    /// Functions that load code or reach other files, in the versions of SQLite and shells that have them.
     private static let reachingOut: Set<String> = [
         "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_dbpage",
     ]
 
-    /// Functions that compute from their arguments and nothing else; the query functions of FTS; no writers of files,
-    /// no loaders of code, nothing that takes a pointer.
+    /// Functions that only compute a result from their arguments, and the query functions of FTS. None of them writes files,
+    /// loads code or takes a pointer.
     private static let functions: Set<String> = [
         "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "bm25", "ceil",
         "ceiling", "changes", "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time",

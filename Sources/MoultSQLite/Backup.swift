@@ -3,12 +3,12 @@ import MoultBasics
 
 /// SQLite's online backup, step by step: one database becomes a copy of another.
 ///
-/// The destination may be open in other processes; they see all of it or nothing, at the last step.
+/// The destination may be open in other processes; they see either all of the copy or nothing, at the last step.
 package struct Backup: ~Copyable {
     package enum Progress: Equatable, Sendable {
         case done
         case more
-        /// Another connection holds a lock; the same step may be tried again.
+        /// Another connection holds a lock; the same step may be retried.
         case blocked(ResultCode)
     }
 
@@ -31,11 +31,11 @@ package struct Backup: ~Copyable {
     }
 
     deinit {
-        // If it was not finished, this rolls the destination back; what went wrong was thrown by `step`.
+        // If the backup is incomplete, this rolls the destination back; any error was thrown by `step`.
         sqlite3_backup_finish(pointer)
     }
 
-    /// Copies so many pages, all that remain if negative. 0 takes the locks and copies nothing.
+    /// Copies this many pages, or all remaining ones if negative. 0 takes the locks and copies nothing.
     package func step(_ pages: Int32) throws -> Progress {
         let code = sqlite3_backup_step(pointer, pages)
         switch ResultCode(code) {
@@ -46,16 +46,16 @@ package struct Backup: ~Copyable {
         }
     }
 
-    /// Pages still to copy, as of the last step.
+    /// Pages still to copy after the last step.
     package var remaining: Int32 { sqlite3_backup_remaining(pointer) }
-    /// Pages of the source, as of the last step.
+    /// Pages in the source at the last step.
     package var pageCount: Int32 { sqlite3_backup_pagecount(pointer) }
 
-    /// Ends the backup; if the last step was not the last one, the destination is as before.
+    /// Ends the backup. If it is incomplete, the destination is unchanged.
     package consuming func finish() throws {
         let code = sqlite3_backup_finish(pointer)
         pointer = nil
-        // Busy and locked were answers of `step`, not errors.
+        // `step` already returned busy and locked as results.
         switch ResultCode(code) {
         case .ok, .busy, .locked: return
         default: throw destination.failure(code, doing: doing)
@@ -74,10 +74,10 @@ extension Connection {
         try prove(progress, destination)
     }
 
-    /// The same in parts of a megabyte, with the bytes that are copied after each; an error of `copied` ends it.
+    /// The same in pieces of one megabyte. `copied` gets the number of bytes after each piece; throwing an error ends the backup.
     package func backup(to destination: Connection, copied: (_ bytes: Int, _ total: Int) throws -> Void) throws {
         let pageSize = try header().pageSize
-        // Between the parts a writer must wait, as it would for one step: what is copied is one commit.
+        // Between the pieces, writers must wait as they would for a single step, so that the copy is of one commit.
         try execute("BEGIN; SELECT count(*) FROM sqlite_schema")
         let result = Result {
             let backup = try Backup(from: self, to: destination)

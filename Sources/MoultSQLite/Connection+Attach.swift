@@ -2,7 +2,7 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Attaches a file, which by a URI is opened with this access and by none but `.readWriteCreate` created.
+    /// Attaches a file. It is opened through a URI with this access, and created only with `.readWriteCreate`.
     package func attach(_ other: String, as name: String, access: Access) throws {
         authorizer?.isAttaching = true
         defer { authorizer?.isAttaching = false }
@@ -31,7 +31,7 @@ extension Connection {
         }
     }
 
-    /// Detaches a file; fails inside a transaction or while a statement runs on it.
+    /// Detaches a file. Fails inside a transaction, or while a statement uses it.
     package func detach(_ name: String) throws {
         authorizer?.isAttaching = true
         defer { authorizer?.isAttaching = false }

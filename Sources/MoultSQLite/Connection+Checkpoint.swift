@@ -1,6 +1,6 @@
 import CSQLite
 
-/// How much a checkpoint waits for, and leaves.
+/// How long a checkpoint waits, and what it leaves.
 package enum CheckpointMode: Int32, Sendable {
     case passive = 0
     case full = 1
@@ -10,16 +10,16 @@ package enum CheckpointMode: Int32, Sendable {
 
 /// The result of a checkpoint.
 package struct Checkpoint: Equatable, Sendable {
-    /// A reader or writer kept it from finishing.
+    /// A reader or writer prevented it from finishing.
     package var isBusy: Bool
     /// Frames in the WAL; -1 if the database is not in WAL mode.
     package var frames: Int32
-    /// Frames of them that are in the database file.
+    /// The number of these frames that are in the database file.
     package var checkpointed: Int32
 }
 
 extension Connection {
-    /// Copies the WAL into the database file. That it could not finish is an answer, not an error.
+    /// Copies the WAL into the database file. Being unable to finish is a result, not an error.
     package func checkpoint(_ mode: CheckpointMode, schema: String = "main") throws -> Checkpoint {
         var frames: Int32 = -1
         var checkpointed: Int32 = -1

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 
 extension Connection {
-    /// The header of the file as it is on the disk, read through SQLite's own descriptor, so that no lock is lost.
+    /// The header of the file on disk, read through SQLite's own descriptor, so that no lock is lost.
     package func header(of schema: String = "main") throws -> DatabaseHeader {
         let file = try file(of: schema)
         var bytes = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
@@ -17,7 +17,7 @@ extension Connection {
         return try bytes[..<size].withUnsafeBytes { try DatabaseHeader($0, path: path) }
     }
 
-    /// The header of a database file that may be in use: opening a connection reads nothing else and takes no lock.
+    /// The header of a database file that may be in use. Opening a connection reads nothing else and takes no lock.
     package static func header(ofFileAt path: String) throws -> DatabaseHeader {
         let connection = try Connection(path: path, access: .readOnlySharedMemory)
         let header = try connection.header()
@@ -30,7 +30,7 @@ extension Connection {
         try Files.factsThroughLinks(path) == nil ? nil : header(ofFileAt: path).encoding
     }
 
-    /// The size of the file, without its WAL; SQLite says 0 for a file of 1 byte.
+    /// The size of the file, without its WAL; SQLite reports 0 for a file of 1 byte.
     package func fileSize(of schema: String = "main") throws -> Int64 {
         let file = try file(of: schema)
         var size: sqlite3_int64 = 0
@@ -39,8 +39,8 @@ extension Connection {
         return size
     }
 
-    /// Copies the file as it is on the disk into a new one, through SQLite's own descriptor, so that no lock is lost.
-    /// Only for a file that is held and has no sidecars.
+    /// Copies the file on disk into a new one through SQLite's own descriptor, so that no lock is lost. Only for a file that is
+    /// held and has no sidecars.
     package func copyFile(to copy: String, of schema: String = "main") throws {
         let file = try file(of: schema)
         let size = try fileSize(of: schema)

@@ -2,27 +2,26 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Opens a database from elsewhere, which may be hostile: its own SQL must not reach anything, and reading
-    /// it must end.
+    /// Opens an untrusted database, which may be hostile: its own SQL must not reach anything else, and reading it must end.
     ///
-    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are looked
-    /// for, nothing is memory-mapped, sizes are limited, statements may only read, and all of them together must end within
-    /// the deadline (in seconds, counted from here). The file must be exactly the pages that its header counts. Other
-    /// databases are attached by `attach` only, never by SQL.
+    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are detected,
+    /// nothing is memory-mapped, and sizes are limited. Statements may only read, and all of them together must end within the
+    /// deadline (in seconds from this call). The file's size must match the page count in its header. Other databases are
+    /// attached only by `attach`, never by SQL.
     package static func openGuarded(
         path: String, access: Access, deadline: Double, busyTimeout: Int32 = 5000
     ) throws -> Connection {
         let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
         try connection.raiseGuard(deadline: deadline)
         let header = try connection.header()
-        // In WAL mode the file is whole only after a checkpoint, and the `immutable` option ignores the WAL.
+        // In WAL mode the file is complete only after a checkpoint, and the `immutable` option ignores the WAL.
         if !header.isWAL || access == .immutable { try header.requireSize(connection.fileSize(), path: path) }
-        // Now SQLite itself reads the first page, and says if this is none of its files.
+        // Makes SQLite read the first page, and fail if the file is not a database.
         _ = try connection.int("PRAGMA schema_version")
         return connection
     }
 
-    /// Makes this connection a guarded one, for good; its deadline counts from here.
+    /// Makes this a guarded connection permanently; its deadline starts now.
     package func raiseGuard(deadline: Double) throws {
         try set(.trustedSchema, false)
         try set(.defensive, true)
@@ -34,8 +33,8 @@ extension Connection {
         try raise(Authorizer(.reading))
     }
 
-    /// From here on statements may change this database and nothing else: no other file, no transaction, no code that
-    /// is loaded, no setting that outlives them. Their deadline counts from here.
+    /// From here on, statements may change this database and nothing else: no other file, no transaction, no loaded code, no
+    /// lasting settings. Their deadline starts now.
     package func raiseScriptGuard(deadline: Double) throws {
         try set(.trustedSchema, false)
         try set(.defensive, true)
@@ -44,7 +43,7 @@ extension Connection {
         try raise(Authorizer(.changing))
     }
 
-    /// Takes down what `raiseScriptGuard` put up.
+    /// Removes the guard set by `raiseScriptGuard`.
     package func lowerScriptGuard() throws {
         try install(nil)
         try check(sqlite3_set_authorizer(try handle, nil, nil), doing: "guard \(path)")
@@ -56,7 +55,7 @@ extension Connection {
         self.authorizer = authorizer
     }
 
-    /// Far above what honest schemas need, and far below what exhausts a machine.
+    /// Far above the needs of honest schemas, and far below what exhausts a machine.
     private static let guardLimits: [(Limit, Int32)] = [
         (.length, 64 << 20), (.sqlLength, 1 << 20), (.columns, 2000), (.expressionDepth, 200), (.compoundSelect, 100),
         (.programLength, 2_000_000), (.functionArguments, 100), (.attached, 10), (.likePatternLength, 1000),

@@ -2,7 +2,7 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Lends the first statement of the text to the closure, prepared.
+    /// Prepares the first statement of the text and passes it to the closure.
     package func withStatement<R>(_ sql: String, _ body: (borrowing Statement) throws -> R) throws -> R {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
@@ -11,7 +11,7 @@ extension Connection {
         return try body(statement)
     }
 
-    /// Prepares the first statement of the text for a type that keeps it, and that must be gone before `close()`.
+    /// Prepares the first statement of the text for a type that stores it, and that must be released before `close()`.
     func statement(_ sql: String) throws -> Statement {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
@@ -20,7 +20,7 @@ extension Connection {
         return statement
     }
 
-    /// Lends one statement after the other, each prepared when those before it have run.
+    /// Passes each statement to the closure; each is prepared after the previous ones have run.
     package func forEachStatement(in sql: String, _ body: (borrowing Statement) throws -> Void) throws {
         var rest = sql[...]
         while let statement = try prepare(rest) {
@@ -29,12 +29,12 @@ extension Connection {
         }
     }
 
-    /// Runs all statements of the text; rows are dropped.
+    /// Runs all statements of the text and discards their rows.
     package func execute(_ sql: String) throws {
         try forEachStatement(in: sql) { try $0.run() }
     }
 
-    /// All rows of the one statement.
+    /// All rows of a single statement.
     package func query(_ sql: String, _ bindings: [Value] = []) throws -> [[Value]] {
         try withOnlyStatement(sql, bindings) { statement in
             var rows: [[Value]] = []
@@ -48,7 +48,7 @@ extension Connection {
         try withOnlyStatement(sql, bindings) { statement in
             guard try statement.step() else { return nil }
             let value = try statement.value(0)
-            // A statement that changes something is committed at its end, and only there SQLite reports a failure.
+            // A statement that writes commits at its end, and only then does SQLite report a failure.
             if !statement.isReadOnly { try statement.run() }
             return value
         }
@@ -65,13 +65,13 @@ extension Connection {
         return number
     }
 
-    /// Rows changed by the last statement that changed any.
+    /// The number of rows changed by the last statement that changed any.
     package var changes: Int64 { get throws { sqlite3_changes64(try handle) } }
-    /// Rows changed since the connection was opened, by triggers and foreign keys, too.
+    /// The number of rows changed since the connection was opened, including changes by triggers and foreign keys.
     package var totalChanges: Int64 { get throws { sqlite3_total_changes64(try handle) } }
     package var lastInsertRowID: Int64 { get throws { sqlite3_last_insert_rowid(try handle) } }
 
-    /// Lends the one statement of the text to the closure, with these values bound.
+    /// Prepares a text with a single statement, binds the values, and passes it to the closure.
     package func withOnlyStatement<R>(
         _ sql: String, _ bindings: [Value], _ body: (borrowing Statement) throws -> R
     ) throws -> R {
@@ -86,7 +86,7 @@ extension Connection {
         }
     }
 
-    /// Prepares the first statement of the text; nil if the text has only white space and comments.
+    /// Prepares the first statement of the text; nil if the text contains only white space and comments.
     private func prepare(_ sql: Substring) throws -> Statement? {
         let handle = try handle
         guard !sql.utf8.contains(0) else {
@@ -99,7 +99,7 @@ extension Connection {
             var pointer: OpaquePointer?
             let (code, used) = text.withUTF8 { bytes in
                 bytes.withMemoryRebound(to: CChar.self) { bytes -> (Int32, Int) in
-                    // An empty text has no address, and without one SQLite calls it misuse.
+                    // Empty text has no address, and SQLite reports a missing address as misuse.
                     guard let start = bytes.baseAddress else { return (SQLITE_OK, 0) }
                     var tail: UnsafePointer<CChar>?
                     let code = sqlite3_prepare_v2(handle, start, Int32(clamping: bytes.count), &pointer, &tail)
@@ -111,7 +111,7 @@ extension Connection {
             }
             let tail = rest[rest.utf8.index(rest.startIndex, offsetBy: used)...]
             if let pointer { return Statement(pointer: pointer, connection: self, tail: tail) }
-            // A comment or a lone semicolon prepares to nothing, and a statement may follow it.
+            // A comment or a single semicolon yields no statement, but one may follow it.
             if tail.isEmpty || used == 0 { return nil }
             rest = tail
         }

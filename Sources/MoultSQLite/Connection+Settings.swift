@@ -17,7 +17,7 @@ package enum Limit: Int32, Sendable, CaseIterable {
     case workerThreads = 11
 }
 
-/// Switches of one connection.
+/// SQLite's on-off settings of a connection.
 package enum Switch: Int32, Sendable {
     case foreignKeys = 1002
     case triggers = 1003
@@ -34,10 +34,10 @@ package enum Switch: Int32, Sendable {
 }
 
 extension Connection {
-    /// The limit as it is now.
+    /// The current limit.
     package func limit(_ which: Limit) throws -> Int32 { sqlite3_limit(try handle, which.rawValue, -1) }
 
-    /// Lowers or raises a limit, never above what SQLite was built with.
+    /// Changes a limit, up to SQLite's compile-time maximum.
     package func setLimit(_ which: Limit, to value: Int32) throws {
         sqlite3_limit(try handle, which.rawValue, value)
     }
@@ -55,13 +55,13 @@ extension Connection {
     /// Whether a switch is on.
     package func isOn(_ which: Switch) throws -> Bool {
         var now: Int32 = -1
-        // A negative value asks and changes nothing.
+        // A negative value reads the setting without changing it.
         try check(
             moult_sqlite_db_config(try handle, which.rawValue, -1, &now), doing: "read \(which) of \(path)")
         return now == 1
     }
 
-    /// Runs the body with a switch in this position, and puts it back afterwards.
+    /// Runs the body with a switch in this position, and restores it afterwards.
     package func with<R>(_ which: Switch, _ on: Bool, _ body: () throws -> R) throws -> R {
         let before = try isOn(which)
         guard before != on else { return try body() }
@@ -71,7 +71,7 @@ extension Connection {
         return try result.get()
     }
 
-    /// A number that changes when another connection, or this one's backup, has changed the file.
+    /// A number that changes when another connection, or a backup on this one, has changed the file.
     package func dataVersion(of schema: String = "main") throws -> UInt32 {
         var version: UInt32 = 0
         try check(
@@ -80,7 +80,7 @@ extension Connection {
         return version
     }
 
-    /// True if another file is now at the path of this connection.
+    /// Whether another file is now at this connection's path.
     package func hasMoved(_ schema: String = "main") throws -> Bool {
         var moved: Int32 = 0
         try check(
@@ -89,7 +89,7 @@ extension Connection {
         return moved != 0
     }
 
-    /// True if the database can only be read.
+    /// Whether the database is read-only.
     package func isReadOnly(_ schema: String = "main") throws -> Bool {
         switch sqlite3_db_readonly(try handle, schema) {
         case 0: return false

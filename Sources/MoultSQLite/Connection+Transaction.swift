@@ -3,18 +3,18 @@ import MoultBasics
 
 /// When a transaction takes its lock.
 package enum TransactionKind: String, Sendable {
-    /// When it first reads or writes.
+    /// At the first read or write.
     case deferred = "DEFERRED"
-    /// The write lock at once.
+    /// The write lock immediately.
     case immediate = "IMMEDIATE"
-    /// Takes the write lock at once; outside WAL mode no other connection can read either.
+    /// The write lock immediately; outside WAL mode, other connections cannot read either.
     case exclusive = "EXCLUSIVE"
 }
 
 extension Connection {
     package var isInTransaction: Bool { get throws { sqlite3_get_autocommit(try handle) == 0 } }
 
-    /// Runs the body in a transaction: committed when it returns, rolled back when it or the commit throws.
+    /// Runs the body in a transaction. It is committed when the body returns, and rolled back when the body or the commit throws.
     package func transaction<R>(_ kind: TransactionKind, _ body: () throws -> R) throws -> R {
         try execute("BEGIN \(kind.rawValue)")
         do {
@@ -22,7 +22,7 @@ extension Connection {
             try execute("COMMIT")
             return result
         } catch {
-            // Some errors, such as a full disk, have rolled back already.
+            // Some errors, such as a full disk, have already rolled the transaction back.
             guard isOpen, try isInTransaction else { throw error }
             do {
                 try execute("ROLLBACK")

@@ -3,27 +3,27 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// One connection to SQLite, used by one thread at a time.
+/// A connection to SQLite, used by one thread at a time.
 ///
 /// Every error is a `MoultError` that names the file, with a `SQLiteError` as its cause (`error.sqlite`).
 package final class Connection {
-    /// The path as it was given.
+    /// The path as given.
     package let path: String
     /// Interrupts this connection from any thread.
     package let interrupter: Interrupter
     private var database: OpaquePointer?
-    /// The progress handler's state while a deadline runs.
+    /// The progress handler's state while a deadline is in force.
     var watch: DeadlineWatch?
-    /// The rights of a guarded connection.
+    /// The permissions of a guarded connection.
     var authorizer: Authorizer?
-    /// The VFS of this connection, if it is not the system's own.
+    /// The VFS of this connection, if it is not the system default.
     var vfs: SandboxVFS?
-    /// The listener to statements as they are prepared.
+    /// Observes statements as they are prepared.
     var useWatch: UseWatch?
 
-    /// Opens the file at the path. Whether it is a database shows only when it is first read.
+    /// Opens the file at the path. Whether it is a database is known only after the first read.
     ///
-    /// `serialized` lets several threads use the handle at once, for apps that expect it so; it costs a mutex per call.
+    /// `serialized` lets several threads use the handle at once, for apps that expect that. It costs a mutex per call.
     package convenience init(
         path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
     ) throws {
@@ -32,7 +32,7 @@ package final class Connection {
         try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
     }
 
-    /// SQLite would wait forever at a pipe, and would write to the target of a link beside the database.
+    /// SQLite would block forever on a pipe, and would write to the target of a symlink next to the database.
     static func proveFile(_ path: String) throws {
         guard let kind = try Files.factsThroughLinks(path)?.kind else { return }
         guard kind == .file else {
@@ -42,7 +42,7 @@ package final class Connection {
         }
     }
 
-    /// Opens a new, empty database that lives in memory. Only databases of the same encoding can be attached to it.
+    /// Opens a new, empty in-memory database. Only databases with the same encoding can be attached to it.
     package static func inMemory(encoding: DatabaseHeader.TextEncoding? = nil) throws -> Connection {
         // An attached database waits for locks like any other.
         let connection = try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, serialized: false)
@@ -52,7 +52,7 @@ package final class Connection {
 
     init(uri: String, path: String, busyTimeout: Int32, serialized: Bool) throws {
         var handle: OpaquePointer?
-        // The mode in the URI narrows these flags; it could not widen them.
+        // The mode in the URI can only restrict these flags.
         let flags =
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE
             | (serialized ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX)
@@ -68,15 +68,15 @@ package final class Connection {
         }
         database = handle
         interrupter = Interrupter(handle)
-        // With it, SQL could make SQLite call any address.
+        // With this setting on, SQL could make SQLite call any address.
         try set(.fts3Tokenizer, false)
     }
 
     deinit {
         guard let database else { return }
         interrupter.disarm()
-        // Our statements and backups keep the connection; those that an app made through the handle may outlive it, and
-        // must not ask what ends here.
+        // Our own statements and backups keep the connection alive. Statements that an app prepared through the handle may
+        // outlive it, and must not call handlers that end here.
         sqlite3_progress_handler(database, 0, nil, nil)
         sqlite3_set_authorizer(database, nil, nil)
         sqlite3_close_v2(database)
@@ -94,7 +94,7 @@ package final class Connection {
         }
     }
 
-    /// Closes the connection; fails, and leaves it open, if a statement or a backup still uses it.
+    /// Closes the connection. If a statement or a backup still uses it, this fails and the connection stays open.
     package func close() throws {
         guard let database else { return }
         interrupter.disarm()
@@ -115,7 +115,7 @@ package final class Connection {
         self.database = nil
     }
 
-    /// The error for a result code that this connection's last call returned.
+    /// The error for a result code returned by this connection's last call.
     func failure(_ code: Int32, doing: String, sql: String? = nil) -> MoultError {
         let error = SQLiteError(ResultCode(code), on: database, path: path, sql: sql)
         if case .interrupt = error.resultCode, let watch, watch.expired {
@@ -137,9 +137,9 @@ package final class Connection {
 }
 
 extension SQLiteError {
-    /// The handle's message for the code that its last call returned.
+    /// The handle's message for the code returned by its last call.
     init(_ code: ResultCode, on database: OpaquePointer?, path: String, sql: String? = nil) {
-        // The handle's message belongs to its last call; for a code from elsewhere the general text is right.
+        // The handle's message belongs to its last call; a code from elsewhere gets the general text.
         let isLast = database != nil && sqlite3_extended_errcode(database) == code.rawValue
         let text = isLast ? sqlite3_errmsg(database) : sqlite3_errstr(code.rawValue)
         var message = text.map { String(cString: $0) } ?? "unknown error"

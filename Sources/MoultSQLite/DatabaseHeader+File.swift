@@ -2,18 +2,18 @@ import MoultBasics
 package import MoultFiles
 
 extension DatabaseHeader {
-    /// Reads the header of a file that is ours alone, and checks that its pages are the whole file.
+    /// Reads the header of a file that no one else uses, and checks that the file's size matches its page count.
     ///
-    /// **Never for a file that this process has open through SQLite:** POSIX locks belong to the process and the inode,
-    /// so closing any other descriptor of the file drops SQLite's locks on it, and another process may write in the
-    /// middle of our transaction (sqlite.org/howtocorrupt.html, 2.2). For such a file ask `Connection.header()`.
+    /// **Never for a file that this process has open through SQLite:** POSIX locks belong to the process and the inode. Closing
+    /// any other descriptor of the file drops SQLite's locks on it, and another process may then write in the middle of our
+    /// transaction (sqlite.org/howtocorrupt.html, 2.2). For such a file use `Connection.header()`.
     package init(ofOwnFile path: String) throws {
         let file = try Descriptor(path, .read)
         try self.init(of: file)
         try file.close()
     }
 
-    /// Reads the header through a descriptor, which stays open, and checks that its pages are the whole file.
+    /// Reads the header through a descriptor, which stays open, and checks that the file's size matches its page count.
     package init(of file: borrowing Descriptor) throws {
         let facts = try file.facts()
         guard facts.kind == .file else {

@@ -1,8 +1,8 @@
 import MoultBasics
 
-/// The first 100 bytes of a SQLite database file, as they are on the disk.
+/// The first 100 bytes of a SQLite database file, as stored on disk.
 ///
-/// While a WAL has frames that no checkpoint has copied, SQLite sees newer values than these.
+/// While a WAL has frames that are not checkpointed, SQLite sees newer values.
 package struct DatabaseHeader: Equatable, Sendable {
     package static let byteCount = 100
     /// Where the change counter is, and its copy that says that the number of pages is valid.
@@ -13,7 +13,7 @@ package struct DatabaseHeader: Equatable, Sendable {
         case utf16LittleEndian = 2
         case utf16BigEndian = 3
 
-        /// As `PRAGMA encoding` has it.
+        /// As reported by `PRAGMA encoding`.
         package var description: String {
             switch self {
             case .utf8: "UTF-8"
@@ -28,7 +28,7 @@ package struct DatabaseHeader: Equatable, Sendable {
     package var writeVersion: UInt8
     package var readVersion: UInt8
     package var changeCounter: UInt32
-    /// Valid only if `hasPageCount`: versions of SQLite before 3.7 did not write it.
+    /// Valid only if `hasPageCount`: SQLite before 3.7 did not write it.
     package var pageCount: UInt32
     /// Nil in a database in which nothing was created yet.
     package var encoding: TextEncoding?
@@ -40,7 +40,7 @@ package struct DatabaseHeader: Equatable, Sendable {
     package var isWAL: Bool { readVersion == 2 }
     package var hasPageCount: Bool { pageCount > 0 && versionValidFor == changeCounter }
 
-    /// Reads the header from the start of a file's bytes; `path` is for the errors.
+    /// Parses the header at the start of a file's bytes; `path` is for errors.
     package init(_ bytes: UnsafeRawBufferPointer, path: String) throws {
         func reject(_ why: String) -> MoultError {
             MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: why)
@@ -64,7 +64,7 @@ package struct DatabaseHeader: Equatable, Sendable {
         guard (1...2).contains(readVersion), (1...2).contains(writeVersion) else {
             throw reject("its header says file format \(writeVersion)/\(readVersion), and 1 and 2 are known")
         }
-        // SQLite refuses any others, too.
+        // SQLite rejects any other values too.
         guard bytes[21] == 64, bytes[22] == 32, bytes[23] == 32 else {
             throw reject("its header has payload fractions that no version of SQLite writes")
         }
@@ -77,7 +77,7 @@ package struct DatabaseHeader: Equatable, Sendable {
         if encoding == nil, number(56) != 0 { throw reject("its header says text encoding \(number(56))") }
     }
 
-    /// Throws unless the pages, as the header counts them, are the whole file.
+    /// Throws unless the file's size matches the page count in the header.
     package func requireSize(_ fileSize: Int64, path: String) throws {
         func reject(_ why: String) -> MoultError {
             MoultError(.databaseCorrupt, what: "\(path) is not a whole SQLite database", why: why)

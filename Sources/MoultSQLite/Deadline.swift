@@ -3,14 +3,14 @@ import MoultBasics
 import MoultLibc
 import Synchronization
 
-/// The state of a progress handler that stops a connection when its time is over.
+/// The state of a progress handler that stops a connection after a time limit.
 final class DeadlineWatch {
     let seconds: Double
     private let end: UInt64
     private let processorEnd: UInt64
     private(set) var expired = false
 
-    /// Over after so many seconds, and never later than the outer watch.
+    /// Ends after this many seconds, and never later than the outer watch.
     init(seconds: Double, within outer: DeadlineWatch? = nil) {
         let whole = UInt64(max(0, min(seconds, 1e9)) * 1e9)
         let end = DeadlineClock.now() + whole
@@ -21,7 +21,7 @@ final class DeadlineWatch {
         }
     }
 
-    /// Whether to stop; asked by the progress handler.
+    /// Whether to stop; called by the progress handler.
     fileprivate func isOver() -> Bool {
         if !expired, DeadlineClock.now() >= end {
             expired = DeadlineClock.processorTime().map { $0 >= processorEnd } ?? true
@@ -37,22 +37,22 @@ final class DeadlineWatch {
     }
 }
 
-/// The clock of all deadlines. Where only the processor's time counts, that of the machine is asked first, because the
-/// kernel has to be asked for the other one.
+/// The clock for all deadlines. If only processor time counts, wall-clock time is checked first, because reading processor time
+/// needs a system call.
 package enum DeadlineClock {
     private static let countsProcessor = Atomic(false)
 
-    /// From here on deadlines count the seconds that this process has had of the processor. It does nothing else.
+    /// From here on, deadlines count this process's processor time. The process does nothing else.
     package static func countProcessorTime() { countsProcessor.store(true, ordering: .relaxed) }
 
     static func now() -> UInt64 { read(CLOCK_MONOTONIC) }
 
-    /// Nil where it does not count.
+    /// Nil where processor time does not count.
     static func processorTime() -> UInt64? {
         countsProcessor.load(ordering: .relaxed) ? read(CLOCK_PROCESS_CPUTIME_ID) : nil
     }
 
-    /// Nanoseconds; reading these clocks never fails on Linux.
+    /// Nanoseconds. Reading these clocks never fails on Linux.
     private static func read(_ clock: clockid_t) -> UInt64 {
         var now = timespec()
         clock_gettime(clock, &now)
@@ -63,10 +63,10 @@ package enum DeadlineClock {
 extension Connection {
     /// Runs the body, and stops any statement of this connection that still runs after this many seconds.
     ///
-    /// A statement that was stopped throws code E408. Inside another deadline the earlier one counts.
+    /// A stopped statement throws code E408. Within another deadline, the earlier one applies.
     ///
-    /// SQLite asks between two instructions of its machine: one that is long by itself, such as the walk through the
-    /// pages of an integrity check or one call of a function, ends first.
+    /// SQLite checks between two instructions of its virtual machine. A long instruction, such as the page scan of an integrity
+    /// check or a call of a function, finishes first.
     package func withDeadline<R>(seconds: Double, _ body: () throws -> R) throws -> R {
         let outer = watch
         try install(DeadlineWatch(seconds: seconds, within: outer))
@@ -75,7 +75,7 @@ extension Connection {
         return try result.get()
     }
 
-    /// Makes the watch the one that the progress handler asks; nil for none.
+    /// Sets the watch for the progress handler; nil removes it.
     func install(_ next: DeadlineWatch?) throws {
         let handle = try handle
         guard let next else {
@@ -84,7 +84,7 @@ extension Connection {
             return
         }
         watch = next
-        // Unretained: `watch` keeps it alive for as long as the handler is set.
+        // Unretained: `watch` keeps it alive while the handler is set.
         sqlite3_progress_handler(
             handle, 100,
             { context in

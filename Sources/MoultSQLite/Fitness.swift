@@ -1,21 +1,21 @@
 package import MoultBasics
 import MoultFiles
 
-/// Whether the database at a path can be used as it is, found out without changing it.
+/// Whether the database at a path can be used as it is, determined without changing it.
 package enum Fitness: Sendable {
-    /// With what could not be checked, and why.
+    /// Usable, with a list of what could not be checked, and why.
     case fits(notChecked: [String])
     /// Neither the file nor a sidecar exists.
     case missing
-    /// It is something else, or damaged, or not what is wanted.
+    /// Not a database, damaged, or not the wanted one.
     case unfit(String)
-    /// The reason why this is unknown may pass: a lock, a permission, a full table of open files, a failing disk.
+    /// Unknown for a possibly temporary reason: a lock, a permission, too many open files, a failing disk.
     case untold(MoultError)
 
-    /// The pages to read in addition to those of the schema.
+    /// Which pages to read in addition to those of the schema.
     package enum Pages: Sendable {
         case none
-        /// All of them if a process was killed while it had the database open: what it left may be of another file.
+        /// All of them if a process was killed while it had the database open: its sidecars may belong to another file.
         case ifLeftOpen
         /// All of them, by SQLite's quick_check.
         case quick
@@ -23,7 +23,7 @@ package enum Fitness: Sendable {
         case full
     }
 
-    /// Looks at the database; `judge` says what is wrong with it, nil if nothing is.
+    /// Examines the database. `judge` returns its fault; nil if there is none.
     package static func of(
         _ path: String, deadline: Double = 60, pages: Pages = .ifLeftOpen, judge: (Connection) throws -> String?
     ) throws -> Fitness {
@@ -43,7 +43,7 @@ package enum Fitness: Sendable {
         do {
             let found = try NonInvasiveReader.into(path, deadline: deadline) {
                 connection -> (fault: String?, notChecked: [String]) in
-                // With a WAL the file alone need not be whole.
+                // With a WAL, the file alone need not be complete.
                 let header = try connection.header()
                 let hasWAL = try header.isWAL && (Sidecars.of(path).wal?.facts.size ?? 0) > 0
                 if !hasWAL { try header.requireSize(connection.fileSize(), path: path) }

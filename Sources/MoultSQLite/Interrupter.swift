@@ -1,7 +1,7 @@
 import CSQLite
 import Synchronization
 
-/// Stops the statements that a connection runs, from any thread, also when the connection is gone meanwhile.
+/// Interrupts the statements of a connection from any thread, even if the connection has been closed.
 package final class Interrupter: Sendable {
     private let database: Mutex<UInt>
 
@@ -9,7 +9,7 @@ package final class Interrupter: Sendable {
         database = Mutex(UInt(bitPattern: handle))
     }
 
-    /// Makes the running statements of the connection fail with `.interrupt`.
+    /// Makes the connection's running statements fail with `.interrupt`.
     package func interrupt() {
         database.withLock { address in
             guard let handle = OpaquePointer(bitPattern: address) else { return }
@@ -17,7 +17,7 @@ package final class Interrupter: Sendable {
         }
     }
 
-    /// True when the connection is closed and nothing is left to interrupt.
+    /// Whether the connection is closed and nothing is left to interrupt.
     package var isDisarmed: Bool { database.withLock { $0 == 0 } }
 
     /// Forgets the handle before it is freed.
@@ -25,7 +25,7 @@ package final class Interrupter: Sendable {
         database.withLock { $0 = 0 }
     }
 
-    /// Takes the handle again, which was not freed after all.
+    /// Takes the handle back, because it was not freed after all.
     func arm(_ handle: OpaquePointer) {
         database.withLock { $0 = UInt(bitPattern: handle) }
     }

@@ -5,31 +5,32 @@ import MoultLibc
 
 /// Reads a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
 ///
-/// For processes that have no connection of their own to the database: two of the ways close a descriptor of the file
-/// without SQLite noticing, which releases every POSIX lock of the process on that file.
+/// For processes without a connection of their own to the database: two of the methods close a descriptor of the file without
+/// SQLite noticing, which releases every POSIX lock of the process on that file.
 package enum LockFreeReader {
-    /// The way to read the database, which depends on the files next to it.
+    /// The method of reading the database, which depends on its sidecars.
     package enum Way: Sendable {
-        /// Rollback mode: with the ordinary locks; a writer waits for us, and we for a writer.
+        /// Rollback mode: with normal locks; we and a writer wait for each other.
         case locks
-        /// WAL mode and in use, or left by a crash: through the shared memory that exists, read-only.
+        /// WAL mode, in use or left by a crash: through the existing shared memory, read-only.
         case sharedMemory
-        /// WAL mode with a `-wal` that no process has open: its index is made in our own memory.
+        /// WAL mode with a `-wal` that no process has open: its index is built in our own memory.
         case privateIndex
         /// WAL mode, closed cleanly: the file is complete.
         case closed
     }
 
-    /// Lends a connection that reads the database. With a deadline (in seconds) it is a guarded one.
+    /// Passes a connection that reads the database to the closure. With a deadline (in seconds) it is a guarded one.
     ///
-    /// A hot journal is a separate error (E410), because its database cannot be read before a process rolls it back. If
-    /// another process changed the database in a way that locks do not keep out, the result is not trustworthy and the error
+    /// A hot journal is reported as a separate error (E410), because the database cannot be read before a process rolls it back.
+    /// If another process changed the database in a way that locks do not prevent, the result is unreliable, and the error says
+    /// to try again (E402).
     /// says to try again (E402).
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
     ) throws -> R {
         try keepOwnersQuietly()
-        // Opening reads nothing yet; only the first statement looks for sidecars and makes them.
+        // Opening reads nothing yet; only the first statement looks for sidecars and creates them.
         let probe = try Connection(path: path, access: .readOnlySharedMemory, busyTimeout: busyTimeout)
         let header = try probe.header()
         let before = try Sidecars.of(path)
@@ -44,7 +45,7 @@ package enum LockFreeReader {
         switch way {
         case .locks, .sharedMemory: connection = probe
         case .privateIndex, .closed:
-            // Keeps out processes that write the file itself; writers of a WAL are noticed afterwards.
+            // Keeps out processes that write the file itself; writers of a WAL are detected afterwards.
             try probe.lockShared(within: busyTimeout)
             isLocked = true
             if way == .closed, try before.hasHotJournal() { throw hotJournal(path, cause: nil) }
@@ -58,9 +59,9 @@ package enum LockFreeReader {
             if let deadline { try connection.raiseGuard(deadline: deadline) }
             do { try readFirstPage(of: connection) } catch {
                 guard way == .sharedMemory, let code = error.sqlite?.resultCode else { throw error }
-                // The last one who had it open took the sidecars away before we came.
+                // The last process that had it open removed the sidecars in the meantime.
                 let isGone = try code.primary == .cannotOpen && before != Sidecars.of(path)
-                // A writer was at the index, and we may not wait for him by its locks.
+                // A writer was updating the index, and its locks do not let us wait for it.
                 if isGone || code == .readOnlyRecovery { throw changed(path) }
                 throw error
             }
@@ -77,8 +78,8 @@ package enum LockFreeReader {
         return try result.get()
     }
 
-    /// SQLite run by root gives a `-wal` or `-journal` that it opens to the database's owner, and that moves ctime even
-    /// if it is his already. From here on this process's SQLite skips the call where it would change nothing.
+    /// SQLite run by root changes the owner of a `-wal` or `-journal` that it opens to the database's owner, which updates ctime
+    /// even if the owner stays the same. From here on, this process's SQLite skips the call where it would change nothing.
     private static func keepOwnersQuietly() throws {
         guard geteuid() == 0 else { return }
         let code = moult_sqlite_keep_ctime()
@@ -89,8 +90,7 @@ package enum LockFreeReader {
         }
     }
 
-    /// Reads a WAL without `-shm`. In exclusive mode its index is in the heap, and without locks that mode needs no
-    /// write access.
+    /// Reads a WAL without `-shm`. In exclusive mode its index is on the heap, and without locks that mode needs no write access.
     private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
         let connection = try Connection(
             uri: Access.readOnly.uri(for: path, extra: "&vfs=unix-none"), path: path, busyTimeout: 0, serialized: false)
@@ -125,10 +125,10 @@ package enum LockFreeReader {
 }
 
 extension Connection {
-    /// Takes SQLite's SHARED lock by hand, without the look at sidecars that a statement would bring.
+    /// Takes SQLite's SHARED lock manually, without the check for sidecars that a statement would make.
     fileprivate func lockShared(within milliseconds: Int32) throws {
         let file = try file(of: "main")
-        // SQLite's own waiting belongs to statements. The last process to close a WAL keeps others out for a moment.
+        // SQLite's own waiting applies only to statements. The last process to close a WAL keeps others out briefly.
         let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
         while true {
             let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE

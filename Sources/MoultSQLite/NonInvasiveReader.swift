@@ -2,13 +2,13 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Reads a writable database as it is, whichever processes have it open and however it was left, and does not change it.
+/// Reads a writable database as it is, whichever processes have it open and in whatever state it was left, without changing it.
 package enum NonInvasiveReader {
-    /// Lends a connection that reads the database.
+    /// Passes a connection that reads the database to the closure.
     ///
-    /// The body may be called again if another process intervenes. Where this process has the file open itself, an ordinary
-    /// connection reads it, because `LockFreeReader` would drop this process's locks. A journal that was left behind is
-    /// rolled back in a copy, which is removed afterwards.
+    /// The body may be called again if another process intervenes. If this process has the file open itself, a normal connection
+    /// is used, because `LockFreeReader` would drop this process's locks. A leftover journal is rolled back in a copy, which is
+    /// removed afterwards.
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection) throws -> R
     ) throws -> R {
@@ -22,7 +22,7 @@ package enum NonInvasiveReader {
         while true {
             do { return try naming(path) { try look(path, deadline, busyTimeout, body) } } catch let error as MoultError
             {
-                // A process opened or wrote it just then: that is not a fault of the database, and the next attempt may
+                // A process opened or wrote it at that moment. That is not a fault of the database, and the next attempt may
                 // succeed.
                 guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
                 usleep(1000)
@@ -59,8 +59,8 @@ package enum NonInvasiveReader {
         }
     }
 
-    /// A journal to roll back, or an index of the WAL that a crash left half written: the next writer repairs both, and until
-    /// then they are repaired only in a copy.
+    /// A hot journal, or a WAL index that a crash left half written. The next writer repairs both; until then they are repaired
+    /// only in a copy.
     private static func needsCopy(_ error: MoultError, _ path: String) throws -> Bool {
         if error.code == .hotJournal { return true }
         guard let code = error.sqlite?.resultCode, code == .readOnlyRecovery || code.primary == .lockingProtocol
@@ -68,7 +68,7 @@ package enum NonInvasiveReader {
         return try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).isEmpty
     }
 
-    /// Makes a separate file with all that is committed in the database.
+    /// Creates a separate file with all committed content of the database.
     package static func copy(_ path: String, to copy: String) throws {
         do {
             try into(path) { connection in
@@ -82,7 +82,7 @@ package enum NonInvasiveReader {
         }
     }
 
-    /// Copies a database that no process uses with the files that SQLite needs to restore its last commit.
+    /// Copies an unused database with the files that SQLite needs to restore its last commit.
     package static func copySet(_ path: String, to copy: String) throws {
         try Files.copy(path, to: copy, mode: 0o600)
         let sidecars = try Sidecars.of(path)

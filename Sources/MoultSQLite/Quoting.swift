@@ -1,11 +1,11 @@
-/// A name as SQL reads it, whatever characters it has.
+/// A name quoted for SQL, whatever characters it contains.
 package func quoteIdentifier(_ name: String) -> String {
     "\"\(name.replacing("\"", with: "\"\""))\""
 }
 
-/// A value as a literal that SQL reads back as the same value.
+/// A literal that SQL parses back to the same value.
 ///
-/// Text with a NUL becomes a cast of its bytes, because SQL text ends at a NUL; a NaN is NULL, as SQLite stores it.
+/// Text with a NUL becomes a cast of its bytes, because SQL text ends at a NUL. A NaN becomes NULL, as SQLite stores it.
 package func quoteLiteral(_ value: Value) -> String {
     switch value {
     case .null: "NULL"

@@ -1,12 +1,12 @@
 import CSQLite
 import MoultLibc
 
-/// Goes through a table with rowids as its B-tree is in the file (sqlite.org/fileformat2.html, 1.6), and compares rows
-/// as bytes: that finds equal rows many times faster than SQLite takes them apart.
+/// Walks through a rowid table directly in the file's B-tree (sqlite.org/fileformat2.html, 1.6), and compares rows as bytes,
+/// which finds equal rows many times faster than having SQLite decode them.
 ///
-/// Two records of the same bytes are the same row if both tables have the same columns; what else a record means is
-/// SQLite's business. The file must have no WAL and must not change meanwhile: hold a read transaction. Nothing in it is
-/// trusted: where the pages are not those of such a table the error is `Unreadable`, and SQLite must read it instead.
+/// Two records with the same bytes are the same row if both tables have the same columns; any other interpretation of a record is
+/// left to SQLite. The file must have no WAL and must not change in the meantime: hold a read transaction. Nothing in the file is
+/// trusted: if the pages are not those of such a table, the error is `Unreadable`, and SQLite must read the table instead.
 package struct RecordCursor: ~Copyable {
     package struct Unreadable: Error {}
 
@@ -17,31 +17,31 @@ package struct RecordCursor: ~Copyable {
     private let file: UnsafeMutablePointer<sqlite3_file>
     private let rootPage: Int64
     private let pageSize: Int
-    /// The page without what extensions reserve at its end.
+    /// The page without the space that extensions reserve at its end.
     private let usable: Int
-    /// From the root to the leaf that is read; the last one is the leaf.
+    /// The pages from the root to the current leaf, which is last.
     private var path: [Page] = []
     private var hasBegun = false
     private var hasRow = false
     /// The current record in its leaf; nil if it continues on other pages.
     private var record: UnsafeRawBufferPointer?
 
-    /// Pages that were read in one go, because the one before them had been asked for: leaves mostly follow each other.
+    /// Pages read in one go after the page before them was requested: leaves are mostly consecutive.
     private let ahead: UnsafeMutableRawPointer
     private var aheadPages: Range<Int64> = 0..<0
     private static let pagesAhead: Int64 = 32
-    /// The page that was asked for last.
+    /// The page requested last.
     private var lastPage: Int64 = 0
 
     private struct Page {
         let bytes: UnsafeMutableRawPointer
-        /// Whether the bytes are its own; otherwise they are some of those read ahead.
+        /// Whether it owns its bytes; otherwise they are part of those read ahead.
         var isOwned = true
-        /// Where the page's header begins: behind the file's on the first page.
+        /// The offset of the page's header: after the file header on the first page.
         var header = 0
         var isLeaf = false
         var cells = 0
-        /// The cell or child that comes next.
+        /// The next cell or child.
         var next = 0
 
         func free() { if isOwned { bytes.deallocate() } }
@@ -71,7 +71,7 @@ package struct RecordCursor: ~Copyable {
         ahead.deallocate()
     }
 
-    /// Goes to the next row; false after the last.
+    /// Moves to the next row; returns false after the last.
     package mutating func next() throws -> Bool {
         if !hasBegun {
             hasBegun = true
@@ -94,8 +94,7 @@ package struct RecordCursor: ~Copyable {
         }
     }
 
-    /// Whether this row and the other one have the same bytes; false also where they continue on other pages, which are not
-    /// read.
+    /// Whether this row and the other one have the same bytes. Also false if they continue on other pages, which are not read.
     package func isSame(as other: borrowing RecordCursor) -> Bool {
         guard let record, let other = other.record, record.count == other.count, let one = record.baseAddress,
             let two = other.baseAddress
@@ -103,8 +102,8 @@ package struct RecordCursor: ~Copyable {
         return memcmp(one, two, record.count) == 0
     }
 
-    /// If both are at the first row of leaf pages with the same bytes, moves to the last row of both; otherwise false. A page from
-    /// which a row continues on other pages does not count: those may differ.
+    /// If both are at the first row of leaf pages with the same bytes, moves both to their last row; otherwise returns false.
+    /// Pages with rows that continue on other pages do not qualify, because those may differ.
     package mutating func skipLeaf(ifSameAs other: inout RecordCursor) throws -> Bool {
         guard let leaf = path.last, let otherLeaf = other.path.last, leaf.next == 1, otherLeaf.next == 1,
             leaf.header == otherLeaf.header, leaf.cells == otherLeaf.cells, pageSize == other.pageSize,
@@ -136,7 +135,7 @@ package struct RecordCursor: ~Copyable {
         guard at < usable else { throw Unreadable() }
         let length = Self.varint(leaf.bytes, &at)
         let id = Int64(bitPattern: Self.varint(leaf.bytes, &at))
-        // So the walk ends, whatever the pages say.
+        // Ensures that the walk ends, whatever the pages contain.
         guard !hasRow || id > rowID else { throw Unreadable() }
         (rowID, hasRow) = (id, true)
         guard length <= UInt64(usable - 35) else {
@@ -148,7 +147,7 @@ package struct RecordCursor: ~Copyable {
     }
 
     private func child(of page: Page) throws -> Int64 {
-        // Behind the last cell comes the child that the header names.
+        // After the last cell comes the child named in the header.
         let offset = page.next < page.cells ? page.number16(12 + 2 * page.next) : page.header + 8
         guard offset + 4 <= usable else { throw Unreadable() }
         return Int64(UInt32(bigEndian: page.bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
@@ -165,13 +164,13 @@ package struct RecordCursor: ~Copyable {
         case 0x05: break
         default: throw Unreadable()
         }
-        // Only a table without any row has an empty page, and what has no row could make the walk endless.
+        // Only a table without any row has an empty page, and pages without rows could make the walk endless.
         guard path[last].cells > 0 || last == 0 && path[last].isLeaf,
             page.header + 12 + 2 * path[last].cells <= usable
         else { throw Unreadable() }
     }
 
-    /// Bytes behind a page, so that a number at its end is read without asking where it ends.
+    /// Bytes after a page, so that a number at its end can be read without a bounds check.
     private static let margin = 32
 
     private mutating func read(_ number: Int64) throws -> Page {
@@ -185,7 +184,7 @@ package struct RecordCursor: ~Copyable {
         }
         let isAhead = aheadPages.contains(number)
         let place = ahead + (isAhead ? Int(number - aheadPages.lowerBound) * pageSize : 0)
-        // A leaf is done with before anything else is read; the pages above it stay.
+        // A leaf is finished before anything else is read; the pages above it stay.
         if isAhead, place.load(fromByteOffset: header, as: UInt8.self) == 0x0D {
             return Page(bytes: place, isOwned: false, header: header)
         }
@@ -202,7 +201,7 @@ package struct RecordCursor: ~Copyable {
         return page
     }
 
-    /// Reads a number of one to nine bytes, the highest first, seven bits in each but the ninth.
+    /// Reads a number of one to nine bytes, high bytes first, with seven bits in each except the ninth.
     private static func varint(_ bytes: UnsafeMutableRawPointer, _ at: inout Int) -> UInt64 {
         var value: UInt64 = 0
         for _ in 0..<8 {
@@ -223,12 +222,12 @@ extension Connection {
         if try !reads(file, bytes, count, at: offset) { throw RecordCursor.Unreadable() }
     }
 
-    /// False if so much is not there.
+    /// Returns false if fewer bytes exist.
     fileprivate func reads(
         _ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: UnsafeMutableRawPointer, _ count: Int, at offset: Int64
     ) throws -> Bool {
         let code = file.pointee.pMethods?.pointee.xRead?(file, bytes, Int32(count), offset) ?? SQLITE_MISUSE
-        // SQLITE_IOERR_SHORT_READ, a macro that Swift cannot import: beyond the end of the file.
+        // SQLITE_IOERR_SHORT_READ, a macro that Swift cannot import: past the end of the file.
         if code == SQLITE_IOERR | 2 << 8 { return false }
         try check(code, doing: "read \(path)")
         return true

@@ -1,6 +1,6 @@
-/// The result of an SQLite call: a primary code in the low byte, detail above it.
+/// The result of a SQLite call: a primary code in the low byte, with detail above it.
 ///
-/// A primary code matches its extended ones in a pattern: `case .busy` is also true for `.busySnapshot`.
+/// A primary code matches its extended codes in a pattern: `case .busy` also matches `.busySnapshot`.
 package struct ResultCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }
@@ -41,7 +41,7 @@ extension ResultCode {
     package static let row = Self(100)
     package static let done = Self(101)
 
-    /// A write in WAL mode began on a snapshot that is outdated.
+    /// A write in WAL mode started from an outdated snapshot.
     package static let busySnapshot = Self(5 | 2 << 8)
     /// The WAL must be recovered, and this connection may not write the shared memory.
     package static let readOnlyRecovery = Self(8 | 1 << 8)
@@ -58,7 +58,7 @@ extension ResultCode {
 }
 
 extension ResultCode: CustomStringConvertible {
-    /// SQLite's own name of the code, such as `SQLITE_BUSY`, with the number if it has detail.
+    /// SQLite's name for the code, such as `SQLITE_BUSY`, followed by the number if it has detail.
     package var description: String {
         let name = Self.names[primary.rawValue] ?? "SQLITE_\(primary.rawValue)"
         return self == primary ? name : "\(name), extended code \(rawValue)"

@@ -1,11 +1,11 @@
 package import MoultBasics
 import MoultFiles
 
-/// The scripts that bring a database's schema forward, each to the `user_version` of its number, in one transaction.
+/// The scripts that migrate a database's schema, each to the `user_version` of its number, in one transaction.
 package struct Migrations: Sendable {
     package struct Script: Sendable {
         package let name: String
-        /// The `user_version` that it leads to.
+        /// The `user_version` that it results in.
         package let number: Int
         package let sql: String
 
@@ -27,9 +27,9 @@ package struct Migrations: Sendable {
 
     /// In ascending order.
     package let scripts: [Script]
-    /// Seconds that all of them may take together.
+    /// The time limit for all of them together, in seconds.
     package var deadline: Double = 600
-    /// Asked before rows are lost: the table, and how many rows it had and would have.
+    /// Called before rows are lost, with the table and its number of rows before and after.
     package var mayShrink: @Sendable (String, Int, Int) -> Bool = { _, _, _ in false }
 
     /// The path of the database in errors, if the scripts run on a copy of it.
@@ -37,15 +37,15 @@ package struct Migrations: Sendable {
 
     package init(_ scripts: [Script]) { self.scripts = scripts }
 
-    /// Runs the scripts that are still to come and proves what they leave; **the transaction stays open**, for the caller
-    /// to commit or to roll back. On an error it is rolled back, and the file is what it was.
+    /// Runs the pending scripts and checks the result. **The transaction stays open**, for the caller to commit or roll back. On
+    /// an error it is rolled back, and the file is unchanged.
     ///
-    /// `before` is called when the database is held and nothing has changed yet.
+    /// `before` is called when the database is locked and nothing has changed yet.
     package func begin(on connection: Connection, before: () throws -> Void = {}) throws {
-        // SQLite's recipe for changing tables: foreign keys are looked at when all is done, and cannot be turned off
-        // inside the transaction.
+        // As in SQLite's procedure for changing tables, foreign keys are checked at the end. They cannot be turned off inside the
+        // transaction.
         try connection.set(.foreignKeys, false)
-        // Exclusive, so that no reader can make the commit wait.
+        // Exclusive, so that no reader can delay the commit.
         try connection.execute("BEGIN EXCLUSIVE")
         do {
             try before()
@@ -68,7 +68,7 @@ package struct Migrations: Sendable {
             version = script.number
         }
         try connection.lowerScriptGuard()
-        // References of the user's rows that led nowhere before do not keep the release out.
+        // References of the user's rows that were dangling before do not block the release.
         let findings = try connection.references(limit: Self.mostFindings).findings
         if let finding = Soundness.added(findings, since: dangling).first {
             throw Self.failed("they leave a reference that leads nowhere", finding, path: path)
@@ -85,7 +85,7 @@ package struct Migrations: Sendable {
         do {
             try connection.forEachStatement(in: script.sql) { statement in
                 try statement.run()
-                // A conflict clause can roll back what is not its own.
+                // A conflict clause can roll back the whole transaction.
                 guard try connection.isInTransaction else {
                     throw Self.failed("a statement ended the transaction", statement.sql, path: path)
                 }
@@ -108,12 +108,12 @@ package struct Migrations: Sendable {
         }
     }
 
-    /// The error of migrations after which rows are gone.
+    /// The error for migrations that lost rows.
     package static func loses(_ loss: String, path: String) -> MoultError {
         failed("they lose rows", loss, path: path)
     }
 
-    /// SQLite cannot tell a misspelled function from one that the app would bring.
+    /// SQLite cannot tell a misspelled function from one that the app would register.
     private static func needsApp(_ need: AppNeed, _ script: Script, _ error: any Error, path: String) -> MoultError {
         MoultError(
             .migration, .refused, what: "the migration \(script.name) cannot run on \(path)",

@@ -1,12 +1,12 @@
 package import MoultBasics
 
-/// How many rows each table has, to see whether a change loses any.
+/// The number of rows in each table, to detect whether a change loses any.
 package struct RowCounts: Equatable, Sendable {
     package let tables: [SQLName: Int]
 
     package init(_ tables: [SQLName: Int]) { self.tables = tables }
 
-    /// Counts the ordinary tables, without those that SQLite and the modules of virtual tables keep for themselves.
+    /// Counts ordinary tables, without those that belong to SQLite or the modules of virtual tables.
     package init(of connection: Connection) throws {
         var tables: [SQLName: Int] = [:]
         for row in try connection.query("PRAGMA main.table_list") {
@@ -18,8 +18,8 @@ package struct RowCounts: Equatable, Sendable {
 
     /// The lost rows, as a sentence; nil if none are lost.
     ///
-    /// A table may be renamed, split or merged: rows of a table that is gone may be in one that is new. A table that
-    /// stays must not shrink.
+    /// A table may be renamed, split or merged: rows of a removed table may be in a new one. A table that remains must not
+    /// shrink.
     package func loss(since before: RowCounts, mayShrink: (String, Int, Int) -> Bool) -> String? {
         var homeless = 0
         var gone: [String] = []

@@ -1,8 +1,9 @@
 import MoultBasics
 
-/// The tables of two databases that differ, in their definition or in a row.
+/// The tables that differ between two databases, in their definition or in a row.
 package enum TableChanges {
-    /// The names of the tables that differ, sorted. A virtual table counts as different, because only its module knows.
+    /// The names of the tables that differ, sorted. A virtual table always counts as different, because only its module could
+    /// tell.
     package static func between(_ old: Connection, and new: Connection, ignoring: Set<String> = []) throws -> [String] {
         let (before, after) = (try tables(of: old, ignoring), try tables(of: new, ignoring))
         var changed: Set<SQLName> = []
@@ -36,7 +37,7 @@ package enum TableChanges {
         return tables
     }
 
-    /// Both are read side by side in the order of their keys, up to the first row that differs.
+    /// Reads both side by side in key order, up to the first row that differs.
     private static func hasSameRows(_ name: String, _ old: Connection, _ new: Connection) throws -> Bool {
         let sql = "SELECT * FROM main.\(quoteIdentifier(name))"
         return try old.withStatement(sql) { before in

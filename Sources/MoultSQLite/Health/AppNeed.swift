@@ -1,4 +1,4 @@
-/// Something that only the app registers with SQLite, and without which a statement cannot run.
+/// A function, collation or module that only the app registers, and without which a statement cannot run.
 package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
     package enum Kind: String, Sendable {
         case collation, function, module, tokenizer
@@ -9,13 +9,13 @@ package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
 
     package var description: String { "\(kind.rawValue) \"\(name)\"" }
 
-    /// Nil if the error has another reason.
+    /// Nil if the error has another cause.
     package init?(_ error: any Error) {
         guard let error = error.sqlite, error.resultCode.primary == .error else { return nil }
         self.init(message: error.message)
     }
 
-    /// SQLite has no result code for it, only words: `error in index i: no such collation sequence: de`.
+    /// SQLite has no result code for this, only text: `error in index i: no such collation sequence: de`.
     init?(message: String) {
         let beginnings: [(String, Kind)] = [
             ("no such collation sequence: ", .collation), ("unknown function: ", .function),
@@ -35,7 +35,7 @@ package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// Where the text after the last occurrence of these words begins.
+    /// The index after the last occurrence of these words.
     fileprivate func lastRange(of words: String) -> Index? {
         var found: Index?
         var place = startIndex

@@ -1,22 +1,22 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// A quick look whether a database is sound, on several threads: each table by itself, on connections of their own, and
-/// next to them an accounting of all pages. Only for a file that this process alone uses.
+/// A quick check of a database on several threads. Each table is checked separately on its own connection, alongside an
+/// accounting of all pages. Only for a file that this process alone uses.
 ///
-/// It finds nothing: where anything is not plain, SQLite must check the whole file, and its words count.
+/// It reports no faults itself: if anything is unusual, SQLite must check the whole file, and its findings count.
 package struct DividedCheck {
     let path: String
     let access: Access
-    /// Seconds for each thread.
+    /// The time limit for each thread, in seconds.
     let deadline: Double
     let threads: Int
-    /// A smaller database is checked before a thread has started.
+    /// A smaller database is checked before a thread could start.
     let smallest: Int
 
-    /// An eighth of the file must be next to the largest table.
+    /// At least an eighth of the file must be outside the largest table.
     private static let leastShare = 8
-    /// For each SQLite goes through the whole schema.
+    /// SQLite goes through the whole schema for each table.
     private static let mostTables = 1000
 
     package init(
@@ -31,7 +31,7 @@ package struct DividedCheck {
         case table(String)
     }
 
-    /// Whether everything is plain, so that `quickCheck` of this connection to the file would find nothing.
+    /// Whether nothing is unusual, so that `quickCheck` would find no fault.
     package func isSound(_ connection: Connection) throws -> Bool {
         guard threads > 1, try connection.fileSize() >= smallest else { return false }
         do {
@@ -44,12 +44,12 @@ package struct DividedCheck {
         } catch is RawPages.NeedsFullCheck {
             return false
         } catch let error as MoultError where error.code == .databaseCorrupt {
-            // The check of the whole file reports the reason why this one cannot read.
+            // The check of the whole file reports why this one cannot read.
             return false
         }
     }
 
-    /// The largest first, so that no thread has much left when the others have nothing.
+    /// Largest first, so that all threads finish at about the same time.
     private func parts(_ connection: Connection) throws -> [Part] {
         let pages = try RawPages(path)
         var sizes = ["sqlite_schema": try pages.estimate(1)]
@@ -65,7 +65,7 @@ package struct DividedCheck {
             sizes[table, default: 0] += size
         }
         let tables = sizes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        // SQLite's check of a table cannot be divided: if one table is nearly the whole file, nothing is gained.
+        // SQLite's check of a single table cannot be divided: if one table is nearly the whole file, nothing is gained.
         let (all, largest) = (sizes.values.reduce(0, +), tables.first?.value ?? 0)
         guard (all - largest) * Self.leastShare >= all, tables.count <= Self.mostTables else {
             throw RawPages.NeedsFullCheck()
@@ -80,7 +80,7 @@ package struct DividedCheck {
             do {
                 if try connection.quickCheck(ofTable: name).isEmpty { return }
             } catch let error where error.sqlite?.resultCode.primary == .error {
-                // A name that the schema has and SQLite does not know.
+                // A name that is in the schema but unknown to SQLite.
             }
             throw RawPages.NeedsFullCheck()
         }

@@ -1,9 +1,9 @@
 extension Connection {
     /// Finds everything that `integrityCheck` finds, mostly without looking each row up in each index.
     ///
-    /// `quickCheck` proves the structure and every row by itself; scans of table and index then prove that they agree. SQLite
-    /// checks the parts that scans do not cover, and everything again once a fault was found: its words are known.
-    /// `isQuicklySound` says that `quickCheck` would find nothing.
+    /// `quickCheck` verifies the structure and every row on its own; scans of table and index then verify that they agree. SQLite
+    /// checks the parts that scans do not cover, and repeats everything after a fault, so that its findings are reported.
+    /// `isQuicklySound` means that `quickCheck` would find nothing.
     package func fullCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
     ) throws -> [String] {
@@ -25,8 +25,8 @@ extension Connection {
         }
     }
 
-    /// The tables of which `quickCheck` does not prove the order of their keys: those with indexes, and those WITHOUT ROWID,
-    /// which are an index themselves.
+    /// The tables whose key order `quickCheck` does not verify: those with indexes, and those WITHOUT ROWID, which are indexes
+    /// themselves.
     private func tablesWithOrder(_ schema: String) throws -> [String] {
         let schema = quoteIdentifier(schema)
         let indexed = try query("SELECT DISTINCT tbl_name FROM \(schema).sqlite_schema WHERE type = 'index'").map {

@@ -1,29 +1,29 @@
 import MoultBasics
 
 extension Connection {
-    /// Checks the structure of the whole file, without looking each row up in each index; the findings, none if it is
-    /// sound.
+    /// Checks the structure of the whole file, without looking each row up in each index. Returns the findings; empty if there
+    /// are none.
     ///
-    /// It goes through the file as a whole: only then is a page noticed that two tables share, or that none has. **CHECK
-    /// constraints are checked only if the database is open read-write:** SQLite does not even load those of one that it
-    /// cannot write.
+    /// It examines the file as a whole: only then is a page detected that two tables share, or that none has. **CHECK constraints
+    /// are checked only if the database is open read-write:** SQLite does not even load those of a database that it cannot write
+    /// to.
     package func quickCheck(schema: String = "main", limit: Int = 100, deadline: Double? = nil) throws -> [String] {
         try findings("PRAGMA \(quoteIdentifier(schema)).quick_check(\(limit))", deadline)
     }
 
-    /// Checks one table with its indexes; the findings, none if they are sound. What others have of its pages is not seen.
+    /// Checks one table and its indexes, and returns the findings. Does not detect pages shared with other tables.
     func quickCheck(ofTable table: String) throws -> [String] {
         try findings("PRAGMA main.quick_check(\(quoteLiteral(.text(table))))", nil)
     }
 
-    /// Checks everything that SQLite can check but foreign keys; the findings, none if it is sound.
+    /// Runs every check that SQLite offers except foreign keys, and returns the findings.
     package func integrityCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil
     ) throws -> [String] {
         try findings("PRAGMA \(quoteIdentifier(schema)).integrity_check(\(limit))", deadline)
     }
 
-    /// Looks for rows that refer to a row which does not exist; the findings, none if all are.
+    /// Finds rows that refer to a missing row, and returns the findings.
     package func foreignKeyCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil
     ) throws -> [String] {
@@ -39,7 +39,7 @@ extension Connection {
         try collect(deadline) { findings in
             try withStatement(sql) { statement in
                 while findings.count < limit, try statement.step() {
-                    // A table WITHOUT ROWID has no number to tell.
+                    // A table WITHOUT ROWID has no row number to report.
                     let row = statement.isNull(1) ? "a row" : "row \(statement.int64(1))"
                     findings.append(
                         "\(row) of table \(try statement.text(0)) refers to a row of \(try statement.text(2)) "
@@ -53,7 +53,7 @@ extension Connection {
         try collect(deadline) { findings in
             try withStatement(sql) { statement in
                 while try statement.step() {
-                    // All that is wrong with the pages of a database comes as one text, below a headline.
+                    // SQLite reports all faults of a database's pages as a single text below a heading.
                     let lines = try statement.text(0).split(separator: "\n").map(String.init)
                     findings += lines.filter { $0 != "ok" && !$0.hasPrefix("*** in database ") }
                 }
@@ -61,7 +61,7 @@ extension Connection {
         }
     }
 
-    /// Damage that keeps the check itself from going on is a finding, too.
+    /// Damage that stops the check itself is a finding too.
     func collect(_ deadline: Double?, _ body: (inout [String]) throws -> Void) throws -> [String] {
         var findings: [String] = []
         do {

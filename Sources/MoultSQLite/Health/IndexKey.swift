@@ -1,9 +1,9 @@
 import CSQLite
 import MoultLibc
 
-/// The key of an index entry, kept to be compared with the next one in SQLite's order.
+/// The key of an index entry, kept for comparison with the next one in SQLite's order.
 struct IndexKey: ~Copyable {
-    /// The collations that SQLite has itself.
+    /// SQLite's built-in collations.
     enum Collation: String {
         case binary = "BINARY"
         case nocase = "NOCASE"
@@ -15,7 +15,7 @@ struct IndexKey: ~Copyable {
         let collation: Collation
     }
 
-    /// How a key stands to the next: before it as it should, the same but for the rowid, or behind it.
+    /// The order of a key relative to the next one: before it, as expected; equal except for the rowid; or after it.
     enum Order { case before, same, behind }
 
     private enum Field {
@@ -45,7 +45,7 @@ struct IndexKey: ~Copyable {
 
     init(parts: [Part]) { self.parts = parts }
 
-    /// Takes the current row's key, and says how the one before stands to it.
+    /// Stores the current row's key, and returns the previous key's order relative to it.
     mutating func replace(by row: borrowing Statement, rowID column: Int32) throws -> Order {
         nextFields.removeAll(keepingCapacity: true)
         nextBytes.removeAll(keepingCapacity: true)
@@ -63,7 +63,7 @@ struct IndexKey: ~Copyable {
             if order != 0 { return order < 0 ? .before : .behind }
         }
         guard rowID < id else { return .behind }
-        // NULL is not the same as NULL where keys must be unique.
+        // NULLs are distinct where keys must be unique.
         return nextFields.contains { if case .null = $0 { true } else { false } } ? .before : .same
     }
 
@@ -83,7 +83,7 @@ struct IndexKey: ~Copyable {
         return start..<nextBytes.count
     }
 
-    /// Negative if the kept field comes before the next one.
+    /// Negative if the kept field sorts before the next one.
     private func compare(_ one: Field, _ two: Field, _ collation: Collation) -> Int {
         switch (one, two) {
         case (.integer(let one), .integer(let two)): Statement.order(one, two)
@@ -117,14 +117,14 @@ struct IndexKey: ~Copyable {
         return range.lowerBound..<end
     }
 
-    /// Only the letters of ASCII are folded, as SQLite does.
+    /// Folds only ASCII letters, as SQLite does.
     private func compareFolded(_ one: Range<Int>, _ two: Range<Int>) -> Int {
         func folded(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte }
         for offset in 0..<min(one.count, two.count) {
             let order =
                 Int(folded(bytes[one.lowerBound + offset])) - Int(folded(nextBytes[two.lowerBound + offset]))
             if order != 0 { return order }
-            // SQLite's folding looks no further.
+            // SQLite's folding stops here.
             if bytes[one.lowerBound + offset] == 0 { break }
         }
         return one.count - two.count
@@ -132,7 +132,7 @@ struct IndexKey: ~Copyable {
 }
 
 extension Statement {
-    /// Feeds a value to the hasher as an index stores it: a real without a fraction is an integer there.
+    /// Hashes a value as an index stores it: a real without a fraction is stored as an integer.
     func hashAsKey(_ column: Int32, into hasher: inout Hasher) throws {
         if storage(column) == .real, let whole = Int64(exactly: double(column)) {
             hasher.combine(SQLITE_INTEGER)

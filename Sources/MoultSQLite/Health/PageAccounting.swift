@@ -1,8 +1,7 @@
-/// Counts whether each page of a database file belongs to one tree, one chain of overflow pages or the list of free ones,
-/// and to that alone.
+/// Verifies that each page of a database file belongs to exactly one tree, overflow chain or list of free pages.
 ///
-/// SQLite's checks of single tables do not see this: a page that two of them share, or that none has. The count only knows
-/// that something is unusual; SQLite's check of the whole file reports the fault, if any.
+/// SQLite's checks of single tables do not detect a page that two of them share, or that none has. The accounting only knows that
+/// something is unusual; SQLite's check of the whole file reports the fault, if any.
 struct PageAccounting {
     private let pages: RawPages
     private var isTaken: [Bool]
@@ -16,7 +15,7 @@ struct PageAccounting {
         if locks <= pages.count { try take(locks) }
     }
 
-    /// Throws a doubt unless every page has its place, if these are the first pages of all trees.
+    /// Throws `NeedsFullCheck` unless every page is accounted for, given the root pages of all trees.
     static func prove(_ path: String, roots: [Int]) throws {
         var accounting = try PageAccounting(RawPages(path))
         for root in roots { try accounting.takeTree(root) }
@@ -75,7 +74,7 @@ struct PageAccounting {
 }
 
 extension RawPages {
-    /// About how many pages a tree has: as many as if all of it were like its first branch.
+    /// An estimate of the number of pages in a tree, as if all of it were like its first branch.
     func estimate(_ root: Int) throws -> Int {
         var (sum, width, place) = (1, 1, root)
         while sum < count {

@@ -1,19 +1,19 @@
 internal import MoultFiles
 
-/// The pages of a database file as they lie there, one at a time, and what their trees refer to.
+/// Reads the raw pages of a database file one at a time, and the references in their trees.
 ///
-/// It believes nothing: what is not plain, or not known here, is a `NeedsFullCheck`.
+/// Nothing is trusted: anything unusual or unknown throws `NeedsFullCheck`.
 final class RawPages {
     struct NeedsFullCheck: Error {}
 
     let count: Int
     let size: Int
-    /// What of a page is in use.
+    /// The usable size of a page.
     let usable: Int
     private let file: Descriptor
     private let page: UnsafeMutableRawBufferPointer
 
-    /// Closing the file, at the end of this, drops every lock that this process has on it.
+    /// Deinitialization closes the file, which drops every lock that this process has on it.
     init(_ path: String) throws {
         let file = try Descriptor(path, .read)
         let header = try DatabaseHeader(of: file)
@@ -22,7 +22,7 @@ final class RawPages {
         try RawPages.fill(page, 1, of: file)
         usable = size - Int(page[20])
         self.file = file
-        // SQLite's map of pages in a database that vacuums itself is another book, and not read here.
+        // Auto-vacuum databases have an additional map of pages, which is not read here.
         guard header.hasPageCount, usable >= 480, number(52) == 0, number(64) == 0 else { throw NeedsFullCheck() }
     }
 
@@ -38,7 +38,7 @@ final class RawPages {
         guard try file.read(into: page, at: (number - 1) * page.count) == page.count else { throw NeedsFullCheck() }
     }
 
-    /// The number with which another page begins, without reading that page.
+    /// The first number on another page, without reading all of that page.
     func firstNumber(of other: Int) throws -> Int {
         var bytes: UInt32 = 0
         let count = try withUnsafeMutableBytes(of: &bytes) { try file.read(into: $0, at: (other - 1) * size) }
@@ -46,7 +46,7 @@ final class RawPages {
         return Int(UInt32(bigEndian: bytes))
     }
 
-    /// The number at a place of the page that was read last.
+    /// The number at an offset in the page read last.
     func number(_ place: Int) -> Int {
         Int(UInt32(bigEndian: page.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
     }
@@ -61,7 +61,7 @@ final class RawPages {
         let isInterior: Bool
         let isTable: Bool
         let cells: Int
-        /// Where the places of its cells begin.
+        /// The offset of the array of cell pointers.
         let places: Int
     }
 
@@ -77,14 +77,14 @@ final class RawPages {
         return node
     }
 
-    /// Where a cell of the node begins that was read last.
+    /// The offset of a cell of the node read last.
     func cell(_ index: Int, of node: Node) throws -> Int {
         let place = short(node.places + 2 * index)
         guard place >= node.places + 2 * node.cells, place + 4 <= usable else { throw NeedsFullCheck() }
         return place
     }
 
-    /// The first of the overflow pages of a cell, and their number; nil if its whole content is here.
+    /// The first overflow page of a cell, and their number; nil if its whole content is on this page.
     func overflow(at place: Int, isTable: Bool) throws -> (first: Int, count: Int)? {
         var place = place
         let size = try varint(&place)
@@ -98,7 +98,7 @@ final class RawPages {
         return (number(place + here), (size - here + usable - 5) / (usable - 4))
     }
 
-    /// Up to nine bytes, the highest bits first; never more than any content has.
+    /// Up to nine bytes, high bits first; never more than any content can have.
     private func varint(_ place: inout Int) throws -> Int {
         var number: UInt64 = 0
         for index in 0..<9 {

@@ -1,26 +1,26 @@
-/// The findings of a check of a database, and the parts that it could not read.
+/// The findings of a check of a database, and the parts that could not be checked.
 package struct Soundness: Equatable, Sendable {
     package var findings: [String] = []
-    /// Each with its reason: an index on a collation that only the app has, for instance. That is not a fault.
+    /// Each with its reason, for example an index with a collation that only the app has. That is not a fault.
     package var notChecked: [String] = []
 
     package init(findings: [String] = [], notChecked: [String] = []) {
         (self.findings, self.notChecked) = (findings, notChecked)
     }
 
-    /// The faults of the file itself, and not only of a value in it.
+    /// Faults of the file itself, rather than of a value in it.
     package var damage: [String] { findings.filter { !Self.isViolation($0) } }
 
-    /// Whether a finding says that a row breaks the rules of its own table; the file itself is sound then.
+    /// Whether a finding says that a row violates the rules of its own table. The file itself is then intact.
     package static func isViolation(_ finding: String) -> Bool {
         if finding.hasPrefix("CHECK constraint failed in ") || finding.hasPrefix("NULL value in ") { return true }
-        // `TEXT value in t.c`, `non-INT value in t.c`: a column that is STRICT, or has got another type.
+        // `TEXT value in t.c`, `non-INT value in t.c`: a column that is STRICT, or whose type was changed.
         guard let place = finding.split(separator: " ").dropFirst().first, place == "value" else { return false }
         return finding.split(separator: " ").dropFirst(2).first == "in"
     }
 
-    /// The findings that were not there before a change. A finding with another name in it is the same if one of its kind
-    /// is gone: the change renamed a table or moved its rows.
+    /// The findings that a change added. A finding with a different name in it counts as the same if one of its kind has
+    /// disappeared: the change renamed a table or moved its rows.
     package static func added(_ after: [String], since before: [String]) -> [String] {
         var old: [String: Int] = [:]
         for finding in before { old[finding, default: 0] += 1 }
@@ -45,8 +45,8 @@ package struct Soundness: Equatable, Sendable {
 }
 
 extension Connection {
-    /// Checks the database as `quickCheck` or `fullCheck` do, and continues where they stop because a function or collation
-    /// of the app is missing.
+    /// Checks the database as `quickCheck` or `fullCheck` do, and continues where those stop because a function or collation of
+    /// the app is missing.
     package func soundness(
         full: Bool, limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
     ) throws -> Soundness {
@@ -64,7 +64,7 @@ extension Connection {
         }
     }
 
-    /// Each table by itself as far as that goes, and the structure of the whole file without what needs the app.
+    /// Checks each table separately as far as possible, and the structure of the whole file except what needs the app.
     private func checkInParts(full: Bool, limit: Int, _ soundness: inout Soundness) throws {
         var unordered: Set<String> = []
         for row in try query("PRAGMA main.table_list") {
@@ -89,7 +89,7 @@ extension Connection {
                 try readingWithStandIns { try quickCheck(limit: limit) }
             }
             soundness.findings += structure.filter { finding in
-                // In whose order the rows are, only the app's collation knows.
+                // The order of the rows is known only to the app's collation.
                 !soundness.findings.contains(finding)
                     && !unordered.contains { finding.hasSuffix("row not in PRIMARY KEY order for \($0)") }
             }
@@ -107,7 +107,7 @@ extension Connection {
         return try result.get()
     }
 
-    /// The references that lead nowhere, with what keeps a table from being looked at.
+    /// Finds dangling references, and reports why a table could not be examined.
     package func references(limit: Int) throws -> Soundness {
         do { return Soundness(findings: try foreignKeyCheck(limit: limit)) } catch {
             guard error.sqlite?.resultCode.primary == .error else { throw error }
@@ -121,7 +121,7 @@ extension Connection {
                 if let need = AppNeed(error) {
                     soundness.notChecked.append("the references of table \(table): they need the app's \(need)")
                 } else if let error = error.sqlite, error.resultCode.primary == .error {
-                    // A reference to columns that are no key: the app's schema, and no row can be looked up.
+                    // A reference to columns that are not a key is a fault of the app's schema, and no row can be looked up.
                     soundness.findings.append(error.message)
                 } else {
                     throw error

@@ -3,11 +3,11 @@ import MoultBasics
 import MoultLibc
 
 extension Connection {
-    /// Runs a body that only reads, with a substitute for each collation that is missing because only the app has it.
+    /// Runs a body that only reads, with a substitute for each missing collation that only the app has.
     ///
-    /// SQLite asks for the collations of all indexes of a table even to walk through it row by row. The substitutes
-    /// compare bytes, so nothing may be looked up by them, and a write would corrupt the app's indexes: until the body has
-    /// returned, the connection cannot write.
+    /// SQLite needs the collations of all indexes of a table even to read it row by row. The substitutes compare bytes, so they
+    /// must not be used for look-ups, and a write would corrupt the app's indexes: the connection cannot write until the body has
+    /// returned.
     func readingWithStandIns<R>(_ body: () throws -> R) throws -> R {
         // A guarded connection cannot write at all, and may not change the setting.
         let setsQueryOnly = authorizer == nil
@@ -16,7 +16,7 @@ extension Connection {
         var names: [String] = []
         let result = Result {
             for name in try missingCollations() { try addStandIn(name, &names) }
-            // SQLite remembers with the schema that a table could not be read.
+            // SQLite caches with the schema that a table could not be read.
             if setsQueryOnly, !names.isEmpty { try execute("PRAGMA writable_schema = RESET") }
             while true {
                 do { return try body() } catch {
@@ -32,7 +32,7 @@ extension Connection {
         return try result.get()
     }
 
-    /// The collations of indexes that are not SQLite's own. (A pragma lists them, but also those that are gone again.)
+    /// The collations of indexes that are not built into SQLite. (A pragma lists them, but also those that have been removed.)
     private func missingCollations(of table: String? = nil) throws -> [String] {
         let used = try query(
             """
@@ -43,8 +43,8 @@ extension Connection {
         return used.map { Self.text($0[0]) }.filter { IndexKey.Collation(rawValue: $0.uppercased()) == nil }
     }
 
-    /// Whether a table is stored in an order that only the app knows. A statement that reads such a table without a
-    /// substitute fails, and then fails with one, too.
+    /// Whether a table is stored in an order that only the app knows. A statement that reads such a table without a substitute
+    /// fails, and continues to fail afterwards even with one.
     func needsStandIns(_ table: TableLayout) throws -> Bool {
         try table.rowIDName == nil && !missingCollations(of: table.name).isEmpty
     }
@@ -72,13 +72,13 @@ extension Connection {
             doing: "register a collation on \(path)")
     }
 
-    /// Whether a statement failed for want of a collation. Of a table WITHOUT ROWID that is ordered by one SQLite says that
-    /// it finds no plan.
+    /// Whether a statement failed for lack of a collation. For a table WITHOUT ROWID ordered by such a collation, SQLite reports
+    /// that it finds no plan.
     private static func needsStandIn(_ error: any Error) -> Bool {
         AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
     }
 
-    /// How many rows a table has, also where its indexes need collations that only the app has.
+    /// The number of rows in a table, even if its indexes need collations that only the app has.
     package func rowCount(_ table: String, schema: String = "main") throws -> Int {
         let sql = "SELECT count(*) FROM \(quoteIdentifier(schema)).\(quoteIdentifier(table))"
         do { return Int(try int(sql)) } catch {
@@ -87,8 +87,8 @@ extension Connection {
         }
     }
 
-    /// Lends functions and collations that only the app has, so that a statement which mentions them can be prepared. No
-    /// index may depend on them: the caller proves that before it writes.
+    /// Provides substitutes for functions and collations that only the app has, so that statements which mention them can be
+    /// prepared. No index may depend on them: the caller verifies that before it writes.
     func declaringStandIns<R>(_ body: () throws -> R) throws -> R {
         var collations: [String] = []
         var functions: Set<String> = []

@@ -1,19 +1,19 @@
-/// A table's indexes as scans can compare them with the table; nil where they cannot, and SQLite must look rows up.
+/// A table's indexes, as scans can compare them with the table; nil if they cannot, so that SQLite must look rows up.
 ///
-/// That is so for tables without rowid, for partial indexes and those on expressions or columns that are computed when
-/// they are read, for collations that an app brings, for text in UTF-16, which SQLite orders by its bytes.
+/// That is the case for tables without rowid, for partial indexes, for indexes on expressions or virtual generated columns, for
+/// collations of the app, and for UTF-16 text, which SQLite orders by its bytes.
 struct TableIndexes {
     struct Index {
         let name: String
         let isUnique: Bool
         let keys: [IndexKey.Part]
-        /// Where each key column is among the table's scanned columns.
+        /// The position of each key column among the table's scanned columns.
         let columns: [Int32]
     }
 
     let table: String
     let schema: String
-    /// The columns that any index has, by name, quoted.
+    /// The columns in any index, by name, quoted.
     let columns: [String]
     let rowID: String
     let indexes: [Index]
@@ -28,7 +28,7 @@ struct TableIndexes {
         guard let entry = try rows("table_list", table).first(where: { $0[0] == .text(schema) }),
             entry[2] == .text("table"), entry[4] == .integer(0)
         else { return nil }
-        // table_xinfo: cid, name, type, notnull, dflt_value, pk, hidden; hidden is 0, or 3 for what is stored.
+        // table_xinfo: cid, name, type, notnull, dflt_value, pk, hidden; hidden is 0, or 3 for stored generated columns.
         var names: [Int64: String] = [:]
         for column in try rows("table_xinfo", table) {
             guard case .integer(let number) = column[0], case .text(let name) = column[1],
@@ -50,7 +50,7 @@ struct TableIndexes {
                 guard case .integer(let number) = part[1], case .text(let collation) = part[4],
                     let collation = IndexKey.Collation(rawValue: collation.uppercased())
                 else { return nil }
-                // -1 is the rowid, by whatever name; -2 an expression.
+                // -1 is the rowid, whatever its name; -2 is an expression.
                 guard number == -1 || names[number] != nil else { return nil }
                 let column = names[number].map(quoteIdentifier) ?? rowID
                 if !columns.contains(column) { columns.append(column) }
@@ -67,23 +67,23 @@ struct TableIndexes {
 
     private var source: String { "\(quoteIdentifier(schema)).\(quoteIdentifier(table))" }
 
-    /// Reads the table, and no index.
+    /// Reads the table without any index.
     var tableScan: String { "SELECT \((columns + [rowID]).joined(separator: ", ")) FROM \(source) NOT INDEXED" }
 
-    /// Reads the index in its order, and nothing else.
+    /// Reads only the index, in its order.
     func scan(of index: Index) -> String {
         let names = index.columns.map { columns[Int($0)] } + [rowID]
         return "SELECT \(names.joined(separator: ", ")) FROM \(source) INDEXED BY \(quoteIdentifier(index.name))"
     }
 
-    /// Whether SQLite's plan is the scan that is meant: it alone knows.
+    /// Whether SQLite's plan is the intended scan; only SQLite knows.
     private func isCovered(_ index: Index, _ connection: Connection) throws -> Bool {
         let plan = try connection.query("EXPLAIN QUERY PLAN \(scan(of: index))")
         guard plan.count == 1, case .text(let detail)? = plan.first?.last else { return false }
         return detail.hasPrefix("SCAN ") && detail.hasSuffix(" USING COVERING INDEX \(index.name)")
     }
 
-    /// The faults between the table and its indexes, in a few words each.
+    /// The disagreements between the table and its indexes, in a few words each.
     func disagreements(in connection: Connection) throws -> [String] {
         let wanted = try connection.withStatement(tableScan) { statement in
             var sums = [RowSum](repeating: RowSum(), count: indexes.count)
@@ -118,13 +118,13 @@ struct TableIndexes {
     }
 }
 
-/// The number of rows and the sum of their hashes, in whatever order they come.
+/// The number of rows and the sum of their hashes, independent of their order.
 private struct RowSum: Equatable {
     private var count = 0
     private var sum = 0
 
     mutating func add(_ row: borrowing Statement, _ columns: [Int32], rowID: Int32) throws {
-        // Seeded at random in each process, so that an attacker cannot make rows whose sums agree.
+        // Seeded at random in each process, so that an attacker cannot construct rows with equal sums.
         var hasher = Hasher()
         for column in columns { try row.hashAsKey(column, into: &hasher) }
         hasher.combine(row.int64(rowID))
