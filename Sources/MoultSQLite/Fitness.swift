@@ -23,7 +23,7 @@ package enum Fitness: Sendable {
         case full
     }
 
-    /// Examines the database. `judge` returns its fault; nil if there is none.
+    /// Examines the database. `judge` returns its fault, or nil.
     package static func of(
         _ path: String, deadline: Double = 60, pages: Pages = .ifLeftOpen, judge: (Connection) throws -> String?
     ) throws -> Fitness {

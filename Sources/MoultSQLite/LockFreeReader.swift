@@ -25,7 +25,6 @@ package enum LockFreeReader {
     /// A hot journal is reported as a separate error (E410), because the database cannot be read before a process rolls it back.
     /// If another process changed the database in a way that locks do not prevent, the result is unreliable, and the error says
     /// to try again (E402).
-    /// says to try again (E402).
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
     ) throws -> R {

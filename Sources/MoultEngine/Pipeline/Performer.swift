@@ -169,7 +169,7 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 
     private func unlink(_ path: String) throws {
-        // A writable file of this name is not one of moult's links.
+        // A writable file of this name is not a link made by moult.
         if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
         try Files.syncDirectory(layout.databases)
     }
