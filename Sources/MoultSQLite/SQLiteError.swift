@@ -1,9 +1,9 @@
 package import MoultBasics
 internal import MoultFiles
 
-/// SQLite's own message; the cause below the `MoultError` that every call of this module throws.
+/// SQLite's own message: the cause of the `MoultError` thrown by every call of this module.
 ///
-/// Values bound to the statement are never part of it: they may be user data.
+/// Never contains values bound to the statement, because they may be user data.
 package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     package var resultCode: ResultCode
     package var message: String
@@ -41,7 +41,7 @@ extension MoultError.Code {
 }
 
 extension MoultError {
-    /// What SQLite said, for humans: `cannot <doing>`, why, and what to do.
+    /// Formats SQLite's message for humans: `cannot <doing>`, the reason, and the next step.
     package init(_ error: SQLiteError, doing: String) {
         let (code, outcome, now) = Self.meaning(of: error)
         var why = "\(error.message) (\(error.resultCode))"
@@ -81,7 +81,7 @@ extension MoultError {
         }
     }
 
-    /// Whether moult runs the statement for itself: the reader of the error has not written it.
+    /// Whether the statement is moult's own, and not written by the reader of the error.
     private static func isOwn(_ sql: String) -> Bool {
         let first = sql.prefix { $0.isLetter }.uppercased()
         return ["ATTACH", "BEGIN", "COMMIT", "DETACH", "PRAGMA", "RELEASE", "ROLLBACK", "SAVEPOINT", "VACUUM"].contains(
@@ -90,7 +90,7 @@ extension MoultError {
 }
 
 extension Error {
-    /// What SQLite said below this error, if it was SQLite.
+    /// The underlying SQLite error, if any.
     package var sqlite: SQLiteError? {
         if let error = self as? SQLiteError { return error }
         return (self as? MoultError)?.cause?.sqlite

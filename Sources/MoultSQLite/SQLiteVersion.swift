@@ -1,6 +1,6 @@
 internal import CSQLite
 
-/// A version of SQLite, and the bugs of it that may damage a sound database.
+/// A version of SQLite, and its bugs that may damage a valid database.
 package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
     /// `3_040_001` for 3.40.1.
     package let number: Int
@@ -9,13 +9,13 @@ package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
     /// The library that this process uses.
     package static var linked: SQLiteVersion { SQLiteVersion(number: Int(sqlite3_libversion_number())) }
 
-    /// The version and the source of the library that this process uses: what decides which bytes it writes.
+    /// The version and source id of the library that this process uses, which determine the bytes that it writes.
     package static var linkedSource: String { "\(linked) \(String(cString: sqlite3_sourceid()))" }
 
     package var description: String { "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)" }
 
-    /// Two connections that write and checkpoint a WAL database in the same moment may lose a part of it: since 3.7.0, fixed
-    /// in 3.51.3, and in 3.50.7 and 3.44.6 of the older lines (sqlite.org/wal.html, "The WAL-Reset Bug").
+    /// Two connections that write and checkpoint a WAL database at the same moment may lose part of it: since 3.7.0, fixed in
+    /// 3.51.3, and in 3.50.7 and 3.44.6 of the older branches (sqlite.org/wal.html, "The WAL-Reset Bug").
     package var hasWALResetBug: Bool {
         let isMendedLine = (3_044_006..<3_045_000).contains(number) || (3_050_007..<3_051_000).contains(number)
         return (3_007_000..<3_051_003).contains(number) && !isMendedLine

@@ -1,23 +1,23 @@
 import CSQLite
 import MoultBasics
 
-/// The environment of a connection: the base of relative names, the files that it may read or write, and the time.
+/// The environment of a connection: the base directory of relative names, the files that it may read or write, and the time.
 ///
-/// It is a VFS of SQLite that checks each call and passes it to the system's own, so its rules also hold for files that SQL
-/// names (`ATTACH`, `VACUUM INTO`) and for every function that asks for the time.
+/// A SQLite VFS that checks each call and passes it to the system's own, so its rules also apply to files named in SQL (`ATTACH`,
+/// `VACUUM INTO`) and to every function that reads the time.
 package final class SandboxVFS {
-    /// Relative names begin here.
+    /// The base directory of relative names.
     let directory: String
-    /// Files below this directory may be written; everything else is opened for reading, whatever was asked.
+    /// Files below this directory may be written; all others are opened read-only, whatever was requested.
     let writable: String
-    /// Seconds since 1970 that every look at the clock shows; nil for the real time.
+    /// The fixed time in seconds since 1970; nil for the real time.
     package let clock: Int64?
-    /// Asked for the full path before any file outside `writable` is opened.
+    /// Called with the full path before any file outside `writable` is opened.
     let mayRead: (String) -> Bool
 
-    /// The number of times that the clock was read.
+    /// How often the clock was read.
     package private(set) var clockReads = 0
-    /// The path that `mayRead` refused last.
+    /// The last path that `mayRead` refused.
     package var refused: String?
     /// The databases outside `writable` that were opened.
     package private(set) var opened: Set<String> = []
@@ -53,13 +53,13 @@ package final class SandboxVFS {
     }
 
     deinit {
-        // Fails for NULL only; a connection keeps its environment, so it is not in use.
+        // Fails only for NULL. A connection keeps its environment alive, so it is not in use.
         sqlite3_vfs_unregister(vfs)
         vfs.deallocate()
         vfsName.deallocate()
     }
 
-    // The base's own methods get the base: its private data hangs there.
+    // The base VFS's own methods receive the base, because its private data belongs to it.
     private func install() {
         vfs.pointee.xOpen = { vfs, path, file, flags, outFlags in
             guard let here = SandboxVFS.of(vfs) else { return SQLITE_MISUSE }
@@ -85,13 +85,13 @@ package final class SandboxVFS {
         _ outFlags: UnsafeMutablePointer<Int32>?
     ) -> Int32 {
         var flags = flags
-        // Without a path it is a temporary file of SQLite.
+        // A file without a path is a temporary file of SQLite.
         if let path {
             let path = String(cString: path)
             if !path.hasPrefix(writable + "/") {
                 guard mayRead(path) else {
                     refused = path
-                    // SQLite closes what has methods, and nothing was opened.
+                    // SQLite closes files that have methods, and nothing was opened.
                     file?.pointee.pMethods = nil
                     return SQLITE_CANTOPEN
                 }
@@ -113,14 +113,14 @@ package final class SandboxVFS {
     private func time(_ milliseconds: UnsafeMutablePointer<sqlite3_int64>) -> Int32 {
         clockReads += 1
         guard let clock else { return base.pointee.xCurrentTimeInt64(base, milliseconds) }
-        // SQLite counts in Julian days; 1970 began at 2440587.5 of them.
+        // SQLite counts in Julian days; 1970 began at day 2440587.5.
         milliseconds.pointee = 210_866_760_000_000 + clock * 1000
         return SQLITE_OK
     }
 }
 
 extension Connection {
-    /// Opens the file at the path in these surroundings, which the connection keeps.
+    /// Opens the file at the path with this VFS, which the connection keeps alive.
     package convenience init(path: String, access: Access, in vfs: SandboxVFS) throws {
         let uri = try access.uri(for: path, extra: "&vfs=\(vfs.name)")
         try self.init(uri: uri, path: path, busyTimeout: 0, serialized: false)

@@ -2,7 +2,7 @@ import MoultBasics
 package import MoultFiles
 import MoultLibc
 
-/// The files that SQLite keeps next to a database; only their names and what the file system says of them.
+/// The files that SQLite keeps next to a database; only their names and file system facts.
 package struct Sidecars: Equatable, Sendable {
     package struct Sidecar: Equatable, Sendable {
         package var path: String
@@ -13,7 +13,7 @@ package struct Sidecars: Equatable, Sendable {
     package var sharedMemory: Sidecar?
     package var journal: Sidecar?
 
-    /// The existing sidecars. A database that is reached through links has its sidecars next to the file itself.
+    /// The existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {
         let base = resolved(path)
         func sidecar(_ suffix: String) throws -> Sidecar? {
@@ -22,13 +22,13 @@ package struct Sidecars: Equatable, Sendable {
         return Sidecars(wal: try sidecar("-wal"), sharedMemory: try sidecar("-shm"), journal: try sidecar("-journal"))
     }
 
-    /// Throws unless this user may read a database with all that belongs to it.
+    /// Throws unless this user may read a database and its sidecars.
     package static func proveReadable(_ path: String) throws {
         for file in try [path] + of(path).paths { try Permission.write(file).proveReadable() }
     }
 
-    /// What stands in the place of a sidecar without being a file, as a sentence, and the command that moves it away; nil if
-    /// nothing does. SQLite would wait forever at a pipe, and would write to the target of a link.
+    /// Something other than a file in the place of a sidecar, as a sentence, and the command that moves it away; nil if there is
+    /// none. SQLite would block forever on a pipe, and would write to the target of a link.
     package var intruder: (why: String, command: [String])? {
         for sidecar in [wal, sharedMemory, journal] {
             guard let sidecar, sidecar.facts.kind != .file else { continue }
@@ -46,7 +46,7 @@ package struct Sidecars: Equatable, Sendable {
         return nil
     }
 
-    /// Throws if SQLite would open something else than a file beside the database.
+    /// Throws if SQLite would open something other than a file as a sidecar.
     static func proveRegular(_ path: String) throws {
         guard let intruder = try of(path).intruder else { return }
         throw MoultError(
@@ -54,8 +54,8 @@ package struct Sidecars: Equatable, Sendable {
             now: "Find out which program made it, then move it away: \(shellLine(intruder.command))")
     }
 
-    /// Whether a journal exists that may have to be rolled back. One with an empty or zeroed start is over; SQLite leaves
-    /// such ones in some of its modes.
+    /// Whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header is finished; SQLite
+    /// leaves those in some of its modes.
     package func hasHotJournal() throws -> Bool {
         guard let journal, journal.facts.size > 0, let file = try Descriptor.ifThere(journal.path, .read) else {
             return false
@@ -66,7 +66,7 @@ package struct Sidecars: Equatable, Sendable {
         return count == 1 && first != 0
     }
 
-    /// Whether a journal that is to be rolled back begins as SQLite's do, and fits the file; true without one.
+    /// Whether a hot journal has a valid header, and belongs to the file; true without a journal.
     package func hasValidJournal(of path: String) throws -> Bool {
         guard let journal, try hasHotJournal() else { return true }
         let bytes = try Self.start(of: journal, 28)
@@ -75,12 +75,12 @@ package struct Sidecars: Equatable, Sendable {
         }
         func number(at offset: Int) -> Int { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
         let pageSize = try Connection.header(ofFileAt: path).pageSize
-        // A transaction makes a file longer before its end, and never shorter.
+        // A transaction may make a file longer before it ends, but never shorter.
         let pages = try (Files.factsThroughLinks(path)?.size ?? 0) / max(1, Int(pageSize))
         return number(at: 24) == Int(pageSize) && number(at: 16) <= pages
     }
 
-    /// Whether a WAL begins as SQLite's do, and its first frame belongs to it; true without one.
+    /// Whether a WAL has a valid header, and its first frame belongs to it; true without a WAL.
     package func hasValidWAL() throws -> Bool {
         guard let wal, wal.facts.size > 0 else { return true }
         let bytes = try Self.start(of: wal, 56)
@@ -99,10 +99,10 @@ package struct Sidecars: Equatable, Sendable {
 
     package var isEmpty: Bool { paths.isEmpty }
 
-    /// The paths of those that are there.
+    /// The paths of the existing ones.
     package var paths: [String] { [wal, sharedMemory, journal].compactMap { $0?.path } }
 
-    /// The path of the file itself, behind all links; the path as given if nothing is there.
+    /// The path with all symlinks resolved; unchanged if nothing exists there.
     static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

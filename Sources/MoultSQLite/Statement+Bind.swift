@@ -2,10 +2,10 @@ import CSQLite
 import MoultBasics
 
 extension Statement {
-    /// How many parameters the statement has.
+    /// The number of parameters in the statement.
     package var parameterCount: Int32 { sqlite3_bind_parameter_count(pointer) }
 
-    /// The number of the parameter with this name (its `:`, `@` or `$` included), if it exists.
+    /// The number of the parameter with this name (including its `:`, `@` or `$`), if it exists.
     package func parameter(named name: String) -> Int32? {
         let index = sqlite3_bind_parameter_index(pointer, name)
         return index == 0 ? nil : index
@@ -46,7 +46,7 @@ extension Statement {
         try check(sqlite3_bind_null(pointer, index))
     }
 
-    /// Binds UTF-8 text without copying it: the bytes must stay until the parameter is bound again, the bindings are
+    /// Binds UTF-8 text without copying it. The bytes must stay valid until the parameter is bound again, the bindings are
     /// cleared, or the statement ends.
     package func bindText(borrowing bytes: UnsafeRawBufferPointer, at index: Int32) throws {
         try bindText(bytes, at: index, nil)
@@ -57,7 +57,7 @@ extension Statement {
         try bindText(bytes, at: index, moult_sqlite_transient())
     }
 
-    /// Binds a blob without copying it: the bytes must stay as in `bindText(borrowing:at:)`.
+    /// Binds a blob without copying it; the bytes must stay valid as for `bindText(borrowing:at:)`.
     package func bindBlob(borrowing bytes: UnsafeRawBufferPointer, at index: Int32) throws {
         try bindBlob(bytes, at: index, nil)
     }
@@ -67,7 +67,7 @@ extension Statement {
         try bindBlob(bytes, at: index, moult_sqlite_transient())
     }
 
-    /// Sets all parameters to NULL, so that SQLite holds no borrowed bytes any more.
+    /// Sets all parameters to NULL, so that SQLite no longer refers to borrowed bytes.
     package func clearBindings() throws {
         try check(sqlite3_clear_bindings(pointer))
     }
@@ -76,7 +76,7 @@ extension Statement {
         _ bytes: UnsafeRawBufferPointer, at index: Int32, _ lifetime: sqlite3_destructor_type?
     ) throws {
         guard let start = bytes.baseAddress else {
-            // A null pointer would bind NULL, not the empty text.
+            // A null pointer would bind NULL instead of empty text.
             try check(sqlite3_bind_text(pointer, index, "", 0, moult_sqlite_transient()))
             return
         }
@@ -102,8 +102,8 @@ extension Statement {
 }
 
 extension Statement {
-    /// Binds a value of another statement's current row as it is stored: storage class and bytes, also of text that is
-    /// not UTF-8.
+    /// Binds a value of another statement's current row as it is stored: storage class and bytes, even for text that is not valid
+    /// UTF-8.
     func bind(_ column: Int32, of row: borrowing Statement, at index: Int32) throws {
         let code = sqlite3_bind_value(pointer, index, sqlite3_column_value(row.pointer, column))
         guard code == SQLITE_OK else { throw failure(code) }

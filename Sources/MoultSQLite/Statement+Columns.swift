@@ -18,7 +18,7 @@ extension Statement {
 
     package var columnNames: [String] { (0..<columnCount).map { columnName($0) } }
 
-    /// How the current row stores the column; NULL for a column that does not exist.
+    /// The storage class of a column in the current row; NULL for a column that does not exist.
     package func storage(_ column: Int32) -> StorageClass {
         StorageClass(rawValue: sqlite3_column_type(pointer, column)) ?? .null
     }
@@ -27,7 +27,7 @@ extension Statement {
     package func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
     package func double(_ column: Int32) -> Double { sqlite3_column_double(pointer, column) }
 
-    /// Lends the column's text as UTF-8, without a copy; the bytes are gone after the closure.
+    /// Passes the column's text as UTF-8 to the closure, without a copy; the bytes are valid only inside it.
     package func withText<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         guard let start = sqlite3_column_text(pointer, column) else {
             if !isNull(column) { throw failure(SQLITE_NOMEM) }
@@ -36,17 +36,17 @@ extension Statement {
         return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
     }
 
-    /// Lends the column's bytes, without a copy; they are gone after the closure.
+    /// Passes the column's bytes to the closure, without a copy; they are valid only inside it.
     package func withBlob<R>(_ column: Int32, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         guard let start = sqlite3_column_blob(pointer, column) else {
-            // A blob without bytes has no address, and neither has one for which there was no memory.
+            // An empty blob has no address, and neither has a blob for which allocation failed.
             if sqlite3_errcode(sqlite3_db_handle(pointer)) == SQLITE_NOMEM { throw failure(SQLITE_NOMEM) }
             return try body(UnsafeRawBufferPointer(start: nil, count: 0))
         }
         return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
     }
 
-    /// The column as text; bytes that are not UTF-8 are replaced, so compare with `withText` where that matters.
+    /// The column as text. Invalid UTF-8 is replaced, so use `withText` for comparisons where that matters.
     package func text(_ column: Int32) throws -> String {
         try withText(column) { String(decoding: $0, as: UTF8.self) }
     }

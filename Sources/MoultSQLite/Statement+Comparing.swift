@@ -1,17 +1,16 @@
 import CSQLite
 import MoultLibc
 
-/// The current rows of two statements compared where they lie, without a copy: for walks over whole tables.
+/// Compares the current rows of two statements in place, without copies, for scans of whole tables.
 extension Statement {
-    /// The first of these columns in which the rows differ: in the storage class, or in a byte. No affinity and no
-    /// collation makes two values the same.
+    /// The first of these columns in which the rows differ, in storage class or bytes. Affinity and collation are ignored.
     package func firstDifference(to other: borrowing Statement, in columns: Range<Int32>) throws -> Int32? {
         for column in columns where try !stores(column, as: other) { return column }
         return nil
     }
 
-    /// Which row comes first by its first columns, in SQLite's order with the collation BINARY: negative if this one,
-    /// positive if the other, 0 if neither.
+    /// Which row sorts first by its first columns, in SQLite's order with the collation BINARY: negative for this one, positive
+    /// for the other, 0 for neither.
     package func order(against other: borrowing Statement, by columns: Int32) throws -> Int {
         for column in 0..<columns {
             let order = try order(column, other, column)
@@ -20,7 +19,7 @@ extension Statement {
         return 0
     }
 
-    /// The same by these columns of this row and those of the other.
+    /// The same for these columns of this row and those of the other.
     func order(_ columns: [Int32], against other: borrowing Statement, _ otherColumns: [Int32]) throws -> Int {
         for (column, otherColumn) in zip(columns, otherColumns) {
             let order = try order(column, other, otherColumn)
@@ -29,7 +28,7 @@ extension Statement {
         return 0
     }
 
-    /// Feeds values with their storage classes to the hasher, so that rows which store the same hash the same.
+    /// Feeds values with their storage classes to the hasher, so that equal stored rows have equal hashes.
     package func hash(_ columns: Range<Int32>, into hasher: inout Hasher) throws {
         for column in columns { try hash(column, into: &hasher) }
     }
@@ -81,13 +80,13 @@ extension Statement {
         case SQLITE_NULL: break
         default:
             let bytes = try bytes(column, type)
-            // The length keeps ("ab", "c") and ("a", "bc") apart.
+            // The length distinguishes ("ab", "c") from ("a", "bc").
             hasher.combine(bytes.count)
             hasher.combine(bytes: bytes)
         }
     }
 
-    /// The bytes of a text, as UTF-8 whatever the database's encoding is, or of a blob.
+    /// The bytes of a text, as UTF-8 whatever the database's encoding, or of a blob.
     private func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
         let start =
             type == SQLITE_TEXT
@@ -115,12 +114,12 @@ extension Statement {
         one < two ? -1 : one > two ? 1 : 0
     }
 
-    /// An integer and a real by their exact values: not every integer is a Double.
+    /// Compares an integer and a real by their exact values: not every integer is a Double.
     static func order(_ integer: Int64, _ real: Double) -> Int {
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }
         let whole = order(integer, Int64(real))
-        // Typed: with a literal this very function would be chosen, forever.
+        // Typed explicitly, because with a literal this function would be chosen and recurse forever.
         let fraction: (Double, Double) = (0, real - real.rounded(.towardZero))
         return whole != 0 ? whole : order(fraction.0, fraction.1)
     }

@@ -1,21 +1,21 @@
 import CSQLite
 import MoultBasics
 
-/// A prepared statement, lent to a closure by its connection and finalised when the closure ends.
+/// A prepared statement, passed to a closure by its connection and finalized when the closure ends.
 ///
 /// Parameters count from 1 and columns from 0, as in SQLite.
 package struct Statement: ~Copyable {
     let pointer: OpaquePointer
     let connection: Connection
-    /// The text that comes after this statement in what was prepared.
+    /// The text after this statement in the prepared text.
     package let tail: Substring
 
     deinit {
-        // It returns again what the last step returned, and that was reported.
+        // This repeats the result of the last step, which was reported.
         sqlite3_finalize(pointer)
     }
 
-    /// Runs to the next row; false at the end.
+    /// Steps to the next row; returns false at the end.
     package func step() throws -> Bool {
         switch sqlite3_step(pointer) {
         case SQLITE_ROW: return true
@@ -24,28 +24,28 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// Runs to the end, and ignores all rows.
+    /// Runs to the end and ignores all rows.
     package func run() throws {
         while try step() {}
     }
 
-    /// Makes the statement ready to run again; bound values stay.
+    /// Resets the statement so that it can run again; bound values stay.
     package func reset() {
-        // It returns again what the last step returned, and that was reported.
+        // This repeats the result of the last step, which was reported.
         sqlite3_reset(pointer)
     }
 
     /// The text of the statement, without values.
     package var sql: String { sqlite3_sql(pointer).map { String(cString: $0) } ?? "" }
 
-    /// The text with the bound values in it: not for errors or logs. Nil beyond SQLite's limits.
+    /// The text including bound values, so not for errors or logs. Nil beyond SQLite's limits.
     package var expandedSQL: String? {
         guard let text = sqlite3_expanded_sql(pointer) else { return nil }
         defer { sqlite3_free(text) }
         return String(cString: text)
     }
 
-    /// True if the statement changes no database file directly.
+    /// Whether the statement directly changes no database file.
     package var isReadOnly: Bool { sqlite3_stmt_readonly(pointer) != 0 }
 
     func failure(_ code: Int32) -> MoultError {
@@ -53,7 +53,7 @@ package struct Statement: ~Copyable {
     }
 }
 
-/// One value as SQLite stores it.
+/// A value as SQLite stores it.
 package enum Value: Sendable {
     case null
     case integer(Int64)
@@ -63,7 +63,7 @@ package enum Value: Sendable {
 }
 
 extension Value: Equatable {
-    /// Texts are the same if their bytes are: Swift would take two ways to write é for one text.
+    /// Texts are equal if their bytes are: Swift would treat the two encodings of é as equal.
     package static func == (one: Value, other: Value) -> Bool {
         switch (one, other) {
         case (.null, .null): true
@@ -77,6 +77,6 @@ extension Value: Equatable {
 }
 
 extension Value: CustomStringConvertible {
-    /// The value as a literal of SQL.
+    /// The value as a SQL literal.
     package var description: String { quoteLiteral(self) }
 }

@@ -1,20 +1,20 @@
 import CSQLite
 
-/// Something that a statement does, told when it is prepared; what its triggers, defaults and views do included.
+/// An action of a statement, reported when it is prepared. Includes actions of its triggers, defaults and views.
 package enum StatementUse: Equatable, Sendable {
     /// It calls the function.
     case function(String)
-    /// It changes or removes rows, or removes or changes something of the schema. `REPLACE` does not show here.
+    /// It changes or removes rows, or removes or changes part of the schema. `REPLACE` is not detected.
     case overwriting
 }
 
-/// Tells what statements do, as each is prepared.
+/// Reports the actions of each statement when it is prepared.
 final class UseWatch {
     let note: (StatementUse) -> Void
 
     init(_ note: @escaping (StatementUse) -> Void) { self.note = note }
 
-    /// Sets the authorizer; the connection must keep the watch.
+    /// Sets the authorizer. The connection must keep the watch alive.
     func stand(on database: OpaquePointer) -> Int32 {
         sqlite3_set_authorizer(
             database,
@@ -33,8 +33,8 @@ final class UseWatch {
                     watch.note(.overwriting)
                     return SQLITE_OK
                 case SQLITE_ATTACH:
-                    // By naming a VFS a file could be opened past the connection's surroundings; an expression hides
-                    // its text from us.
+                    // Naming a VFS could open a file outside the connection's environment; the text of an expression is not
+                    // visible here.
                     guard let first else { return SQLITE_DENY }
                     return String(cString: first).contains("vfs=") ? SQLITE_DENY : SQLITE_OK
                 default: return SQLITE_OK
@@ -44,7 +44,7 @@ final class UseWatch {
 }
 
 extension Connection {
-    /// Calls the closure for all that statements do, when each is prepared.
+    /// Calls the closure for each action of a statement, when the statement is prepared.
     package func watchUses(_ note: @escaping (StatementUse) -> Void) throws {
         let watch = UseWatch(note)
         try check(watch.stand(on: handle), doing: "watch the statements on \(path)")

@@ -1,16 +1,17 @@
 import MoultBasics
 import MoultFiles
 
-/// Moves the content of the sidecars of an unused database into the main file, and removes them.
+/// Moves the content of an unused database's sidecars into the main file, and removes them.
 package enum WALCheckpoint {
-    /// Rolls back or checkpoints what is left, switches to rollback mode, and proves that no sidecar remains.
+    /// Rolls back or checkpoints, switches to rollback mode, and verifies that no sidecar remains.
     ///
-    /// Sidecars are never deleted by hand: a `-wal` may hold committed rows, a `-journal` the only way back.
+    /// Sidecars are never deleted directly: a `-wal` may contain committed rows, and a `-journal` may be the only way to roll
+    /// back.
     package static func checkpointAndSeal(_ path: String, busyTimeout: Int32 = 5000) throws {
         do {
             try seal(Connection(path: path, access: .readWrite, busyTimeout: busyTimeout))
         } catch {
-            // What SQLite says of a lock is only half of it: the other half is whose it is.
+            // SQLite reports only that there is a lock, and not who holds it.
             guard let code = error.sqlite?.resultCode, code.primary == .busy || code.primary == .locked else {
                 throw error
             }
@@ -23,12 +24,12 @@ package enum WALCheckpoint {
     }
 
     private static func seal(_ connection: Connection) throws {
-        // A hot journal is rolled back by the first read.
+        // The first read rolls back a hot journal.
         _ = try connection.int("PRAGMA schema_version")
         guard try !connection.checkpoint(.truncate).isBusy else {
             throw try busy(connection.path, "a process reads or writes it")
         }
-        // Only from PERSIST does SQLite remove a journal that an earlier connection left behind.
+        // Only when leaving PERSIST does SQLite remove a journal left by an earlier connection.
         for mode in ["persist", "delete"] {
             guard try connection.scalar("PRAGMA journal_mode = \(mode)") == .text(mode) else {
                 throw try busy(connection.path, "it stays in WAL mode, because a process has it open")
@@ -37,7 +38,7 @@ package enum WALCheckpoint {
         try connection.close()
     }
 
-    /// Says who, as far as this user may see.
+    /// Names the process, as far as this user may see it.
     private static func busy(_ path: String, _ why: String, cause: (any Error)? = nil) throws -> MoultError {
         let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
         return MoultError(

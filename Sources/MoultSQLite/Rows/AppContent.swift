@@ -1,7 +1,7 @@
 package import MoultBasics
 
-/// The content that an app has added to a database, apart from the rows that rules select: everything that is not in the
-/// pristine database it was made from. Rows that the app has deleted are not content.
+/// The content that an app has added to a database, apart from the rows selected by rules: everything that is not in the original
+/// database. Rows deleted by the app are not content.
 package struct AppContent: Equatable, Sendable {
     package struct Item: Hashable, Comparable, Sendable {
         /// `index`, `trigger` or `view`.
@@ -11,18 +11,18 @@ package struct AppContent: Equatable, Sendable {
         package static func < (one: Item, two: Item) -> Bool { (one.kind, one.name) < (two.kind, two.name) }
     }
 
-    /// How many rows were added or changed, by table.
+    /// The number of rows added or changed, by table.
     package private(set) var rows: [SQLName: Int] = [:]
-    /// Tables that the pristine database does not have, with their row counts.
+    /// Tables that the original database lacks, with their row counts.
     package private(set) var tables: [SQLName: Int] = [:]
-    /// Indexes, triggers and views that are new or defined in another way.
+    /// Indexes, triggers and views that are new or defined differently.
     package private(set) var items: [Item] = []
-    /// Columns that the pristine table does not have, by table.
+    /// Columns that the original table lacks, by table.
     package private(set) var columns: [SQLName: [SQLName]] = [:]
 
     package var isEmpty: Bool { rows.isEmpty && tables.isEmpty && items.isEmpty && columns.isEmpty }
 
-    /// `selected` are the conditions of the rules, by table.
+    /// `selected` contains the conditions of the rules, by table.
     package init(
         of live: Connection, against pristine: Connection, selected: [SQLName: [String?]] = [:],
         ignoring: Set<String> = []
@@ -92,8 +92,8 @@ package struct AppContent: Equatable, Sendable {
         let sql: [UInt8]
     }
 
-    /// Indexes of a constraint have no text; they and the items of new tables come with the table. Those of ignored tables
-    /// are an app's.
+    /// Indexes of a constraint have no text; they and the items of new tables belong to the table. Those of ignored tables belong
+    /// to an app.
     private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
@@ -109,14 +109,14 @@ package struct AppContent: Equatable, Sendable {
     }
 }
 
-/// Tells whether conditions select a row that `RowSearch` reads.
+/// Tells whether conditions select a row read by `RowSearch`.
 private final class SelectedRows {
     private let statement: Statement
     private let keyColumns: [Int32]
 
     init(_ conditions: [String?], _ side: RowSearch.Side) throws {
         let layout = side.layout
-        // A table WITHOUT ROWID is asked by its primary key; the columns begin at 1.
+        // A table WITHOUT ROWID is queried by its primary key; the columns begin at 1.
         keyColumns = layout.isWithoutRowID ? layout.primaryKey.map { Int32($0 + 1) } : [0]
         let identity = layout.identity.isEmpty ? ["NULL"] : layout.identity
         let key = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")

@@ -1,13 +1,13 @@
 import MoultBasics
 
-/// Where the values of an old row go in the new table.
+/// Maps the columns of an old table to those of the new one.
 struct ColumnMap {
-    /// Places in the stored columns of the old and of the new table.
+    /// Positions in the stored columns of the old and the new table.
     let pairs: [(old: Int, new: Int)]
-    /// Places of the old columns that the new table lacks.
+    /// Positions of the old columns that the new table lacks.
     let dropped: [Int]
 
-    /// A renamed column goes to its new name, any other column to the column with the same name.
+    /// A renamed column maps to its new name, any other column to the column with the same name.
     init(_ old: TableLayout, _ new: TableLayout, renamed: [String: String]) throws {
         let names = Dictionary(renamed.map { (SQLName($0), $1) }) { first, _ in first }
         var taken: [Int: Int] = [:]
@@ -23,7 +23,7 @@ struct ColumnMap {
             taken[target] = place
         }
         for place in old.columns.indices where names[SQLName(old.columns[place].name)] == nil {
-            // A renamed column comes first.
+            // Renamed columns take precedence.
             guard let target = new.place(of: old.columns[place].name), taken[target] == nil else { continue }
             taken[target] = place
         }
@@ -32,7 +32,7 @@ struct ColumnMap {
         dropped = old.columns.indices.filter { !placed.contains($0) }
     }
 
-    /// An expression that is true for old rows with a value in a dropped column that is neither NULL nor the default.
+    /// An expression that is true for old rows whose dropped columns have a value other than NULL and the default.
     func losesValue(_ old: TableLayout) -> String {
         let tests = dropped.map { place in
             let column = quoteIdentifier(old.columns[place].name)

@@ -2,8 +2,7 @@ import MoultBasics
 
 /// Full-text indexes whose text is in another table.
 enum SearchIndexes {
-    /// Rebuilds the indexes over these tables, and those over views. An index without content (`content=''`) cannot be
-    /// rebuilt.
+    /// Rebuilds the indexes of these tables, and those of views. An index without content (`content=''`) cannot be rebuilt.
     static func rebuild(in connection: Connection, dependingOn tables: [String]) throws {
         guard !tables.isEmpty else { return }
         let changed = Set(tables.map { SQLName($0) })
@@ -14,7 +13,7 @@ enum SearchIndexes {
         }
     }
 
-    /// The names of the indexes, each with the table that has its text.
+    /// The names of the indexes, each with the table that contains its text.
     static func all(in connection: Connection) throws -> [(name: String, content: SQLName)] {
         let sql = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
         return try connection.query(sql).compactMap { row in
@@ -23,7 +22,7 @@ enum SearchIndexes {
         }
     }
 
-    /// The value of the option `content`; nil if this is not a full-text index or has none.
+    /// The value of the option `content`; nil if this is not a full-text index or has no such option.
     private static func content(ofIndexMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)[...]
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,
@@ -48,7 +47,7 @@ enum SearchIndexes {
 
 /// The counters of AUTOINCREMENT tables.
 enum RowSequences {
-    /// Raises the counters of the new database to those of the old one, so that no id is given out twice.
+    /// Raises the counters of the new database to those of the old one, so that no id is reused.
     static func raise(from old: Connection, to new: Connection) throws {
         let isThere = "SELECT count(*) FROM main.sqlite_schema WHERE name = 'sqlite_sequence'"
         guard try old.int(isThere) > 0, try new.int(isThere) > 0 else { return }

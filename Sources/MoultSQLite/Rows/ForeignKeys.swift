@@ -36,12 +36,12 @@ struct ForeignKeys {
     /// Tables with foreign keys.
     var children: Set<SQLName> { Set(references.map(\.child)) }
 
-    /// Tables that refer to one of these.
+    /// The tables that refer to one of these.
     func children(of parents: Set<SQLName>) -> Set<SQLName> {
         Set(references.filter { parents.contains($0.parent) }.map(\.child))
     }
 
-    /// The rows that refer to a row which does not exist, each once.
+    /// The rows that refer to a missing row, each once.
     func violations(in rows: StoredRows, _ connection: Connection) throws -> [Violation] {
         let table = rows.layout
         let check = "PRAGMA main.foreign_key_check(\(quoteIdentifier(table.name)))"
@@ -50,7 +50,7 @@ struct ForeignKeys {
         var hasUnknown = false
         try connection.withStatement(check) { row in
             while try row.step() {
-                // A table WITHOUT ROWID has no number to tell.
+                // A table WITHOUT ROWID has no row number to report.
                 if row.isNull(1) {
                     hasUnknown = true
                 } else if seen.insert(row.int64(1)).inserted {
@@ -76,8 +76,8 @@ struct ForeignKeys {
         return found
     }
 
-    /// The primary keys of the children without a parent. The parent's column stands first in each comparison, because
-    /// its collation counts.
+    /// The primary keys of the children without a parent. The parent's column is first in each comparison, because its collation
+    /// applies.
     private func orphans(_ reference: Reference, _ child: TableLayout, _ connection: Connection) throws -> String {
         let identity = child.identity.map { "c.\($0)" }.joined(separator: ", ")
         let isGiven = reference.columns.map { "c.\(quoteIdentifier($0.child)) IS NOT NULL" }

@@ -1,16 +1,16 @@
 import MoultBasics
 
-/// The values of a database that migrations removed. Where that is unknown, values count as changed.
+/// The values that migrations removed from a database. If that is unknown, values count as changed.
 package struct MigrationLoss: Equatable, Sendable {
     package struct Table: Equatable, Sendable {
         package let name: String
-        /// Rows with another value in a column, and none in a column that is gone.
+        /// Rows with a changed value in a remaining column, and no value in a removed one.
         package var rowsChanged = 0
-        /// Rows with a value other than NULL in a column that is gone.
+        /// Rows with a value other than NULL in a removed column.
         package var rowsCut = 0
         /// Rows whose rowid or primary key is gone.
         package var rowsDropped = 0
-        /// The table is gone; all its rows are counted as dropped.
+        /// The table was removed; all its rows are counted as dropped.
         package var isDropped = false
 
         package init(
@@ -20,7 +20,7 @@ package struct MigrationLoss: Equatable, Sendable {
             (self.rowsDropped, self.isDropped) = (rowsDropped, isDropped)
         }
 
-        /// Rows of which something is lost.
+        /// Rows that have lost anything.
         package var rows: Int { rowsChanged + rowsCut + rowsDropped }
     }
 
@@ -49,7 +49,7 @@ package struct MigrationLoss: Equatable, Sendable {
             if let other = try TableLayout.of(table, in: after) {
                 note(try Self.loss(side, try RowSearch.Side(other, after)))
             } else if let renamed = try new.first(where: { try Self.holds(side, $0, after) }) {
-                // Two tables that are gone cannot both be this one.
+                // This table cannot stand for two removed tables.
                 new.removeAll { $0 == renamed }
             } else {
                 note(Table(name: layout.name, rowsDropped: try Self.count(side), isDropped: true))
@@ -71,7 +71,7 @@ package struct MigrationLoss: Equatable, Sendable {
         Int(try side.connection.int("SELECT count(*) FROM \(side.layout.sql)"))
     }
 
-    /// Whether a new table holds all rows of one that is gone.
+    /// Whether a new table contains all rows of a removed one.
     private static func holds(_ side: RowSearch.Side, _ table: SQLName, _ after: Connection) throws -> Bool {
         guard let layout = try TableLayout.of(table, in: after) else { return false }
         let pairs = RowSearch.pairs(side.layout, layout)
@@ -87,7 +87,7 @@ package struct MigrationLoss: Equatable, Sendable {
         let search = try RowSearch(side, in: other, pairs: named + renamed)
         let kept = Set(search.pairs.map(\.row))
         let gone = side.layout.columns.indices.filter { !kept.contains($0) }
-        // Rows that are gone themselves are not counted a second time for their columns.
+        // Rows that are gone are not counted again for their columns.
         var goneAndCut = 0
         try search.forEachUnmatched { row, there, isThere in
             var (isCut, isChanged) = (false, false)
@@ -115,7 +115,7 @@ package struct MigrationLoss: Equatable, Sendable {
         return loss
     }
 
-    /// Columns that may have been renamed: as many are gone as are new. Whether they were shows in their values.
+    /// Columns that may have been renamed: as many were removed as added. Comparing their values decides.
     private static func renamedColumns(
         _ before: TableLayout, _ after: TableLayout, _ named: [(row: Int, other: Int)]
     ) -> [(row: Int, other: Int)] {

@@ -1,11 +1,11 @@
 import MoultBasics
 
-/// The table for rows that have no place elsewhere: rows that do not fit, and shipped rows that were replaced.
+/// The table for rows that have no other place: rows that do not fit, and shipped rows that were replaced.
 package struct RejectTable: Sendable {
     package let name: String
-    /// What new records say in their first column.
+    /// The value that new records have in their first column.
     package let label: String
-    /// Whether the same transfer may run again: then a row that has a record already gets no other one.
+    /// Whether the same transfer may run again. If so, a row that already has a record gets no second one.
     package let isRepeatable: Bool
 
     package init(name: String = "moult_rejected", label: String, isRepeatable: Bool = false) {
@@ -19,7 +19,7 @@ package struct RejectTable: Sendable {
     }
     var insertSQL: String { "INSERT INTO main.\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
     var selectSQL: String { "SELECT \(columnsSQL) FROM main.\(quoteIdentifier(name))" }
-    /// The records with a value in a column that an app has added. Only the other columns are carried along.
+    /// The number of records with a value in a column added by an app. Only the other columns are carried over.
     package func recordsWithMore(in connection: Connection) throws -> Int {
         guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return 0 }
         let own = Set(Self.columns.map { SQLName($0) })
@@ -32,16 +32,16 @@ package struct RejectTable: Sendable {
     private var columnsSQL: String { Self.columns.map(quoteIdentifier).joined(separator: ", ") }
 }
 
-/// Writes to the reject table of the new database, which is made when it is first needed.
+/// Writes to the reject table of the new database, which is created when first needed.
 final class RejectWriter {
     private let table: RejectTable
     private let connection: Connection
     private var isThere: Bool
-    /// How many records of the new database do not stand for a record of the old one yet.
+    /// The number of records in the new database not yet matched with a record of the old one.
     private var unclaimed: [KeyDigest: Int] = [:]
     /// All records without their label.
     private var contents: Set<KeyDigest> = []
-    /// The number of records of a row, without label and reason.
+    /// The number of records for a row, without label and reason.
     private var rows: [KeyDigest: Int] = [:]
 
     init(_ table: RejectTable, _ connection: Connection) throws {
@@ -56,12 +56,12 @@ final class RejectWriter {
         }
     }
 
-    /// Copies all records of the old database that the new one does not have. Equal records stand for several rows.
+    /// Copies all records of the old database that the new one lacks. Equal records stand for several rows.
     func carryRecords(from old: Connection) throws {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL) { row in
             while try row.step() {
-                // These records are of other rows than the ones to carry.
+                // These records are of other rows than the ones to carry over.
                 if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }
                 if try claim(KeyDigest(of: row, 0..<4)) { continue }
                 try create()
@@ -80,8 +80,8 @@ final class RejectWriter {
         return true
     }
 
-    /// Writes a record, even if an equal one exists: each row has its own. False if the transfer was run before, and the
-    /// row's record is from then.
+    /// Writes a record even if an equal one exists, because each row has its own. Returns false if an earlier run of the transfer
+    /// already wrote the row's record.
     @discardableResult
     func write(_ row: String, of source: String, because reason: String) throws -> Bool {
         if table.isRepeatable, try takeRecord(row, source) { return false }

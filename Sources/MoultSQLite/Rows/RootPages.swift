@@ -1,7 +1,7 @@
 import MoultBasics
 
-/// Where the B-tree of each ordinary table begins. A look-up by name reads all of `sqlite_schema`, so the pages of all
-/// tables are read at once.
+/// The root page of each ordinary table. Looking up a name reads all of `sqlite_schema`, so the pages of all tables are read at
+/// once.
 package struct RootPages {
     private let pages: [SQLName: Int64]
     private let path: String
@@ -15,7 +15,7 @@ package struct RootPages {
         (self.pages, path) = (pages, connection.path)
     }
 
-    /// The page of a table by its name as the schema has it; nil for a virtual table.
+    /// The root page of a table, by its name in the schema; nil for a virtual table.
     package subscript(table: String) -> Int64? { pages[SQLName(table)] }
 
     func page(of table: String) throws -> Int64 {

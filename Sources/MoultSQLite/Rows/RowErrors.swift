@@ -14,8 +14,7 @@ extension MoultError.Code {
 }
 
 extension Connection {
-    /// Runs the body; an error for a function, collation, module or tokenizer that SQLite does not know gets its own
-    /// code.
+    /// Runs the body. An error about a function, collation, module or tokenizer unknown to SQLite gets a code of its own.
     func namingAppExtensions<R>(_ doing: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError {
             guard let missing = error.sqlite?.missingExtension else { throw error }
@@ -28,7 +27,7 @@ extension Connection {
 }
 
 extension SQLiteError {
-    /// A part of the schema that this SQLite does not have; nil for any other error. SQLite has no code for these.
+    /// A part of the schema that this SQLite lacks; nil for any other error. SQLite has no result code for these.
     var missingExtension: String? {
         let kinds = [
             ("no such function: ", "the function"), ("unknown function: ", "the function"),

@@ -1,24 +1,24 @@
 import MoultBasics
 
-/// Inserts old rows into a new table, one at a time, and says what is in the way.
+/// Inserts old rows into a new table one at a time, and reports obstacles.
 final class RowInserter {
     enum Attempt {
         case inserted(StoredRows.Key)
         /// The rowid is taken, and the rows of this table have another key.
         case rowIDTaken
-        /// A row with the same key is there.
+        /// A row with the same key exists.
         case conflict(String)
         /// The schema does not accept the row.
         case misfit(String)
     }
 
-    /// Where the rowid of the new row comes from.
+    /// The source of the new row's rowid.
     enum RowID {
-        /// From a column, from SQLite, or missing.
+        /// A column or SQLite, or the table has none.
         case notCarried
-        /// From the old row if it is free. Another unique key tells which rows are the same.
+        /// The old row's if it is free. Another unique key identifies the rows.
         case preferred
-        /// From the old row, because nothing else tells which rows are the same.
+        /// The old row's, because nothing else identifies the rows.
         case required
     }
 
@@ -41,23 +41,23 @@ final class RowInserter {
         let targets = map.pairs.map { quoteIdentifier(new.columns[$0.new].name) }
         let returning = " RETURNING \(new.identity.joined(separator: ", "))"
         func insert(_ columns: [String]) -> String {
-            // Whatever the schema says to do on a conflict, here it must be an error.
+            // Whatever the schema defines for a conflict, here it must be an error.
             "INSERT OR ABORT INTO \(new.sql)(\(columns.joined(separator: ", "))) "
                 + "VALUES(\(columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
         }
-        // Only SQLite knows which row has the same key: indexes have collations, expressions and conditions. Without a
-        // target this upsert finds it by any of them, and writes a value that the row has already.
+        // Only SQLite knows which row has the same key: indexes have collations, expressions and conditions. Without a target,
+        // this upsert finds the row by any of them, and writes a value that the row already has.
         let column = targets.first ?? ""
         let findConflict = " ON CONFLICT DO UPDATE SET \(column) = \(column)\(returning)"
         plain = try connection.statement(insert(targets) + (new.isWithoutRowID ? returning : ""))
         plainConflict = try connection.statement(insert(targets) + findConflict)
-        // Of no use in a table without rowids.
+        // Not useful for a table without rowids.
         let all = new.rowIDName.map { $0 == column || isRowIDMapped ? targets : targets + [$0] } ?? targets
         withRowID = try connection.statement(insert(all))
         rowIDConflict = try connection.statement(insert(all) + findConflict)
     }
 
-    /// Tries to insert the row, with its rowid where that is carried unless `anyRowID`.
+    /// Tries to insert the row. A rowid that is carried over is used unless `anyRowID` is set.
     func insert(_ row: borrowing Statement, anyRowID: Bool) throws -> Attempt {
         let carriesRowID = rowID != .notCarried && !anyRowID
         if carriesRowID {
@@ -69,7 +69,7 @@ final class RowInserter {
         return try run(plain, carriesRowID: false)
     }
 
-    /// The identity of a row that has a key of this one; nil if no row has.
+    /// The identity of a row that shares a key with this one; nil if there is none.
     func conflict(_ row: borrowing Statement, anyRowID: Bool) throws -> StoredRows.Key? {
         if rowID != .notCarried, !anyRowID {
             try bind(row, to: rowIDConflict)
@@ -90,7 +90,7 @@ final class RowInserter {
 
     private func bind(_ row: borrowing Statement, to statement: borrowing Statement) throws {
         for (index, pair) in map.pairs.enumerated() {
-            // The old row begins with its rowid.
+            // The first column of the old row is its rowid.
             try statement.bind(row, Int32(pair.old + 1), at: Int32(index + 1))
         }
     }
@@ -115,7 +115,7 @@ final class RowInserter {
                 return carriesRowID && rowID == .preferred ? .rowIDTaken : .conflict(sqlite.message)
             case .constraintUnique: return .conflict(sqlite.message)
             case .constraint, .mismatch: return .misfit(sqlite.message)
-            // A CHECK, an index or a generated column may compute something that fails for this row.
+            // A CHECK, an index or a generated column may contain an expression that fails for this row.
             case .error where sqlite.missingExtension == nil: return .misfit(sqlite.message)
             default: throw error
             }

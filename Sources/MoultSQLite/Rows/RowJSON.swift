@@ -1,12 +1,12 @@
 import MoultBasics
 
-/// A row as JSON from which every value can be recovered exactly.
+/// A row as JSON from which every value can be restored exactly.
 ///
-/// Integers and finite reals are numbers (a real always has a fraction or an exponent), valid text without NUL is a
-/// string, NULL is null. Anything else is an object with one member: `{"real":"Infinity"}`, `{"text":"<hex of UTF-8>"}`,
-/// `{"text16":"<hex of UTF-16LE>"}` (text of a UTF-16 database that is not valid) or `{"blob":"<hex>"}`.
+/// Integers and finite reals are numbers (a real always has a fraction or an exponent), valid text without NUL is a string, and
+/// NULL is null. Any other value is an object with one member: `{"real":"Infinity"}`, `{"text":"<hex of UTF-8>"}`,
+/// `{"text16":"<hex of UTF-16LE>"}` (invalid text of a UTF-16 database) or `{"blob":"<hex>"}`.
 enum RowJSON {
-    /// The columns of the statement's current row, from the first of these names on.
+    /// The columns of the statement's current row; `first` is the column of the first name.
     static func text(_ row: borrowing Statement, from first: Int32, _ names: [String], isUTF16: Bool) throws -> String {
         var members: [JSON.Member] = []
         for (offset, name) in names.enumerated() {

@@ -1,25 +1,25 @@
-/// The rows of a table that are carried from an old database to a new one, and the action for conflicts.
+/// The rows of a table that are carried over from an old database to a new one, and the action for conflicts.
 package struct RowRule: Sendable {
     /// The action if the new content has another row with the same key.
     package enum Conflict: Sendable {
-        /// The carried row replaces the new content's row, which is written to the reject table.
+        /// Replace the new content's row, and write it to the reject table.
         case keepUser
-        /// The new content's row stays, and the carried row is written to the reject table.
+        /// Keep the new content's row, and write the carried row to the reject table.
         case keepNew
-        /// The transfer fails.
+        /// Fail the transfer.
         case fail
     }
 
     /// The action for a row that the new schema does not accept.
     package enum Reject: Sendable {
-        /// The transfer fails.
+        /// Fail the transfer.
         case block
-        /// The row is written to the reject table.
+        /// Write the row to the reject table.
         case record
     }
 
     package var table: String
-    /// SQL expressions, of which at least one must hold for a row; nil holds for every row.
+    /// SQL expressions, of which at least one must be true for a row; nil selects every row.
     package var conditions: [String?]
     /// The new name of each renamed column, by its old name.
     package var columns: [String: String]
@@ -35,27 +35,26 @@ package struct RowRule: Sendable {
     }
 }
 
-/// What became of the selected rows of one table. `selected` is always
-/// `carried + rejected + unplaced + shipped`.
+/// The fate of the selected rows of one table. `selected` is always `carried + rejected + unplaced + shipped`.
 package struct TableOutcome: Equatable, Sendable {
     package var table: String
-    /// Rows of the old database that the rule selects.
+    /// Rows of the old database selected by the rule.
     package var selected = 0
-    /// Rows whose values are in the new table exactly, including rows that were there already.
+    /// Rows whose exact values are in the new table, including rows that were there already.
     package var carried = 0
-    /// Rows that were written to the reject table.
+    /// Rows written to the reject table.
     package var rejected = 0
-    /// Rejected rows that the reject table had already, so that they were not written again.
+    /// Rejected rows that were already in the reject table, and were not written again.
     package var recorded = 0
-    /// Rows that were left out because a release shipped them.
+    /// Rows left out because a release shipped them.
     package var shipped = 0
-    /// Rows without a place because the new database has no such table, or one without a column in common. The caller
-    /// must keep the old content.
+    /// Rows without a place because the new database lacks the table, or the tables have no column in common. The caller must
+    /// keep the old content.
     package var unplaced = 0
-    /// Rows of the new content that were replaced by carried rows.
+    /// Rows of the new content replaced by carried rows.
     package var shippedLosers = 0
-    /// Carried rows that also have values, other than NULL and the default, in columns that the new table lacks. The
-    /// caller must keep the old content.
+    /// Carried rows that also have values, other than NULL and the default, in columns that the new table lacks. The caller must
+    /// keep the old content.
     package var incomplete = 0
 
     package init(

@@ -4,9 +4,9 @@ import MoultFiles
 
 /// Looks up each row of a table in the same table of another database.
 ///
-/// Rows are looked up by rowid where both tables have one, otherwise by primary key; a row that is not the same at its rowid
-/// is looked up by primary key, too. Where the files allow it, records are compared as bytes, which is many times
-/// faster than reading values. Both connections must be in a transaction.
+/// Rows are looked up by rowid if both tables have one, otherwise by primary key. A row that differs from the one with its rowid
+/// is looked up by primary key as well. Where the files allow it, records are compared as bytes, which is many times faster than
+/// reading values. Both connections must be in a transaction.
 final class RowSearch {
     /// One side: a table and its connection.
     struct Side {
@@ -15,7 +15,7 @@ final class RowSearch {
         let isUTF16: Bool
         private let roots: RootPages?
 
-        /// `roots` are those of the connection, if the caller goes through many of its tables.
+        /// `roots` are those of the connection, for callers that process many of its tables.
         init(_ layout: TableLayout, _ connection: Connection, _ roots: RootPages? = nil) throws {
             (self.layout, self.connection, self.roots) = (layout, connection, roots)
             isUTF16 = try connection.isUTF16
@@ -32,25 +32,25 @@ final class RowSearch {
         }
     }
 
-    /// Gets a row that has no equal, and the row in its place if `isThere`. Stored columns begin at 1 in both.
+    /// Receives a row without an equal, and the row in its place if `isThere`. Stored columns begin at 1 in both.
     typealias Tell = (_ row: borrowing Statement, _ other: borrowing Statement, _ isThere: Bool) throws -> Void
 
     let pairs: [(row: Int, other: Int)]
     private let side: Side
     private let otherSide: Side
     private let encodingsDiffer: Bool
-    /// The row of this side with a rowid.
+    /// The row of this side with a given rowid.
     private let row: Statement
-    /// The row of the other side with a rowid, and with a primary key.
+    /// The row of the other side with a given rowid, and with a given primary key.
     private let otherByRowID: Statement
     private let otherByKey: Statement
-    /// The columns of a row that hold the primary key of the other table, if that is not the rowid.
+    /// The columns of a row that contain the other table's primary key, unless that is the rowid.
     private let keyColumns: [Int32]
     private let haveRowIDs: Bool
     /// Whether one of the tables is stored in an order that only the app knows.
     private let needsStandIns: Bool
 
-    /// `pairs` are places of columns whose values must be the same.
+    /// `pairs` are the positions of columns whose values must be equal.
     init(_ side: Side, in other: Side, pairs: [(row: Int, other: Int)]) throws {
         (self.side, otherSide, self.pairs) = (side, other, pairs)
         encodingsDiffer = try side.connection.encoding != other.connection.encoding
@@ -80,13 +80,13 @@ final class RowSearch {
         var last: Int64?
         if try canReadRecords {
             do { return try byRecords(&last, tell) } catch  where error is RecordCursor.Unreadable {
-                // SQLite reads the rest, and says what is wrong if something is.
+                // SQLite reads the rest, and reports any fault.
             }
         }
         try byRowIDs(after: last, tell)
     }
 
-    /// Whether rows of the same bytes hold the same values.
+    /// Whether rows with the same bytes have the same values.
     private var canReadRecords: Bool {
         get throws {
             let (one, two) = (side.layout, otherSide.layout)
@@ -156,7 +156,7 @@ final class RowSearch {
         }
     }
 
-    /// Side by side in the order of the key's bytes, which needs no look-up for equal rows.
+    /// Reads both side by side in byte order of the key, which needs no look-up for equal rows.
     private func byOrderedKeys(_ tell: Tell) throws {
         func sql(_ side: Side, _ columns: [Int32]) -> String {
             let key = columns.map { "\(side.layout.columnsSQL[Int($0) - 1]) COLLATE BINARY" }
@@ -174,7 +174,7 @@ final class RowSearch {
                         hasOther = try other.step()
                     }
                     if hasOther, order == 0, try isEqual(row, other) { continue }
-                    // Under the key's own collation it may be another row.
+                    // Under the key's own collation it may match another row.
                     try compareByKey(row, tell)
                 }
             }
@@ -202,14 +202,14 @@ final class RowSearch {
         return true
     }
 
-    /// Whether both rows store the same in a pair of columns.
+    /// Whether both rows store the same value in a pair of columns.
     func isSame(
         _ pair: (row: Int, other: Int), _ row: borrowing Statement, _ other: borrowing Statement
     ) throws -> Bool {
         try row.stores(Int32(pair.row + 1), as: other, Int32(pair.other + 1), encodingsDiffer: encodingsDiffer)
     }
 
-    /// How many rows have no equal.
+    /// The number of rows without an equal.
     func countUnmatched() throws -> Int {
         var count = 0
         try forEachUnmatched { _, _, _ in count += 1 }
@@ -218,11 +218,11 @@ final class RowSearch {
 }
 
 extension Connection {
-    /// Whether the file alone holds everything that this connection reads: nothing is in a WAL, or not yet written.
-    /// Holds only while a read transaction lasts.
+    /// Whether the file alone contains everything that this connection reads: nothing is in a WAL, or unwritten. Valid only
+    /// during a read transaction.
     var isWholeFile: Bool {
         get throws {
-            // A statement has to read before the transaction holds its lock.
+            // The transaction takes its lock only when a statement reads.
             _ = try int("SELECT count(*) FROM main.sqlite_schema")
             guard try isInTransaction, try sqlite3_txn_state(handle, "main") == SQLITE_TXN_READ,
                 let name = try sqlite3_db_filename(handle, "main"), name.pointee != 0
@@ -232,7 +232,7 @@ extension Connection {
         }
     }
 
-    /// Runs the body in a read transaction, or in the transaction that has begun.
+    /// Runs the body in a read transaction, or in the current transaction.
     func reading<R>(_ body: () throws -> R) throws -> R {
         try isInTransaction ? body() : transaction(.deferred, body)
     }

@@ -1,17 +1,17 @@
 import MoultBasics
 
-/// Carries rows one to one, byte for byte, from an old database to a new one. Used on one thread.
+/// Carries rows over one to one, byte for byte, from an old database to a new one. Used on one thread.
 ///
-/// Each selected row ends in exactly one place: a row of the new table with the same storage classes and bytes, or a
-/// record in the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the
-/// end, full-text indexes are rebuilt, and AUTOINCREMENT counters never go down.
+/// Each selected row ends up in exactly one place: a row of the new table with the same storage classes and bytes, or a record in
+/// the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the end, full-text indexes
+/// are rebuilt, and AUTOINCREMENT counters never decrease.
 ///
-/// A table without INTEGER PRIMARY KEY keeps the implicit rowid of each carried row if it is free. If another row has
-/// it, the row gets a new rowid where another unique key identifies it; otherwise the rowid is treated as a key.
+/// A table without INTEGER PRIMARY KEY keeps the implicit rowid of each carried row if it is free. If another row has it, the row
+/// gets a new rowid if another unique key identifies it; otherwise the rowid is treated as a key.
 package struct RowTransfer {
     let rules: [RowRule]
     let rejects: RejectTable
-    /// Databases whose rows are not carried: an old row that equals one of theirs is left out.
+    /// Databases with shipped rows: an old row that equals one of theirs is left out.
     let shipped: [Connection]
 
     static let orphaned = "its foreign key refers to a row that was replaced by a carried row"
@@ -20,7 +20,7 @@ package struct RowTransfer {
         (self.rules, self.rejects, self.shipped) = (rules, rejects, shipped)
     }
 
-    /// Runs inside a transaction of the new database; the old one is only read. If it throws, nothing has changed.
+    /// Runs inside a transaction of the new database; only reads the old one. If it throws, nothing has changed.
     ///
     /// Outcomes are in the order of the rules, one for each table that the old database has.
     package func run(from old: Connection, to new: Connection) throws -> [TableOutcome] {
@@ -30,7 +30,7 @@ package struct RowTransfer {
         }
         try checkRules()
         let read = {
-            // A misspelled column in double quotes would otherwise be text.
+            // Otherwise, SQLite would treat a misspelled column in double quotes as text.
             try old.with(.doubleQuotedStringsInDML, false) {
                 try old.namingAppExtensions(doing) { try carry(old, new) }
             }
@@ -53,7 +53,7 @@ package struct RowTransfer {
     }
 
     private func carry(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
-        // Unlike the pragma, the switch works inside a transaction.
+        // Unlike the pragma, this switch works inside a transaction.
         try new.with(.foreignKeys, false) {
             try new.with(.triggers, false) {
                 try new.execute("SAVEPOINT moult_rows")
@@ -79,7 +79,7 @@ package struct RowTransfer {
         }
     }
 
-    /// Rows that violate a foreign key are left out in another pass, and with them what they replaced comes back.
+    /// Rows that violate a foreign key are left out in another pass, which also restores the rows they replaced.
     private func repeatUntilClean(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
         var excluded: [SQLName: [Int: String]] = [:]
         while true {

@@ -2,19 +2,19 @@ import MoultBasics
 
 /// The conditions of a rule as SQL.
 enum Selection {
-    /// A WHERE clause for rows that satisfy one of the conditions; empty if one of them holds for every row.
+    /// A WHERE clause for rows that satisfy one of the conditions; empty if one of them is true for every row.
     static func whereSQL(_ conditions: [String?], and other: String? = nil) -> String {
         let all = conditions.compactMap(\.self)
         var parts = other.map { [$0] } ?? []
         if conditions.isEmpty { parts.append("0") }
         if !conditions.isEmpty, all.count == conditions.count {
-            // A line of its own each, so that a comment at the end of one does not reach further.
+            // Each on its own line, so that a comment at the end of one does not extend further.
             parts.append("(" + all.map { "(\n\($0)\n)" }.joined(separator: " OR ") + ")")
         }
         return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
     }
 
-    /// The reason why a text is not a single expression inside parentheses; nil if it is.
+    /// Why a text is not a single expression inside parentheses; nil if it is.
     static func fault(_ condition: String) -> String? {
         if condition.utf8.contains(0) { return "it has a NUL character" }
         let tokens = sqlTokens(condition)
@@ -42,12 +42,12 @@ enum Selection {
 /// The rows of one table that satisfy one of several conditions.
 package struct RowSelection: Sendable {
     package let table: String
-    /// SQL expressions, of which at least one must hold for a row; nil holds for every row.
+    /// SQL expressions, of which at least one must be true for a row; nil selects every row.
     package let conditions: [String?]
 
     package init(table: String, conditions: [String?]) { (self.table, self.conditions) = (table, conditions) }
 
-    /// How many rows of the database are selected. A misspelled column is an error, and never text.
+    /// The number of selected rows in the database. A misspelled column is an error, and never text.
     package func count(in connection: Connection) throws -> Int {
         try Selection.check(conditions, of: table)
         return try connection.with(.doubleQuotedStringsInDML, false) {

@@ -9,7 +9,7 @@ final class SelectionAuthorizer {
 
     init(tables: Set<SQLName>) { self.tables = tables }
 
-    /// Asks this authorizer about statements that the body prepares, and the connection's own one again afterwards.
+    /// Installs this authorizer for statements prepared by the body, then restores the connection's own.
     func guarding<R>(_ connection: Connection, _ body: () throws -> R) throws -> R {
         let handle = try connection.handle
         let code = sqlite3_set_authorizer(
@@ -32,7 +32,7 @@ final class SelectionAuthorizer {
     private func permits(_ action: Int32, _ first: String, _ second: String, _ schema: String) -> Bool {
         switch action {
         case SQLITE_SELECT, SQLITE_RECURSIVE: return true
-        // SQLite declares a table-valued function as a table; that asks for both of these, and changes nothing.
+        // SQLite declares a table-valued function as a table; that requests both of these, and changes nothing.
         case SQLITE_UPDATE where first == "sqlite_master": return true
         case SQLITE_READ where first == "sqlite_master" && second == "ROWID": return true
         case SQLITE_FUNCTION:
@@ -53,7 +53,7 @@ final class SelectionAuthorizer {
         return false
     }
 
-    /// Functions whose result depends on their arguments only.
+    /// Functions whose result depends only on their arguments.
     private static let functions: Set<String> = [
         "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling",
         "char", "coalesce", "concat", "concat_ws", "cos", "cosh", "count", "cume_dist", "degrees", "dense_rank", "exp",
@@ -70,7 +70,7 @@ final class SelectionAuthorizer {
 
 private func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
 
-/// SQLite's functions for dates and times, which read the clock or the time zone for some arguments.
+/// SQLite's date and time functions, which read the clock or the time zone for some arguments.
 enum TimeFunctions {
     static let names: Set<String> = ["date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff"]
     private static let moving: Set<String> = ["now", "localtime", "utc"]
@@ -80,7 +80,7 @@ enum TimeFunctions {
         let tokens = sqlTokens(condition)[...]
         for index in tokens.indices.dropLast() {
             let token = tokens[index]
-            // A quoted name may be a function, too.
+            // A quoted name may be a function too.
             let name = asciiLowercased(token.text)
             guard token.kind == .word || token.kind == .quoted, names.contains(name),
                 tokens[index + 1].isSymbol("(")

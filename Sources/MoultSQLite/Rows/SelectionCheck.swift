@@ -1,9 +1,9 @@
 import MoultBasics
 
-/// Checks rules for rows against a schema: table, columns and condition exist, and the condition always selects the same
-/// rows of the same content.
+/// Checks rules for rows against a schema: table, columns and condition exist, and the condition always selects the same rows of
+/// the same content.
 package struct SelectionCheck {
-    /// Which part of a rule is wrong.
+    /// The part of a rule that is invalid.
     package enum Subject: Equatable, Sendable {
         case table
         /// A renamed column, by its old name.
@@ -14,7 +14,7 @@ package struct SelectionCheck {
     package struct Fault: Equatable, Sendable, CustomStringConvertible {
         package let subject: Subject
         package let why: String
-        /// What to write instead.
+        /// A suggested correction.
         package let suggestion: String?
 
         package var description: String { suggestion.map { "\(why). \($0)" } ?? why }
@@ -55,7 +55,7 @@ package struct SelectionCheck {
         }
     }
 
-    /// Why the new names of renamed columns do not fit the table in this schema; nil if they do.
+    /// Why the new names of renamed columns do not match the table in this schema; nil if they do.
     package func fault(inNewNames columns: [String: String], of table: String) throws -> Fault? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return try fault(inTable: table) }
         var seen: [SQLName: String] = [:]
@@ -87,7 +87,7 @@ package struct SelectionCheck {
             suggestion: didYouMean(column, among: table.columns.map(\.name)))
     }
 
-    /// Why the condition cannot select rows of the table; nil if it can. The table must be there.
+    /// Why the condition cannot select rows of the table; nil if it can. The table must exist.
     package func fault(inCondition condition: String, of table: String) throws -> Fault? {
         func fault(_ why: String, _ suggestion: String? = nil) -> Fault {
             Fault(subject: .condition, why: "the condition \(why)", suggestion: suggestion)
@@ -96,7 +96,7 @@ package struct SelectionCheck {
         if let why = TimeFunctions.fault(in: condition) { return fault(why) }
         let authorizer = SelectionAuthorizer(tables: Set(try tables().map { SQLName($0.name) }))
         do {
-            // A misspelled column in double quotes would otherwise be text.
+            // Otherwise, SQLite would treat a misspelled column in double quotes as text.
             return try connection.with(.doubleQuotedStringsInDML, false) {
                 try connection.with(.doubleQuotedStringsInDDL, false) {
                     try authorizer.guarding(connection) {
@@ -121,7 +121,7 @@ package struct SelectionCheck {
         }
     }
 
-    /// Everything that is wrong with a rule, the table first. New names of columns are looked up in this schema, too.
+    /// All faults of a rule, the table's first. New names of columns are checked against this schema too.
     package func faults(in rule: RowRule) throws -> [Fault] {
         if let fault = try fault(inTable: rule.table) { return [fault] }
         let names = try fault(inNewNames: rule.columns, of: rule.table).map { [$0] } ?? []
@@ -133,7 +133,7 @@ package struct SelectionCheck {
             .map { ($0[1].textOrEmpty, $0[2].textOrEmpty) }
     }
 
-    /// The nearest column to one that SQLite does not find.
+    /// The existing column nearest to one that SQLite cannot find.
     private func suggestion(for message: String, _ table: String) throws -> String? {
         let prefix = "no such column: "
         guard message.hasPrefix(prefix), let layout = try TableLayout.of(SQLName(table), in: connection) else {

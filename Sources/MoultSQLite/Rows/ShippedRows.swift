@@ -1,20 +1,20 @@
 import MoultBasics
 
-/// The rows of a table as a release shipped it, looked up by the rows of an older or changed copy of it.
+/// The rows of a table as shipped by a release, looked up by the rows of an older or changed copy.
 final class ShippedRows {
     private let find: Statement
     private let map: ColumnMap
-    /// The columns of a copy's row that hold the identity of a shipped one.
+    /// The columns of a copy's row that contain the identity of a shipped row.
     private let keyColumns: [Int32]
     private let encodingsDiffer: Bool
 
-    /// Nil if no row of the copy can equal a shipped one: the table is missing, or has other columns.
+    /// Nil if no row of the copy can equal a shipped one, because the table is missing or has other columns.
     init?(_ copy: TableLayout, _ copyConnection: Connection, in shipped: Connection) throws {
         guard let layout = try TableLayout.of(SQLName(copy.name), in: shipped) else { return nil }
         map = try ColumnMap(copy, layout, renamed: [:])
         guard map.pairs.count == copy.columns.count, map.pairs.count == layout.columns.count else { return nil }
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
-        // Implicit rowids change with VACUUM, so a declared key counts more.
+        // VACUUM changes implicit rowids, so a declared key is preferred.
         let key = layout.rowIDColumn.map { [$0] } ?? layout.primaryKey
         let names: [String]
         if key.isEmpty {
@@ -31,11 +31,11 @@ final class ShippedRows {
         encodingsDiffer = try copyConnection.encoding != shipped.encoding
     }
 
-    /// Whether a row was shipped exactly so. Its rowid or NULL comes first, then all stored columns.
+    /// Whether exactly this row was shipped. Its rowid or NULL comes first, then all stored columns.
     func contains(_ row: borrowing Statement) throws -> Bool {
         defer { find.reset() }
         for (index, column) in keyColumns.enumerated() { try find.bind(row, column, at: Int32(index + 1)) }
-        // A key of NULLs may be there more than once.
+        // A key of NULLs may occur more than once.
         while try find.step() { if try isEqual(row) { return true } }
         return false
     }

@@ -1,7 +1,7 @@
 import CSQLite
 
 /// A row's identity as a short digest. Every process seeds the hash at random, and it has 128 bits, so an attacker cannot
-/// make two keys that share one.
+/// construct two keys with the same digest.
 struct KeyDigest: Hashable {
     private let first: Int
     private let second: Int
@@ -46,8 +46,8 @@ extension Statement {
         guard code == SQLITE_OK else { throw failure(code) }
     }
 
-    /// Whether two columns store the same: storage class and bytes. Text of databases with different encodings is
-    /// compared in both encodings, because either conversion may lose bytes that are not valid.
+    /// Whether two columns store the same: storage class and bytes. Text of databases with different encodings is compared in
+    /// both encodings, because either conversion may lose invalid bytes.
     func stores(
         _ column: Int32, as other: borrowing Statement, _ otherColumn: Int32, encodingsDiffer: Bool
     ) throws -> Bool {
@@ -62,7 +62,7 @@ extension Statement {
         case SQLITE_NULL: return true
         case SQLITE_TEXT:
             if encodingsDiffer {
-                // Reading a value in the other encoding converts it in place, and once is enough to lose bytes.
+                // Reading a value in the other encoding converts it in place, and a single conversion may lose bytes.
                 let (one, two) = (try OwnedValue(self, column), try OwnedValue(other, otherColumn))
                 if try text16(one) != other.text16(two) { return false }
             }

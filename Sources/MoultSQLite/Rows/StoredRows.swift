@@ -32,14 +32,14 @@ final class StoredRows {
         isUTF16 = try connection.isUTF16
     }
 
-    /// Lends the row with this key, or says that it does not exist.
+    /// Passes the row with this key to the closure; reports if it does not exist.
     func withRow<R>(_ key: Key, _ body: (borrowing Statement) throws -> R) throws -> R? {
         defer { read.reset() }
         try bind(key, to: read)
         return try read.step() ? body(read) : nil
     }
 
-    /// Lends the row whose primary key is in these columns of another row.
+    /// Passes the row whose primary key is in these columns of another row to the closure.
     func withRow<R>(
         keyIn row: borrowing Statement, _ columns: [Int32], _ body: (borrowing Statement) throws -> R
     ) throws -> R? {
@@ -54,7 +54,7 @@ final class StoredRows {
         try remove.run()
     }
 
-    /// The short identity of a row that `withRow` lends.
+    /// The short identity of a row passed by `withRow`.
     func digest(_ row: borrowing Statement) throws -> KeyDigest {
         layout.isWithoutRowID ? try KeyDigest(of: row, 0..<first) : KeyDigest(row.int64(0))
     }
@@ -67,7 +67,7 @@ final class StoredRows {
         return .primaryKey(values)
     }
 
-    /// A row that `withRow` lends, as JSON.
+    /// A row passed by `withRow`, as JSON.
     func json(_ row: borrowing Statement) throws -> String {
         try RowJSON.text(row, from: first, layout.columns.map(\.name), isUTF16: isUTF16)
     }
@@ -82,7 +82,7 @@ final class StoredRows {
 }
 
 extension Connection {
-    /// The encoding of text in the database.
+    /// The database's text encoding.
     var encoding: String {
         get throws { try scalar("PRAGMA main.encoding")?.textOrEmpty ?? "" }
     }

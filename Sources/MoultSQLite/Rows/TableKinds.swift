@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The tables of a database by their names in lower case, without SQLite's own and those to ignore.
+/// The tables of a database by lower-case name, without SQLite's own and the ignored ones.
 struct TableKinds {
     struct Table {
         let name: String
@@ -27,10 +27,10 @@ struct TableKinds {
 
     var ordinary: [SQLName] { names("table") }
 
-    /// Virtual tables with content of their own.
+    /// Virtual tables with their own content.
     var virtual: [SQLName] { names("virtual").filter { !derived.contains($0) } }
 
-    /// The tables in which a virtual table keeps its content: only its rows where they are separate from its index.
+    /// The tables in which a virtual table keeps its content: only its rows if they are separate from its index.
     func shadows(of virtual: SQLName) -> [SQLName] {
         let content = SQLName("\(virtual)_content")
         return all[content]?.type == "shadow" ? [content] : names("shadow").filter { $0.hasPrefix("\(virtual)_") }
@@ -40,12 +40,12 @@ struct TableKinds {
 }
 
 extension RowSearch {
-    /// Places of columns with the same name.
+    /// The positions of columns with the same name.
     static func pairs(_ one: TableLayout, _ two: TableLayout) -> [(row: Int, other: Int)] {
         one.columns.indices.compactMap { place in two.place(of: one.columns[place].name).map { (place, $0) } }
     }
 
-    /// The rows of a virtual table's own tables that have no equal in the other database.
+    /// The number of rows in a virtual table's own tables without an equal in the other database.
     static func countUnmatched(
         virtual table: SQLName, _ kinds: TableKinds, _ connection: Connection, in other: Connection
     ) throws -> Int {

@@ -1,7 +1,7 @@
 import CSQLite
 import MoultBasics
 
-/// The columns and keys of an ordinary table, as far as moving and comparing rows needs them.
+/// The columns and keys of an ordinary table, as needed to move and compare rows.
 struct TableLayout {
     struct Column {
         let name: String
@@ -13,20 +13,20 @@ struct TableLayout {
 
     let name: String
     let isWithoutRowID: Bool
-    /// The columns with stored values; generated columns are left out.
+    /// The stored columns; generated columns are left out.
     let columns: [Column]
-    /// Names of generated columns.
+    /// The names of generated columns.
     let generated: [String]
-    /// The places in `columns` of the declared primary key.
+    /// The positions in `columns` of the declared primary key.
     let primaryKey: [Int]
-    /// The place in `columns` of the INTEGER PRIMARY KEY.
+    /// The position in `columns` of the INTEGER PRIMARY KEY.
     let rowIDColumn: Int?
-    /// The SQL expression for the rowid; nil if other columns have taken all of its names.
+    /// The SQL expression for the rowid; nil if other columns use all of its names.
     let rowIDName: String?
-    /// A unique key other than the rowid covers all rows.
+    /// Whether a unique key other than the rowid covers all rows.
     let hasUniqueKey: Bool
 
-    /// The table with this name as SQLite compares names; nil if none of this type has it.
+    /// The table whose name matches under SQLite's rules; nil if none of this type does.
     static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
         for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table.text)))") {
             guard row[0] == .text("main"), case .text(let declared) = row[1], SQLName(declared) == table,
@@ -61,18 +61,18 @@ struct TableLayout {
         hasUniqueKey = indexes.contains { $0[2] == .integer(1) && $0[4] == .integer(0) }
     }
 
-    /// How SQL writes the table.
+    /// The table's name in SQL.
     var sql: String { "main.\(quoteIdentifier(name))" }
-    /// How SQL writes the stored columns.
+    /// The names of the stored columns in SQL.
     var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
 
-    /// The expressions that identify a row: the rowid, or the primary key of a table WITHOUT ROWID. Empty if the rowid
-    /// has no name left.
+    /// The expressions that identify a row: the rowid, or the primary key of a table WITHOUT ROWID. Empty if no name for the
+    /// rowid is left.
     var identity: [String] {
         isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
     }
 
-    /// The place of the column with this name, as SQLite compares names.
+    /// The position of the column whose name matches under SQLite's rules.
     func place(of column: String) -> Int? {
         let name = SQLName(column)
         return columns.firstIndex { SQLName($0.name) == name }

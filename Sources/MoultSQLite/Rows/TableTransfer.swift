@@ -1,14 +1,14 @@
 import MoultBasics
 
-/// Carries the selected rows of one table.
+/// Carries over the selected rows of one table.
 final class TableTransfer {
     let rule: RowRule
     let old: TableLayout
     let rows: StoredRows
     private(set) var outcome: TableOutcome
-    /// The row of the new table in which each old row is, by the number of the old row.
+    /// The number of the old row in each row of the new table.
     private(set) var claims: [KeyDigest: Int] = [:]
-    /// The content of the new table has changed.
+    /// Whether the content of the new table has changed.
     private(set) var hasChanged = false
     private(set) var hasInserted = false
 
@@ -18,9 +18,9 @@ final class TableTransfer {
     private let connection: Connection
     private let isOldUTF16: Bool
     private let encodingsDiffer: Bool
-    /// The columns of an old row that hold the identity of the new one; nil if they do not hold all of it.
+    /// The columns of an old row that contain the identity of the new row; nil if they do not contain all of it.
     private let keyColumns: [Int32]?
-    /// Rows that are left out.
+    /// The rows to leave out.
     private let shipped: [ShippedRows]
 
     private static let replaced = "a carried row has the same key"
@@ -46,7 +46,7 @@ final class TableTransfer {
         }
     }
 
-    /// Carries all rows. `excluded` are rows, by number, that must be rejected, with the reason.
+    /// Carries over all rows. `excluded` lists rows, by number, that must be rejected, with the reason.
     func run(from connection: Connection, excluding excluded: [Int: String]) throws {
         try connection.withStatement(selectSQL) { row in
             guard row.isReadOnly, row.parameterCount == 0 else {
@@ -76,8 +76,8 @@ final class TableTransfer {
         }
     }
 
-    /// The rowid, all stored columns, and whether a value is in a column that the new table lacks. The order is the same
-    /// each time, so that a row's number identifies it.
+    /// The rowid, all stored columns, and whether a column that the new table lacks has a value. The order is the same each time,
+    /// so that a row's number identifies it.
     var selectSQL: String {
         let columns = [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
@@ -85,7 +85,7 @@ final class TableTransfer {
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     }
 
-    /// True if the row is in the new table; false if it was rejected.
+    /// Returns true if the row is in the new table; false if it was rejected.
     private func carry(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         if let keyColumns, let digest = try identical(to: row, keyColumns) {
             claims[digest] = number
@@ -111,7 +111,7 @@ final class TableTransfer {
         }
     }
 
-    /// The row that exists under the same identity, if it has the same values and no other old row is in it.
+    /// The existing row with the same identity, if it has the same values and stands for no other old row.
     private func identical(to row: borrowing Statement, _ columns: [Int32]) throws -> KeyDigest? {
         // `nil`: no row; `.some(nil)`: a row that is not identical.
         let found = try rows.withRow(keyIn: row, columns) { there -> KeyDigest? in
@@ -122,7 +122,7 @@ final class TableTransfer {
         return found ?? nil
     }
 
-    /// Makes a row that was just inserted the place of the old one; if it does not hold the same, says why not.
+    /// Assigns a row that was just inserted to the old one; if their content differs, returns how.
     private func claim(_ key: StoredRows.Key, _ row: borrowing Statement, _ number: Int) throws -> String? {
         let changed = try rows.withRow(key) { there -> String in
             if let difference = try firstDifference(row, there) { return difference }
@@ -147,7 +147,7 @@ final class TableTransfer {
         return nil
     }
 
-    /// Rows with the same key are in the way.
+    /// Handles rows with the same key.
     private func resolve(
         _ row: borrowing Statement, _ number: Int, _ reason: String, anyRowID: Bool
     ) throws -> Bool {
@@ -171,7 +171,7 @@ final class TableTransfer {
             }
             switch try inserter.insert(row, anyRowID: anyRowID) {
             case .rowIDTaken:
-                // Only the first attempt may find that; the rowid was given up then.
+                // Only the first attempt can find that; the rowid was given up then.
                 throw MoultError(.sqlite, what: "cannot insert into \(rule.table)", why: "its rowid was taken twice")
             case .conflict(let next): reason = next
             case .misfit(let misfit):
@@ -193,11 +193,11 @@ final class TableTransfer {
     }
 
     private enum Conflict {
-        /// The row that exists holds the same.
+        /// The existing row is identical.
         case identical
-        /// The row that exists was carried, too.
+        /// The existing row was carried over as well.
         case carried
-        /// The row that exists stays.
+        /// The existing row stays.
         case stays
         /// The content of the replaced row, which is deleted.
         case displaced(String)
@@ -247,13 +247,13 @@ final class TableTransfer {
         outcome.rejected += 1
     }
 
-    /// The number of the old row that is in this row of the new table; nil for any other row.
+    /// The number of the old row in this row of the new table; nil for any other row.
     func number(ofRow key: StoredRows.Key) throws -> Int? {
         guard let digest = try rows.withRow(key, { try rows.digest($0) }) else { return nil }
         return claims[digest]
     }
 
-    /// Deletes a row of the new content whose foreign key refers to a replaced row, and keeps a record of it.
+    /// Deletes a row of the new content whose foreign key refers to a replaced row, and records it.
     func displace(_ key: StoredRows.Key) throws {
         guard let json = try rows.withRow(key, { try rows.json($0) }) else { return }
         try rejects.writeOnce(json, of: rule.table, because: RowTransfer.orphaned)

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// One attempt to carry all rows.
+/// One attempt to carry over all rows.
 final class TransferPass {
     private let transfer: RowTransfer
     private let old: Connection
@@ -8,7 +8,7 @@ final class TransferPass {
     private let rejects: RejectWriter
     private var transfers: [TableTransfer] = []
     private(set) var outcomes: [TableOutcome] = []
-    /// Shipped rows of tables without a rule that were deleted because of their foreign keys.
+    /// The number of shipped rows of tables without a rule that were deleted because of their foreign keys.
     private var orphans: [SQLName: Int] = [:]
 
     init(_ transfer: RowTransfer, from old: Connection, to new: Connection) throws {
@@ -16,7 +16,7 @@ final class TransferPass {
         rejects = try RejectWriter(transfer.rejects, new)
     }
 
-    /// Carries the rows but `excluded`, which are given by table and number, with the reason.
+    /// Carries over the rows except `excluded`, which are given by table and number, with the reason.
     func run(excluding excluded: [SQLName: [Int: String]]) throws {
         try rejects.carryRecords(from: old)
         for rule in transfer.rules {
@@ -42,7 +42,7 @@ final class TransferPass {
         }
     }
 
-    /// Rows of a view or a virtual table cannot be carried.
+    /// Rows of a view or a virtual table cannot be carried over.
     private func requireNoOtherKind(_ rule: RowRule) throws {
         let names = try old.query("PRAGMA main.table_list(\(quoteIdentifier(rule.table)))")
         guard names.contains(where: { $0[0] == .text("main") }) else { return }
@@ -56,8 +56,8 @@ final class TransferPass {
         outcomes.append(TableOutcome(table: rule.table, selected: rows, unplaced: rows))
     }
 
-    /// The carried rows that violate a foreign key, by table and number, with the reason. Other rows may only do so
-    /// because a row they refer to was replaced; those are moved to the reject table.
+    /// The carried rows that violate a foreign key, by table and number, with the reason. Other rows can violate one only because
+    /// a row they refer to was replaced; those are moved to the reject table.
     func violations() throws -> [SQLName: [Int: String]] {
         let keys = try ForeignKeys(new)
         var all: [SQLName: [Int: String]] = [:]
@@ -100,7 +100,7 @@ final class TransferPass {
         orphans[SQLName(rows.layout.name), default: 0] += 1
     }
 
-    /// Brings what is derived from the rows up to date.
+    /// Updates content derived from the rows.
     func finish() throws {
         let changed = transfers.filter { $0.hasChanged || $0.outcome.shippedLosers > 0 }.map(\.rows.layout.name)
         outcomes = outcomes.map { outcome in
@@ -112,6 +112,6 @@ final class TransferPass {
         try RowSequences.raise(from: old, to: new)
     }
 
-    /// Closes all statements, which a rollback would otherwise have to wait for.
+    /// Closes all statements, because they would block a rollback.
     func close() { transfers = [] }
 }

@@ -1,17 +1,17 @@
 import MoultBasics
 
 extension Salvage.Reader {
-    /// The part that is read from the damaged file, and its place in the new one.
+    /// What to read from the damaged file, and where it goes in the new one.
     struct Way {
         let from: String
         let columns: [String]
         let into: String
         let intoColumns: [String]
-        /// The order in which both can be walked; nil for the order that they have.
+        /// The order in which both can be read; nil for their natural order.
         var order: String?
-        /// The way from the other end of the table.
+        /// The order from the other end of the table.
         var reverse: String?
-        /// Where the rows are counted and compared.
+        /// The table in which the rows are counted and compared.
         var stored: (table: String, columns: [String])
 
         func select(order: String?) -> String {
@@ -47,7 +47,7 @@ extension Salvage.Reader {
         do {
             try target.declaringStandIns { try create(table.sql) }
             let made = try self.way(table.name, columns(table.name, in: target), keepsGenerated: false)
-            // Without what the app brings SQLite may make the table and not fill it.
+            // Without the app's extensions, SQLite may be able to create the table but not fill it.
             try target.withStatement(made.insert) { _ in }
             way = made
         } catch {
@@ -62,7 +62,7 @@ extension Salvage.Reader {
         return outcome
     }
 
-    /// A table of the same name and columns, and nothing else, which takes any row as it is.
+    /// A table with the same name and columns, and nothing else, so that it accepts any row.
     private func plain(_ table: Salvage.Schema.Object) throws -> Way {
         try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(table.name))")
         let columns = try columns(table.name, in: source)
@@ -77,7 +77,7 @@ extension Salvage.Reader {
         }
         let taken = Set(columns.map { SQLName($0.name) })
         let id = ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
-        // With its number a row that is met twice, from both ends, is known again.
+        // The row number identifies a row that is read twice, from both ends.
         guard let id, try hasRowID(table, id) else {
             let key = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map {
                 "\(quoteIdentifier($0.name)) DESC"
@@ -107,7 +107,7 @@ extension Salvage.Reader {
         let name = table.object.name
         if case .own(let content) = table.content {
             do { return try copyContent(table, content) } catch {
-                // The rows are more than the index: they come as they are.
+                // The rows matter more than the index, so they are copied as they are.
                 let why = try Self.reason(error)
                 if try target.isInTransaction { try target.execute("ROLLBACK") }
                 let made = Salvage.Schema.Object(
@@ -132,14 +132,14 @@ extension Salvage.Reader {
         return Outcome(why: "only its definition: the module \(table.module) keeps no rows that could be read")
     }
 
-    /// Fills a full-text table from the table in which its module keeps the rows: the first column is the row's number.
+    /// Fills a full-text table from the table in which its module keeps the rows: the first column is the row number.
     private func copyContent(_ table: Salvage.Schema.Virtual, _ content: String) throws -> Outcome {
         let name = table.object.name
         try create(table.object.sql)
         let made = try columns(name, in: target)
         var names = made.filter { $0.hidden == 0 }.map { quoteIdentifier($0.name) }
         let stored = try columns(content, in: target).map { quoteIdentifier($0.name) }
-        // FTS4 keeps the language of each row in a hidden column, behind the others.
+        // FTS4 keeps the language of each row in a hidden column, after the others.
         if stored.count == names.count + 2 {
             let known = [SQLName(name), "docid"]
             names += made.filter { $0.hidden == 1 && !known.contains(SQLName($0.name)) }
@@ -155,7 +155,7 @@ extension Salvage.Reader {
                 reverse: "\(stored[0]) DESC", stored: (content, stored)))
     }
 
-    /// Makes a full-text index of another table's content again, or what only shows other tables.
+    /// Rebuilds a full-text index of another table's content, or a table that only shows other tables.
     func rebuild(_ table: Salvage.Schema.Virtual) throws -> Outcome {
         try create(table.object.sql)
         if table.content == .elsewhere {
@@ -186,7 +186,7 @@ extension Salvage.Reader {
                 outcome.why = "values are stored in another form than in the damaged file"
             }
         }
-        // With a journal or WAL of another database the rows are that one's, and do not fit.
+        // With another database's journal or WAL, the rows belong to that database, and do not fit.
         outcome.isDamaged = outcome.why != nil
         return outcome
     }
@@ -209,7 +209,7 @@ extension Salvage.Reader {
                     }
                 }
             } catch let error as MoultError {
-                // The target is sound, so this is the source; anything but damage ends the attempt.
+                // The target is intact, so the source is damaged; any other error ends the attempt.
                 guard error.code == .databaseCorrupt || error.sqlite?.resultCode.primary == .ioError else {
                     throw error
                 }
@@ -218,7 +218,7 @@ extension Salvage.Reader {
         }
     }
 
-    /// False for a row that the table does not take: it already exists, or breaks the table's rules.
+    /// Returns false for a row that the table rejects: it already exists, or violates the table's rules.
     private func store(_ insert: borrowing Statement) throws -> Bool {
         do { try insert.run() } catch {
             insert.reset()

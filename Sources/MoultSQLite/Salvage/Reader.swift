@@ -1,27 +1,27 @@
 import MoultBasics
 
 extension Salvage {
-    /// The new file could not be written, for instance because the disk is full: no fault of what is read.
+    /// The new file could not be written, for instance because the disk is full. Not a fault of the source.
     struct TargetFailure: Error {
         let error: MoultError
     }
 
-    /// Reads one damaged file table by table, as far as SQLite gets.
+    /// Reads one damaged file table by table, as far as SQLite can.
     struct Reader {
         let source: Connection
         let target: Connection
 
-        /// A file that was made to keep a reader busy must not.
+        /// Limits the time that a malicious file can take.
         private static let deadline: Double = 300
 
         init(_ path: String, into target: String) throws {
             source = try Connection(path: path, access: .readWrite)
-            // The first read rolls back or replays the files next to the copy.
+            // The first read rolls back or replays the copy's sidecars.
             _ = try source.int("PRAGMA schema_version")
             try source.raiseGuard(deadline: Self.deadline)
             // A value may be as large as SQLite allows.
             try source.setLimit(.length, to: .max)
-            // A table whose schema cannot be understood must not keep the others from being read.
+            // A table whose schema cannot be parsed must not prevent reading the others.
             try source.set(.defensive, false)
             try source.set(.writableSchema, true)
             self.target = try Connection(path: target, access: .readWriteCreate)
@@ -52,7 +52,7 @@ extension Salvage {
             for object in schema.others where object.type != "trigger" { try make(object) }
             // Their content may be in a view.
             for table in schema.virtual where table.isRebuilt { try add(table.object.name) { try rebuild(table) } }
-            // Only now, so that none fires for a row that is copied.
+            // Only now, so that none fires for a copied row.
             for object in schema.others where object.type == "trigger" { try make(object) }
             try copySequences(&report)
             try target.close()
@@ -64,7 +64,7 @@ extension Salvage {
         struct Outcome {
             var rows = 0
             var isDamaged = false
-            /// Why it is not whole.
+            /// Why it is incomplete.
             var why: String?
         }
 
@@ -74,7 +74,7 @@ extension Salvage {
                 try target.execute("PRAGMA encoding = \(quoteLiteral(.text(encoding)))")
             }
             try target.set(.foreignKeys, false)
-            // Rows that break a CHECK are the user's, too; and the app may have brought its functions.
+            // Rows that violate a CHECK also belong to the user, and the app may have provided its functions.
             try target.execute(
                 """
                 PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA ignore_check_constraints = 1;
@@ -86,12 +86,12 @@ extension Salvage {
         private func attempt(_ salvage: () throws -> Outcome) throws -> Outcome {
             do { return try salvage() } catch {
                 if try target.isInTransaction { try target.execute("ROLLBACK") }
-                // Another way of reading the files brings no function of the app's, but it may bring everything else.
+                // Another method of reading the files does not provide the app's functions, but may yield everything else.
                 return Outcome(isDamaged: AppNeed(error) == nil, why: try Self.reason(error))
             }
         }
 
-        /// Why something could not be done; throws if it is the new file that failed.
+        /// Why something failed; throws if the new file is the cause.
         static func reason(_ error: any Error) throws -> String {
             if error is TargetFailure { throw error }
             guard let told = error as? MoultError else { return "\(error)" }
@@ -100,7 +100,7 @@ extension Salvage {
             return told.why ?? told.what
         }
 
-        /// Runs a statement of the damaged file's schema, whose text may be anything.
+        /// Runs a statement from the damaged file's schema, whose text is untrusted.
         func create(_ sql: String) throws {
             try target.raiseScriptGuard(deadline: Self.deadline)
             let made = Result { try target.execute(sql) }
@@ -108,7 +108,7 @@ extension Salvage {
             try made.get()
         }
 
-        /// An id that was given once is not given again.
+        /// Ids that were used are not used again.
         private func copySequences(_ report: inout Report) throws {
             do {
                 guard try source.int("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'") > 0,
@@ -137,6 +137,6 @@ extension Salvage {
 }
 
 extension Salvage.Schema.Virtual {
-    /// Whether it can only be made when all other tables and views are there.
+    /// Whether it can be created only after all other tables and views.
     var isRebuilt: Bool { content == .elsewhere || content == .derived }
 }

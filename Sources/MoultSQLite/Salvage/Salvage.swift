@@ -2,13 +2,13 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Copies the readable content of a database that does not load into a separate file.
+/// Copies the readable content of a database that cannot be loaded into a separate file.
 ///
-/// Works on copies: the broken set stays as it is. Several ways are tried, because it is unknown which part of the set is
-/// broken: with its sidecars, without them, and with the header of a sound file of the same kind.
+/// Works on copies: the damaged set stays as it is. Several methods are tried, because it is unknown which part of the set is
+/// damaged: with its sidecars, without them, and with the header of a valid file of the same kind.
 package enum Salvage {
-    /// Salvages into the new file `target`, which exists afterwards only if anything was found; `scratch` is an empty
-    /// directory for copies, and `template` a sound file as the database was made from, if one exists.
+    /// Salvages into the new file `target`, which exists afterwards only if anything was found. `scratch` is an empty directory
+    /// for copies, and `template` a valid file from which the database was created, if one exists.
     package static func run(_ path: String, template: String?, to target: String, scratch: String) throws -> Report {
         guard try Files.factsThroughLinks(path)?.kind == .file else {
             var report = Report()
@@ -16,7 +16,7 @@ package enum Salvage {
             return report
         }
         let known = Self.tables(of: template)
-        /// A sidecar of another database brings that one's tables: those of the template count first.
+        /// Another database's sidecar yields that database's tables, so tables in the template are weighted first.
         func value(_ report: Report) -> (Int, Int) {
             (report.tables.reduce(0) { $0 + (known.contains($1.name) ? $1.rows : 0) }, report.rows)
         }
@@ -40,7 +40,7 @@ package enum Salvage {
                 for file in [copy, found] { try remove(file) }
                 let why = (error as? TargetFailure)?.error.why ?? (error as? MoultError)?.why ?? "\(error)"
                 if isNoFaultOfTheFile(error) {
-                    // Another way may need less space and find less: that does not count as an answer.
+                    // Another method may need less space and find less, which does not count as an answer.
                     best.note = why
                     best.mayBeRepeated = true
                     break
@@ -52,22 +52,22 @@ package enum Salvage {
         return best
     }
 
-    /// Whether a copy could not be written: the disk is full, or the user's share of it.
+    /// Whether a copy could not be written: the disk is full, or the user's quota is exhausted.
     static func isNoFaultOfTheFile(_ error: any Error) -> Bool {
         if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
         let code = ((error as? MoultError)?.cause as? Errno)?.code
         return code.map { [ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM].contains($0) } ?? false
     }
 
-    /// Each copy is as large as the database, so none stays longer than it is needed.
+    /// Each copy is as large as the database, so it is removed as soon as possible.
     private static func remove(_ file: String) throws {
         for suffix in ["", "-journal", "-wal", "-shm"] { try Files.remove(file + suffix) }
     }
 
-    /// The names of a sound file's tables; none if it is not sound either.
+    /// The names of a valid file's tables; empty if it is not valid either.
     private static func tables(of path: String?) -> Set<String> {
         guard let path else { return [] }
-        // The next creation of the database from it reports its fault.
+        // The next creation of a database from it reports its fault.
         let shape = try? SchemaShape(of: Connection(path: path, access: .immutable))
         return Set((shape?.tables ?? []).map(\.name))
     }
@@ -86,7 +86,7 @@ package enum Salvage {
         return ways
     }
 
-    /// Where only the first bytes are torn, those of another file of the same kind make the rest readable.
+    /// If only the first bytes are damaged, those of another file of the same kind make the rest readable.
     private static func giveHeader(of template: String, to path: String) throws {
         let sound = try Descriptor(template, .read)
         var header = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
@@ -99,7 +99,7 @@ package enum Salvage {
             for index in 0..<4 { header[offset + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
         }
         put(pages, at: 28)
-        // The free pages of the other file are none of this one's.
+        // The other file's free pages are not free in this one.
         put(0, at: 32)
         put(0, at: 36)
         put(facts.changeCounter, at: 92)

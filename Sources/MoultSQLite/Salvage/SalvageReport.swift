@@ -4,9 +4,9 @@ extension Salvage {
     package struct Table: Equatable, Sendable {
         package let name: String
         package var rows: Int
-        /// Whether all of it could be read.
+        /// Whether everything could be read.
         package var isWhole: Bool
-        /// Why not all of it is in the new file, or not as it was.
+        /// Why not everything is in the new file, or not as it was.
         package var why: String?
 
         package init(name: String, rows: Int, isWhole: Bool, why: String? = nil) {
@@ -14,7 +14,7 @@ extension Salvage {
         }
     }
 
-    /// An index, trigger or view that could not be made in the new file.
+    /// An index, trigger or view that could not be created in the new file.
     package struct Missing: Equatable, Sendable {
         package let kind: String
         package let name: String
@@ -24,9 +24,9 @@ extension Salvage {
     package struct Report: Equatable, Sendable {
         package var tables: [Table] = []
         package var missing: [Missing] = []
-        /// Why nothing, or not all, could be read.
+        /// Why nothing, or not everything, could be read.
         package var note: String?
-        /// Whether the reason is outside the files, such as a full disk, so that another attempt may succeed.
+        /// Whether the cause is outside the files, such as a full disk, so that another attempt may succeed.
         package var mayBeRepeated = false
 
         package var rows: Int { tables.reduce(0) { $0 + $1.rows } }
@@ -52,7 +52,7 @@ extension Salvage {
 
         package init() {}
 
-        /// The report of an attempt that failed.
+        /// The report of a failed attempt.
         package init(failure error: any Error) {
             note = (error as? MoultError)?.why ?? "\(error)"
             mayBeRepeated = Salvage.isNoFaultOfTheFile(error)

@@ -1,7 +1,7 @@
 import MoultBasics
 
 extension Salvage {
-    /// The objects of a damaged schema, as far as they can be read.
+    /// The readable objects of a damaged schema.
     struct Schema {
         struct Object {
             let type: String
@@ -13,15 +13,15 @@ extension Salvage {
         /// A virtual table, and the tables in which its module keeps the content.
         struct Virtual {
             enum Content: Equatable {
-                /// In a table of the module's own, one row for each.
+                /// In a table of the module's own, with one row for each.
                 case own(table: String)
-                /// Only in the virtual table, which must be asked.
+                /// Only in the virtual table, which must be queried.
                 case inside
                 /// In another table; the index is rebuilt.
                 case elsewhere
-                /// Nowhere: the index alone was kept.
+                /// Nowhere: only the index was kept.
                 case nowhere
-                /// It only shows what is in other tables.
+                /// The table only shows content of other tables.
                 case derived
             }
 
@@ -33,9 +33,9 @@ extension Salvage {
         /// Ordinary tables.
         var tables: [Object] = []
         var virtual: [Virtual] = []
-        /// Indexes, views and triggers, in the order in which they can be made.
+        /// Indexes, views and triggers, in an order in which they can be created.
         var others: [Object] = []
-        /// Why there may be more.
+        /// Why the schema may be incomplete.
         var note: String?
 
         init(of connection: Connection) throws {
@@ -43,7 +43,7 @@ extension Salvage {
             do {
                 try connection.withStatement("SELECT type, name, tbl_name, sql FROM sqlite_schema") { rows in
                     while try rows.step() {
-                        // An index that belongs to a UNIQUE or PRIMARY KEY has no text, and comes with its table.
+                        // An index of a UNIQUE or PRIMARY KEY constraint has no text, and is created with its table.
                         if rows.isNull(3) { continue }
                         let object = Object(
                             type: try rows.text(0), name: try rows.text(1), table: try rows.text(2),
@@ -66,17 +66,18 @@ extension Salvage {
             for type in ["view", "index", "trigger"] { others += objects.filter { $0.type == type } }
         }
 
-        /// The names of the tables that modules keep for themselves.
+        /// The names of the tables that belong to modules.
         private static func shadows(of virtual: [Virtual], _ connection: Connection) -> Set<SQLName> {
             var names: Set<SQLName> = []
             for table in virtual {
                 for suffix in suffixes[table.module] ?? [] {
-                    // With its content elsewhere FTS makes no such table, so this one is the app's.
+                    // With its content elsewhere FTS creates no such table, so this one belongs to the app.
                     if suffix == "content", table.content == .elsewhere || table.content == .nowhere { continue }
                     names.insert(SQLName("\(table.object.name)_\(suffix)"))
                 }
             }
-            // SQLite knows it of the modules that it has; of a damaged schema it may say nothing, and the names above do.
+            // SQLite knows this for the modules that it has. For a damaged schema it may return nothing, and the names above are
+            // used.
             let listed = (try? connection.query("PRAGMA main.table_list")) ?? []
             for row in listed where row[2] == .text("shadow") {
                 guard case .text(let name) = row[1] else { continue }

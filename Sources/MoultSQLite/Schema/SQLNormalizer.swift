@@ -1,9 +1,8 @@
 import MoultBasics
 
-/// Writes SQL in one spelling: white space, comments, quotes and the case of keywords and of names that are only
-/// mentioned make no difference.
+/// Normalizes SQL: white space, comments, quotes, and the case of keywords and of mentioned names make no difference.
 struct SQLNormalizer {
-    /// All names that the schema declares.
+    /// All names declared in the schema.
     let names: Set<SQLName>
 
     func normalize(_ sql: String) -> String { normalize(sqlTokens(sql)[...]) }
@@ -16,7 +15,7 @@ struct SQLNormalizer {
         let token = tokens[index]
         guard token.kind == .quoted else { return token.text }
         let folded = asciiLowercased(token.text)
-        // SQLite takes a name in double quotes that nothing has for a text, and then its case matters.
+        // SQLite treats an unknown name in double quotes as text, and then its case matters.
         let isName =
             names.contains(SQLName(token.text))
             || index > tokens.startIndex && (tokens[index - 1].isWord("as") || tokens[index - 1].isSymbol("."))
@@ -46,7 +45,7 @@ extension ArraySlice<SQLToken> {
         return endIndex
     }
 
-    /// The parts between commas that are in no parentheses.
+    /// The parts separated by commas outside parentheses.
     func splitAtCommas() -> [ArraySlice<SQLToken>] {
         var parts: [ArraySlice<SQLToken>] = []
         var start = startIndex

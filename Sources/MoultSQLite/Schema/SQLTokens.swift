@@ -1,9 +1,9 @@
-/// One token of SQL, in the one spelling that all spellings of it have in common.
+/// A token of SQL in normalized spelling.
 struct SQLToken: Equatable {
     enum Kind {
-        /// A keyword or a name without quotes.
+        /// A keyword or an unquoted name.
         case word
-        /// A name in double quotes, backquotes or brackets; double quotes may also hold a text.
+        /// A name in double quotes, backquotes or brackets; double quotes may also contain text.
         case quoted
         case string
         case number
@@ -11,15 +11,15 @@ struct SQLToken: Equatable {
     }
 
     var kind: Kind
-    /// A word in small letters, a name without its quotes, a string with them.
+    /// A word in lower case, a name without its quotes, a string with them.
     var text: String
 
-    /// True for this keyword, or name, without quotes.
+    /// Whether it is this keyword or name, without quotes.
     func isWord(_ word: String) -> Bool { kind == .word && text == word }
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
 }
 
-/// Splits SQL as SQLite's own tokenizer does; white space and comments are gone.
+/// Splits SQL as SQLite's own tokenizer does, dropping white space and comments.
 func sqlTokens(_ sql: String) -> [SQLToken] {
     var scanner = Scanner(bytes: Array(sql.utf8))
     var tokens: [SQLToken] = []
@@ -74,7 +74,7 @@ private struct Scanner {
         }
     }
 
-    /// Goes behind the closing quote, of which two stand for one; the range has the quotes.
+    /// Moves past the closing quote; a doubled quote stands for one. The range includes the quotes.
     private mutating func quoted(by close: UInt8) -> Range<Int> {
         let start = position
         position += 1
@@ -130,7 +130,7 @@ private struct Scanner {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-    /// What SQLite takes for part of a name: letters, digits, `_`, `$` and everything that is not ASCII.
+    /// The characters that SQLite allows in names: letters, digits, `_`, `$` and everything outside ASCII.
     private static func isWordByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -141,7 +141,7 @@ private struct Scanner {
     }
 }
 
-/// SQLite's own folding of names: ASCII letters only.
+/// SQLite's own case folding of names: ASCII letters only.
 func asciiLowercased(_ text: String) -> String {
     String(
         decoding: text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 32 : $0 }, as: UTF8.self)

@@ -5,7 +5,7 @@ struct SchemaColumn {
     private var isNotNull = false
     private var defaultValue: String?
     private var primaryKeyPlace: Int64 = 0
-    /// 2: computed when it is read; 3: computed when the row is written.
+    /// 2: a virtual generated column; 3: a stored generated column.
     private var hidden: Int64 = 0
 
     init(_ row: [Value]) {
@@ -17,7 +17,7 @@ struct SchemaColumn {
         if case .integer(let hidden) = row[6] { self.hidden = hidden }
     }
 
-    /// All that is known of the column but its name, in one line.
+    /// All facts about the column except its name, on one line.
     func facts(
         _ metadata: (collation: String, isAutoincrement: Bool), _ generated: String?, _ normalizer: SQLNormalizer
     ) -> String {
@@ -31,7 +31,7 @@ struct SchemaColumn {
         return facts.joined(separator: " ")
     }
 
-    /// `varchar ( 10 )` and `VARCHAR(10)` are one type.
+    /// `varchar ( 10 )` and `VARCHAR(10)` are the same type.
     private static func spelling(of type: String) -> String {
         sqlTokens(type).map(\.text).joined(separator: " ").uppercased()
     }

@@ -2,14 +2,15 @@ import CSQLite
 import MoultBasics
 
 extension SchemaShape {
-    /// Reads the shape of one database of the connection; tables with an ignored name are left out with all they have.
+    /// Reads the shape of one of the connection's databases. Tables with an ignored name are left out with everything that
+    /// belongs to them.
     package init(of connection: Connection, schema: String = "main", ignoring: Set<String> = []) throws {
         let read = { try SchemaReader(connection, schema, ignoring).shape() }
         // All of it must come from one state of the database.
         self = try connection.isInTransaction ? read() : connection.transaction(.deferred, read)
     }
 
-    /// The shape that these statements make in an empty database.
+    /// The shape that these statements create in an empty database.
     package init(madeBy sql: String) throws {
         let connection = try Connection.inMemory()
         try connection.execute(sql)
@@ -17,7 +18,7 @@ extension SchemaShape {
     }
 }
 
-/// Asks SQLite about each table, and the texts in `sqlite_schema` about what SQLite does not tell.
+/// Queries SQLite about each table, and parses the texts in `sqlite_schema` for facts that SQLite does not report.
 private struct SchemaReader {
     /// A row of `sqlite_schema`.
     struct Entry {
@@ -96,7 +97,7 @@ private struct SchemaReader {
         return shape
     }
 
-    /// The text behind its first words, which SQLite itself wrote: CREATE, what, and the name.
+    /// The text after its first words, which SQLite wrote itself: CREATE, the kind, and the name.
     private func rest(_ sql: String, _ words: Int) -> String { normalizer.normalize(sqlTokens(sql).dropFirst(words)) }
 
     private func read(_ table: TableKind, _ sql: String) throws -> SchemaShape.Table {
@@ -122,7 +123,7 @@ private struct SchemaReader {
 
     private var quoted: String { quoteIdentifier(schema) }
 
-    /// The collation of a column, and whether it is AUTOINCREMENT: no pragma tells.
+    /// The collation of a column, and whether it is AUTOINCREMENT; no pragma reports these.
     private func metadata(_ table: String, _ column: String) throws -> (collation: String, isAutoincrement: Bool) {
         var collation: UnsafePointer<CChar>?
         var isAutoincrement: Int32 = 0
@@ -144,7 +145,7 @@ private struct SchemaReader {
             }
             // Without a column it refers to the primary key.
             let parent = first[4] == .null ? "" : " (\(names(4)))"
-            // SQLite numbers them from the last to the first.
+            // SQLite numbers them from last to first.
             let place = keys.count - 1 - Int(id)
             let when = deferred.indices.contains(place) && deferred[place] ? " deferred" : ""
             return "foreign key (\(names(3))) references \(quoteIdentifier(asciiLowercased(first[2].string)))\(parent)"
@@ -163,7 +164,7 @@ private struct SchemaReader {
             + "(\(try keys(of: entry.name, parts)))\(predicate.isEmpty ? "" : " \(predicate)")"
     }
 
-    /// The key columns of an index with order and collation; `parts` has the text of each, if it has one.
+    /// The key columns of an index with order and collation; `parts` has the text of each, if any.
     private func keys(of index: String, _ parts: [ArraySlice<SQLToken>] = []) throws -> String {
         try connection.query("PRAGMA \(quoted).index_xinfo(\(quoteIdentifier(index)))")
             .filter { $0[5] == .integer(1) }
@@ -179,7 +180,7 @@ private struct SchemaReader {
             .joined(separator: ", ")
     }
 
-    /// An expression of an index without its order and collation, which SQLite tells.
+    /// An index expression without its order and collation, which SQLite reports.
     private func expression(_ part: ArraySlice<SQLToken>) -> String {
         var part = part
         if let last = part.last, last.isWord("asc") || last.isWord("desc") { part = part.dropLast() }

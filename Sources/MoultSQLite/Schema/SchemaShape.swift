@@ -1,23 +1,23 @@
 import MoultBasics
 
-/// The structure of a database's schema: what programs can tell apart, and not how it was written.
+/// The structure of a database's schema as seen by programs, independent of its spelling.
 ///
-/// White space, comments, quotes, the case of keywords and of mentioned names, and the order in which things were made
-/// make no difference. The order of columns does, and so does the case of a name where it is declared: programs see both.
-/// Left out are the tables that SQLite and the modules of virtual tables make for themselves.
+/// White space, comments, quotes, the case of keywords and mentioned names, and the order of creation make no difference. The
+/// order of columns does, and so does the case of a name in its declaration, because programs see both. Tables that SQLite and
+/// the modules of virtual tables create for themselves are left out.
 package struct SchemaShape: Equatable, Sendable {
     package struct Column: Sendable {
         package var name: String
-        /// Type, NOT NULL, default, place in the primary key and so on, as `canonicalText` writes them.
+        /// Type, NOT NULL, default, position in the primary key and so on, as written by `canonicalText`.
         package var facts: String
     }
 
     package struct Table: Sendable {
         package var name: String
-        /// `strict`, `without rowid`, both or nothing.
+        /// `strict`, `without rowid`, both or empty.
         package var options: String
         package var columns: [Column]
-        /// Checks, unique constraints, foreign keys; sorted.
+        /// CHECK, UNIQUE and foreign key constraints; sorted.
         package var constraints: [String]
     }
 
@@ -33,8 +33,8 @@ package struct SchemaShape: Equatable, Sendable {
     /// Sorted by kind and name.
     package var items: [Item]
 
-    /// The shape as text, one fact a line, the same for the same shape in every version of this format (the first line
-    /// counts them): a digest of it is the schema's fingerprint.
+    /// The shape as text, one fact per line. Equal shapes have equal text in every version of this format (the first line has the
+    /// version number): its digest is the schema's fingerprint.
     package var canonicalText: String {
         var lines = ["moult schema 1"]
         for table in tables {
@@ -47,7 +47,7 @@ package struct SchemaShape: Equatable, Sendable {
     }
 }
 
-// Swift takes two ways to write é for one text; programs that read a schema do not.
+// Swift treats the two encodings of é as equal text; programs that read a schema do not.
 extension SchemaShape.Column: Equatable {
     package static func == (one: Self, other: Self) -> Bool {
         one.name.hasBytes(of: other.name) && one.facts.hasBytes(of: other.facts)

@@ -5,9 +5,9 @@ struct TableText {
     /// The expressions of generated columns, by column.
     var generated: [SQLName: String] = [:]
     var checks: [String] = []
-    /// What to do on a conflict, where it is not to abort.
+    /// The conflict clauses other than ABORT.
     var conflicts: [String] = []
-    /// For each foreign key in the order of the text: whether it is checked only at the end of a transaction.
+    /// For each foreign key, in textual order: whether it is deferred to the end of the transaction.
     var deferred: [Bool] = []
 
     init(_ sql: String, _ normalizer: SQLNormalizer) {
@@ -16,7 +16,7 @@ struct TableText {
         for part in tokens[(open + 1)..<tokens.closing(open)].splitAtCommas() { read(part, normalizer) }
     }
 
-    /// Reads one definition: of a column with its constraints, or of constraints of the table.
+    /// Parses one definition: a column with its constraints, or table constraints.
     private mutating func read(_ part: ArraySlice<SQLToken>, _ normalizer: SQLNormalizer) {
         guard let first = part.first else { return }
         let isConstraint = first.kind == .word && Self.constraintWords.contains(first.text)
