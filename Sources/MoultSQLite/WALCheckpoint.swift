@@ -11,7 +11,7 @@ package enum WALCheckpoint {
         do {
             try seal(Connection(path: path, access: .readWrite, busyTimeout: busyTimeout))
         } catch {
-            // SQLite reports only that there is a lock, and not who holds it.
+            // SQLite reports only that a lock exists, and not who holds it.
             guard let code = error.sqlite?.resultCode, code.primary == .busy || code.primary == .locked else {
                 throw error
             }

@@ -99,7 +99,7 @@ package enum Salvage {
             for index in 0..<4 { header[offset + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
         }
         put(pages, at: 28)
-        // The other file's free pages are not free in this one.
+        // The header's list of free pages is the other file's, so it is cleared.
         put(0, at: 32)
         put(0, at: 36)
         put(facts.changeCounter, at: 92)
