@@ -9,25 +9,25 @@ final class OpenFile: Sendable {
     init(_ path: String) throws { descriptor = try Descriptor(path, .read) }
 }
 
-/// A process that reads an archive from elsewhere. Whatever it says is not trusted: the archive may have taken
-/// it over. It is killed when this object goes. For one thread at a time.
+/// A process that reads an untrusted archive. Nothing that it sends is trusted, because the archive may have taken it over. It is
+/// killed on deinitialization. Used by one thread at a time.
 final class ArchiveProcess: @unchecked Sendable {
-    // Sendable because one thread at a time uses it: it is handed over by `ConfinedFrames.idle` only.
+    // Sendable because one thread at a time uses it: only `ConfinedFrames.idle` hands it over.
 
-    /// The program does not know such questions: an older moult, or another one. It has not read a byte of the archive.
+    /// The program does not support such requests: an older moult, or a different program. It has not read a byte of the archive.
     struct NotKnown: Error {}
 
-    /// What all of them have in common that read one archive.
+    /// The settings shared by all processes that read the same archive.
     struct Settings: Sendable {
         let path: String
         let program: String
         /// How many seconds it may be silent.
         let patience: Int
-        /// Asked several times in a second while nothing comes; may throw.
+        /// Polled several times a second while waiting; may throw.
         let stop: @Sendable () throws -> Void
     }
 
-    /// No message is longer, not even the layout of a bundle with the most members.
+    /// No message is longer, not even the layout of a bundle with the maximum number of members.
     private static let longestLine = 4 << 20
 
     private let settings: Settings
@@ -37,11 +37,11 @@ final class ArchiveProcess: @unchecked Sendable {
     private var lines = MessageLines(longest: ArchiveProcess.longestLine)
     private var isReady = false
 
-    /// `files` are the archive and, for a patch, the file that it was made from.
+    /// `files` contains the archive and, for a patch, its base file.
     init(_ settings: Settings, _ question: ArchiveQuestion, _ files: [OpenFile]) throws {
         (self.settings, self.question) = (settings, question)
         memory = try .inMemory(size: question.memory)
-        // Its end says what happened. To print where it fell takes seconds, and hides the signal.
+        // Its exit status says what happened. Printing a backtrace takes seconds, and hides the signal.
         var command = Subprocess.Command(
             [settings.program, ArchiveQuestion.word], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
@@ -52,7 +52,7 @@ final class ArchiveProcess: @unchecked Sendable {
 
     func send(_ message: JSON) { child.send(message) }
 
-    /// Waits until it is confined, and ready to read.
+    /// Waits until the process is sandboxed and ready to read.
     func waitUntilReady() throws {
         while !isReady {
             let message = try message()
@@ -61,7 +61,7 @@ final class ArchiveProcess: @unchecked Sendable {
         }
     }
 
-    /// The next message; throws a refusal.
+    /// The next message; throws if it is a refusal.
     func next() throws -> Fields {
         try waitUntilReady()
         let message = try message()
@@ -99,7 +99,7 @@ final class ArchiveProcess: @unchecked Sendable {
         }
     }
 
-    /// Copies what it has left in the memory, which it could change at any time, into memory of our own.
+    /// Copies data from the shared memory, which the process could change at any time, into our own.
     func copy(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
         var done = 0
         while done < buffer.count {
@@ -110,7 +110,7 @@ final class ArchiveProcess: @unchecked Sendable {
         }
     }
 
-    /// The error for a reply that makes no sense.
+    /// The error for an invalid reply.
     func invalid(_ why: String) -> MoultError {
         failed("the process that reads it sent an invalid reply: \(String(why.prefix(200)))")
     }
@@ -121,13 +121,13 @@ final class ArchiveProcess: @unchecked Sendable {
             now: "Nothing was changed. Download the archive again, or pack it again.")
     }
 
-    /// It has ended, but should not have.
+    /// The error for an unexpected end.
     private func end() throws -> any Error {
         let end = try child.finish()
         switch end.ending {
         // The command's reply to an unknown verb.
         case .exited(64) where !isReady: return NotKnown()
-        // A signal to the whole process group, as Ctrl-C sends it, ends this process, too.
+        // A signal to the whole process group, as sent by Ctrl-C, ends this process too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try settings.stop()
             return MoultError(

@@ -2,32 +2,32 @@ internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 
-/// The request to a process that reads an archive, in its first line. Its files are the shared memory, the archive, and the
-/// file that a patch was made from.
+/// The request to a process that reads an archive, sent as its first line. Its files are the shared memory, the archive, and the
+/// base file of a patch.
 struct ArchiveQuestion: Sendable {
-    /// The word after a program's name that makes it read archives; its number changes with the form of the messages.
+    /// The first argument that makes a program read archives. Its number changes with the message format.
     static let word = "unpack-1"
 
     enum Task: Sendable {
-        /// All members, whose sizes are declared, of an archive whose kind is in its name.
+        /// All members, with declared sizes, of an archive whose format follows from its name.
         case members([String: Int], archive: String)
-        /// The layout of a bundle of ours, if `tellsLayout`, and these frames, one at a time.
+        /// The layout of a bundle in moult's format, if `tellsLayout`, and these frames, one at a time.
         case bundle([Frame], tellsLayout: Bool)
-        /// The pieces of a file that a patch makes, one at a time.
+        /// The pieces of a file produced by a patch, one at a time.
         case patch(resultSize: Int)
     }
 
     let task: Task
-    /// Bytes of the memory in which the content is handed over.
+    /// The size of the shared memory that transfers content, in bytes.
     let memory: Int
-    /// Bytes of the file that a patch was made from; 0 without one.
+    /// The size of a patch's base file in bytes; 0 without one.
     var baseSize = 0
 
-    /// So much of the content of an archive is handed over at once, in a part of the memory; the parts are used in turn.
+    /// The content of an archive is transferred in parts of this size; the parts of the memory are used in turn.
     static let partSize = 256 << 10
     static let parts = 8
 
-    /// Far more than honest archives need. A patch maps the old file, in up to two ways, and its end is rounded up.
+    /// Far more than honest archives need. A patch maps its base file up to twice, with the end rounded up.
     var limits: Guard.Limits {
         let content =
             switch task {
@@ -38,7 +38,7 @@ struct ArchiveQuestion: Sendable {
             }
         return Guard.Limits(
             memory: Validator.memory.map { $0 / 2 + 3 * baseSize + memory }, processor: 60 + content / 500_000,
-            // It writes to memory and pipes, for which this does not count.
+            // The process writes only to memory and pipes, which this limit does not affect.
             fileSize: 0)
     }
 }

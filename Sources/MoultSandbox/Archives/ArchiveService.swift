@@ -2,7 +2,7 @@ internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 
-/// The other side: this process, started to read one archive, and confined before it reads the first byte of it.
+/// The service side: a process started to read one archive, and sandboxed before it reads the first byte.
 enum ArchiveService {
     static func serve() throws {
         var input = RequestInput()
@@ -11,7 +11,7 @@ enum ArchiveService {
         let memory = try Descriptor.inherited(0, "the memory").mapForWriting(size: question.memory)
         let archive = Descriptor.inherited(1, "the archive")
         try Guard(.archive, reading: .only([]), limits: question.limits).confineThisProcess()
-        // From here on the archive decides what comes next.
+        // From here on, the archive may control this process.
         try ParentChannel.send(["ready": true])
         do { try answer(question, archive, memory, &input) } catch let error as MoultError {
             let why = error.code == .system ? "\(error.what): \(error.why ?? "")" : error.why
@@ -41,7 +41,7 @@ enum ArchiveService {
         }
     }
 
-    /// Every member in the archive's order, in parts of the memory that are used in turn.
+    /// Sends every member in archive order, using the parts of the memory in turn.
     private static func send(
         _ reader: consuming ArchiveReader, _ sizes: [String: Int], _ memory: UnsafeMutableRawBufferPointer,
         _ input: inout RequestInput
@@ -69,7 +69,7 @@ enum ArchiveService {
         try ParentChannel.send(["done": true])
     }
 
-    /// Each frame that is asked for, at the beginning of the memory.
+    /// Writes each requested frame to the beginning of the memory.
     private static func serve(
         _ frames: any FrameSource, _ memory: UnsafeMutableRawBufferPointer, _ input: inout RequestInput
     ) throws {
@@ -95,7 +95,7 @@ enum ArchiveService {
     }
 }
 
-/// The requests that come through standard input.
+/// The requests from standard input.
 private struct RequestInput {
     private var channel = ParentChannel(longest: 4 << 20)
 

@@ -2,20 +2,19 @@ package import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 
-/// An archive from elsewhere, read by a process that can do nothing else: it gets the open file, opens no other, and
-/// sends names and bytes.
+/// An untrusted archive, read by a sandboxed process: it receives the open file, opens no other, and sends names and bytes.
 ///
-/// Names and sizes that it sends are checked here as if it had been taken over; what it sends as content is worth nothing
-/// before its digest fits. Where no process can be started (`Validator.here`), or an older moult is installed next to an
-/// app, this process reads the archive itself.
+/// The names and sizes that it sends are checked here as if it had been taken over; its content is unusable until the digest is
+/// verified. If no process can be started (`Validator.here`), or an older moult is installed alongside an app, this process reads
+/// the archive itself.
 package struct ConfinedArchive: Sendable {
     private let path: String
     private let place: Validator
     private let patience: Int
     private let stop: @Sendable () throws -> Void
 
-    /// `stop` is asked several times in a second, from any thread, and may end it by throwing; after `patience` seconds
-    /// without an answer of the process it fails.
+    /// `stop` is polled several times a second, from any thread, and may throw to cancel. Fails if the process does not answer
+    /// for `patience` seconds.
     package init(
         _ path: String, by place: Validator? = nil, patience: Int = 120,
         stop: @escaping @Sendable () throws -> Void = {}
@@ -29,7 +28,7 @@ package struct ConfinedArchive: Sendable {
         return .init(path: path, program: program, patience: patience, stop: stop)
     }
 
-    /// Runs `confined` if a program is installed that knows such requests, and `here` otherwise.
+    /// Runs `confined` if an installed program supports such requests, and `here` otherwise.
     private func either<Result>(
         _ confined: (ArchiveProcess.Settings) throws -> Result, here: () throws -> Result
     ) throws -> Result {
@@ -39,7 +38,7 @@ package struct ConfinedArchive: Sendable {
 }
 
 extension ConfinedArchive {
-    /// Reads all of an archive of any kind, which its name says; `members` has the size of each declared member.
+    /// Reads a whole archive, whose format follows from its name; `members` has the size of each declared member.
     package func read(
         named name: String, members: [String: Int], onMember: (String, ArchiveReader.Part) throws -> Void
     ) throws {
@@ -97,7 +96,7 @@ extension ConfinedArchive {
 }
 
 extension ConfinedArchive {
-    /// The members of a bundle of ours and their sizes, as the file says; nil if it is another archive.
+    /// The members and their sizes in a bundle in moult's format; nil for other archives.
     package func members() throws -> [(name: String, size: Int)]? {
         let file = try OpenFile(path)
         return try either { settings in
@@ -107,7 +106,7 @@ extension ConfinedArchive {
         }?.members.map { ($0.name, $0.size) }
     }
 
-    /// Opens a bundle of ours that must have these members, by their sizes, and frames; nil if it is another archive.
+    /// Opens a bundle in moult's format that must have members of these sizes, and these frames; nil for other archives.
     package func bundle(
         members: [String: Int], frames: [Frame]
     ) throws -> (layout: BundleLayout, reader: BundleReader)? {
@@ -130,7 +129,7 @@ extension ConfinedArchive {
         }
     }
 
-    /// Opens a patch that makes a file of this size of another one; the frames are the pieces of `PatchLayout`.
+    /// Opens a patch that produces a file of this size from a base; the frames are the pieces of `PatchLayout`.
     package func patch(from base: String?, resultSize: Int) throws -> (layout: PatchLayout, frames: any FrameSource) {
         let file = try OpenFile(path)
         let old = try base.map { try OpenFile($0) }
@@ -162,7 +161,7 @@ extension ConfinedArchive {
         return try ArchiveProcess(settings, ArchiveQuestion(task: task, memory: memory), files)
     }
 
-    /// The layout that a process has found, which could be any.
+    /// The layout sent by the process, which is untrusted.
     private func layout(from process: ArchiveProcess) throws -> BundleLayout? {
         let found = try process.next().object("layout")
         let members = try found.objects("members").map { (name: try $0.string("name"), size: try $0.count("size")) }

@@ -3,14 +3,14 @@ internal import MoultBasics
 internal import MoultFiles
 internal import Synchronization
 
-/// Frames that are decoded by processes that can do nothing else, one for each thread that wants them.
+/// Frames decoded by sandboxed processes, one for each thread that requests them.
 final class ConfinedFrames: FrameSource {
     let contentSizes: [Int]
     let mostThreads: Int
     private let start: @Sendable () throws -> ArchiveProcess
     private let idle: Mutex<[ArchiveProcess]>
 
-    /// Takes a first process, which is used before others are started.
+    /// Takes an existing process, which is used before others are started.
     init(
         contentSizes: [Int], mostThreads: Int, first: ArchiveProcess,
         start: @escaping @Sendable () throws -> ArchiveProcess
@@ -34,7 +34,7 @@ final class ConfinedFrames: FrameSource {
     }
 }
 
-/// Memory that no other process sees.
+/// Memory that no other process can access.
 final class OwnBuffer {
     let bytes: UnsafeMutableRawBufferPointer
     private let isOwned: Bool

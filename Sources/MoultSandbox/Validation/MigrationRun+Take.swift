@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultSQLite
 
 extension MigrationRun {
-    /// Runs them in this process; the copy is afterwards what it was.
+    /// Runs the migrations in this process; the copy is unchanged afterwards.
     func take() -> TrialReport {
         var report = TrialReport()
         do { try fill(&report) } catch {
@@ -47,14 +47,14 @@ extension MigrationRun {
         try connection.close()
     }
 
-    /// Enough that a row which breaks a rule now is not counted as new because others hid it before.
+    /// High enough that a row which violates a rule is not counted as new because others hid it before.
     private static let mostFindings = 10_000
 
     private func soundness(_ connection: Connection) throws -> Soundness {
         try connection.soundness(full: depth == .full, limit: Self.mostFindings)
     }
 
-    /// Only what the migrations brought is their fault.
+    /// Only findings that the migrations added are their fault.
     private func compare(_ after: [String], with before: Soundness, _ report: inout TrialReport) throws {
         if let damage = before.damage.first { throw damaged(damage) }
         report.finding = Soundness.added(after, since: before.findings).first
@@ -67,7 +67,7 @@ extension MigrationRun {
                 + "moult reset \(name) --set-user-data-aside")
     }
 
-    /// A row that broke a rule before may be what a migration stumbles over.
+    /// A migration may fail because of a row that violated a rule before.
     private func blaming(_ error: any Error, _ connection: Connection) throws -> any Error {
         guard error.sqlite?.resultCode.primary == .constraint, var told = error as? MoultError else { return error }
         let before = try soundness(connection).findings

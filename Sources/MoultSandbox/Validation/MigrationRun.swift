@@ -6,7 +6,7 @@ package import MoultSQLite
 package struct MigrationRun: Sendable, Equatable {
     package struct Script: Sendable, Equatable {
         package var name: String
-        /// The `user_version` that it leads to.
+        /// The `user_version` that it results in.
         package var number: Int
         package var file: String
 
@@ -19,15 +19,15 @@ package struct MigrationRun: Sendable, Equatable {
     package var name: String
     /// The path at which users know the database.
     package var place: String
-    /// The copy, in its own directory.
+    /// The copy, in a separate directory.
     package var copy: String
-    /// A database with the schema to which they should lead.
+    /// A database with the schema that they should produce.
     package var template: String
     package var scripts: [Script]
     package var depth: Validation.Depth
-    /// Whether to count the values that change or go.
+    /// Whether to count the values that change or disappear.
     package var countsLosses = false
-    /// Seconds of the processor for all of it; the statements themselves have less.
+    /// The processor time for everything in seconds; the statements themselves have less.
     package var processor = 3600
 
     package init(
@@ -38,12 +38,12 @@ package struct MigrationRun: Sendable, Equatable {
     }
 }
 
-/// The result of migrations.
+/// The result of running migrations.
 package struct TrialReport: Sendable {
-    /// How many rows each table had, and has then.
+    /// The number of rows in each table before and after.
     package var before: [SQLName: Int] = [:]
     package var after: [SQLName: Int] = [:]
-    /// Rows by table of which a value changed or went, if that was asked for.
+    /// The number of rows with a changed or lost value, by table, if requested.
     package var losses: [SQLName: Int] = [:]
     /// Indexes, triggers, views and generated columns that went or changed, if that was asked for.
     package var lostItems: [SchemaShape.Item] = []
@@ -53,16 +53,16 @@ package struct TrialReport: Sendable {
     package var lack: String?
     /// The faults of the database afterwards.
     package var finding: String?
-    /// What could not be checked, with the reason: it needs something that only the app has.
+    /// The parts that could not be checked, with the reason: they need something that only the app has.
     package var notChecked: [String] = []
-    /// The reason why the result is incomplete.
+    /// Why the result is incomplete.
     package var failure: MoultError?
 
     package init() {}
 }
 
 extension TrialReport {
-    /// Why the database is not what the release's template is then; nil if it is.
+    /// How the database then differs from the release's template; nil if it does not.
     package func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
         if let wanted, wanted != userVersion {
             return "they end at user_version \(userVersion), and the release's own is \(wanted)"

@@ -4,16 +4,16 @@ internal import MoultFiles
 internal import MoultLibc
 internal import Synchronization
 
-/// Where a verb looks into databases that may mean harm: this very program once more, with the same command line. That
-/// process confines itself before it opens the first of them; whatever becomes of it, this one is there to say so.
+/// Runs a verb that opens possibly hostile databases in a new process of the same program, with the same command line. That
+/// process confines itself before it opens the first database; if it crashes, this one reports the error.
 package enum SandboxedReexec {
-    /// The word before a scratch directory and a command line, by which a process knows what it is.
+    /// The argument before a scratch directory and a command line that marks such a process.
     private static let word = "secluded-1"
 
     /// The scratch directory of this process, empty if it has none; nil if this is not such a process.
     private static let place = Mutex<String?>(nil)
 
-    /// Takes away what tells this process that it is one.
+    /// Removes the arguments that mark this process.
     package static func enter(_ words: [String?]) -> [String?] {
         guard words.count > 1, words[0] == word, let scratch = words[1] else { return words }
         place.withLock { $0 = scratch }
@@ -23,14 +23,14 @@ package enum SandboxedReexec {
     /// Whether this process is one that was started for that.
     package static var isEntered: Bool { place.withLock { $0 != nil } }
 
-    /// Where this process may write; nil if it may not, or is not confined at all.
+    /// The directory that this process may write to; nil if there is none, or if it is not sandboxed.
     package static var scratch: String? { place.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
 
-    /// Carries out the command line of this process in another one, and returns the status of its end; nil if this is the
-    /// place to do it: because it is that other one, or because this program cannot start itself.
+    /// Runs this process's command line in another process and returns its exit status. Nil if the caller must do the work
+    /// itself, because this is that other process, or because the program cannot start itself.
     ///
-    /// `what` is what cannot be done if that process falls: "compare a.db with b.db". `body` gets the directory where it
-    /// could leave files.
+    /// `what` names the operation that fails if that process crashes: "compare a.db with b.db". `body` gets the directory where
+    /// the process could leave files.
     package static func carryOut(
         _ what: String, stopSignal: () -> Int32?, body: (_ scratch: String) throws -> Void
     ) throws -> Int32? {
@@ -53,11 +53,11 @@ package enum SandboxedReexec {
         return try result.get()
     }
 
-    /// A directory that only this user may read; nil if it cannot be made, and most databases need none.
+    /// A directory that only this user may read; nil if it cannot be created, because most databases need none.
     private static func makeScratch() -> String? {
-        // Not /tmp first: it may be memory, and databases may be large.
+        // /tmp is not the first choice, because it may be in memory, and databases may be large.
         for parent in [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self) {
-            // The next place may have room, and to have none is not worth an error.
+            // The next location may have space, and a missing directory is not worth an error.
             if let made = try? Files.makeScratchDirectory(in: parent) { return made }
         }
         return nil
@@ -78,16 +78,16 @@ package enum SandboxedReexec {
         }
     }
 
-    /// Confines this process, if it is one for that, to reading these databases: from here on it reads no file outside
-    /// of their directories, writes to its scratch directory only, and starts nothing.
+    /// Restricts a process started by `carryOut` to reading these databases. From here on it reads no file outside their
+    /// directories, writes only to its scratch directory, and starts nothing.
     package static func confine(to databases: [String]) throws {
         guard place.withLock({ $0 }) != nil else { return }
         // The progress display of a finished operation takes a moment to end.
         for _ in 0..<100 where !Confinement.isPossible { usleep(10_000) }
-        // Times are shown later, and the file with their zone cannot be read then.
+        // Loads the time zone now, because its file cannot be read later.
         tzset()
         let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)
-        // SQLite's own files are next to the database itself, and may come and go.
+        // SQLite's sidecars are next to the database itself, and may appear and disappear.
         let files = try databases.map(realPath).filter { try Files.factsThroughLinks($0) != nil }
         let directories = Set(databases.map { Files.directory(of: realPath($0)) })
         try Guard(
@@ -98,7 +98,7 @@ package enum SandboxedReexec {
         ).confineThisProcess()
     }
 
-    /// The target of all links; unchanged if it does not exist, which is reported when it is opened.
+    /// The path with all symlinks resolved; unchanged if it does not exist, which is reported when it is opened.
     private static func realPath(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

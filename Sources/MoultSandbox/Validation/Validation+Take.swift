@@ -3,7 +3,7 @@ internal import MoultSQLite
 internal import MoultTrust
 
 extension Validation {
-    /// Asks the database, in this process, under SQLite's own guard.
+    /// Examines the database in this process, under SQLite's own guard.
     func take() -> ValidationReport {
         var report = ValidationReport()
         do { try fill(&report) } catch { report.failure = MoultError(caught: error) }
@@ -11,7 +11,7 @@ extension Validation {
     }
 
     private func fill(_ report: inout ValidationReport) throws {
-        // Looked at without a lock and sidecars first: a database in WAL mode would make them.
+        // First read without locks and sidecars, because a connection to a database in WAL mode would create them.
         let header = try Connection.openGuarded(path: path, access: .immutable, deadline: Double(processor))
         report.isWAL = try header.header().isWAL
         try header.close()
@@ -30,7 +30,7 @@ extension Validation {
     private func findings(_ connection: Connection) throws -> [String] {
         var findings: [String] = []
         if depth != .header {
-            // No other process has it open: it is staged, or read-only, and then no locks are needed.
+            // No other process has it open: it is staged or read-only, so no locks are needed.
             let access: Access = isWritable ? .readWrite : .immutable
             let isSound = try DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
             if depth == .full {

@@ -6,14 +6,14 @@ extension MoultError.Code {
     package static let validation = Self(412)
 }
 
-/// The questions to a database from elsewhere, which may be hostile.
+/// The checks to run on an untrusted database.
 package struct Validation: Sendable, Equatable {
     package enum Depth: String, Sendable, CaseIterable {
         /// Whether it opens.
         case header
-        /// The structure of the file, and each row by itself.
+        /// The structure of the file, and each row on its own.
         case quick
-        /// Also that tables and indexes hold the same rows.
+        /// Also whether tables and indexes contain the same rows.
         case full
     }
 
@@ -21,18 +21,18 @@ package struct Validation: Sendable, Equatable {
     package var name: String
     package var path: String
     package var depth: Depth
-    /// SQLite looks at CHECK constraints only if it could write the file; nothing is written.
+    /// SQLite checks CHECK constraints only if it could write to the file; nothing is written.
     package var isWritable = false
     package var wantsIdentity = false
     package var wantsForeignKeys = false
-    /// After so many findings of each kind the search ends.
+    /// The search ends after this many findings of each kind.
     package var mostFindings = 100
-    /// Each must give one answer.
+    /// Each must return a single value.
     package var queries: [String] = []
-    /// Whose rows are counted, here and in the file that is to be compared with.
+    /// The tables whose rows are counted, here and in the file to compare with.
     package var tables: [String] = []
     package var old: String?
-    /// Seconds of the processor for all of it.
+    /// The processor time for everything in seconds.
     package var processor: Int
 
     package init(name: String, path: String, depth: Depth, processor: Int) {
@@ -41,7 +41,7 @@ package struct Validation: Sendable, Equatable {
 }
 
 extension Validation {
-    /// The form in which a separate process is asked.
+    /// The request to a separate process.
     var json: JSON {
         .compact([
             "name": .string(name), "path": .string(path), "depth": .string(depth.rawValue),
@@ -78,9 +78,9 @@ extension Validation: WorkerRequest {
             writing: [scratch] + (isWritable ? [path] : []),
             limits: .init(
                 memory: Validator.memory,
-                // What SQLite does not stop by itself.
+                // For operations that SQLite does not stop by itself.
                 processor: processor + 5,
-                // Temporary data of a sort is hardly ever larger than the database.
+                // Temporary data of a sort is rarely larger than the database.
                 fileSize: max(64 << 20, 2 * size)))
     }
 

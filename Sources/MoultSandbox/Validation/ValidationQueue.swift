@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Exams that several threads take, and what came of them.
+/// Validations run by several threads, and their results.
 final class ValidationQueue: Sendable {
     private struct State {
         var next = 0
@@ -22,7 +22,7 @@ final class ValidationQueue: Sendable {
         }
     }
 
-    /// After a failure nothing new is begun.
+    /// After a failure nothing new is started.
     func put(_ result: Result<ValidationReport, any Error>, at number: Int) {
         state.withLock { state in
             state.results[number] = result
@@ -30,7 +30,7 @@ final class ValidationQueue: Sendable {
         }
     }
 
-    /// All of them, or the first failure.
+    /// All reports, or the first failure.
     func reports() throws -> [ValidationReport] {
         let results = state.withLock(\.results)
         for case .failure(let error)? in results { throw error }

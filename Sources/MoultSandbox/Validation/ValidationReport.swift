@@ -1,6 +1,6 @@
 package import MoultBasics
 
-/// The answers of a database; the caller draws the conclusions.
+/// The findings about a database; the caller draws the conclusions.
 package struct ValidationReport: Sendable, Equatable {
     package struct Identity: Sendable, Equatable {
         package var applicationID: Int
@@ -11,11 +11,11 @@ package struct ValidationReport: Sendable, Equatable {
 
     package enum Answer: Sendable, Equatable {
         case text(String)
-        /// The reason why the report is missing.
+        /// The reason why the value is missing.
         case none(String)
     }
 
-    /// The number of rows that a table has and had; nil if the table does not exist.
+    /// The present and the previous number of rows in a table; nil if the table does not exist.
     package struct Rows: Sendable, Equatable {
         package var table: String
         package var before: Int?
@@ -26,16 +26,16 @@ package struct ValidationReport: Sendable, Equatable {
         }
     }
 
-    /// Whether it opened at all.
+    /// Whether it could be opened.
     package var isOpen = false
-    /// It could be read only with the files next to it, and no further question was asked.
+    /// It could be read only with its sidecars, and no further check was made.
     package var isWAL = false
     package var identity: Identity?
-    /// Its faults, none if it is sound; nil if that is unknown.
+    /// Its faults, empty if there are none; nil if unknown.
     package var findings: [String]?
     package var answers: [Answer] = []
     package var rows: [Rows] = []
-    /// The reason why the report is incomplete.
+    /// Why the report is incomplete.
     package var failure: MoultError?
 
     package init() {}
@@ -44,7 +44,7 @@ package struct ValidationReport: Sendable, Equatable {
 }
 
 extension ValidationReport {
-    /// The form in which a separate process answers.
+    /// The reply of a separate process.
     var json: JSON {
         .compact([
             "isOpen": .bool(isOpen), "isWAL": .bool(isWAL), "identity": identity?.json,
@@ -98,9 +98,9 @@ extension ValidationReport.Rows {
     }
 }
 
-/// How an error comes from one process to another.
+/// Converts errors for transfer between processes.
 extension MoultError {
-    /// What ended an examination, whatever it was.
+    /// The error that ended a validation, of whatever type.
     init(caught error: any Error) {
         self = error as? MoultError ?? MoultError(.validation, what: "\(error)")
     }

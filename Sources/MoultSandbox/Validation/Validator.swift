@@ -2,37 +2,37 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Examines databases from elsewhere in its own process, where archives are read, too (`ConfinedArchive`).
+/// Validates untrusted databases in a separate process, where archives are read too (`ConfinedArchive`).
 ///
-/// SQLite reads them, and a database that crashes SQLite must not crash an update. That process cannot write any file or
-/// reach the network, and its resources are limited. The command re-executes itself for that. An app cannot do that: it uses
-/// the command, if that is installed.
+/// A database that crashes SQLite must not crash an update. The separate process cannot write files or reach the network, and its
+/// resources are limited. The command re-executes itself for this. An app cannot do that, so it uses the installed command, if
+/// any.
 package enum Validator: Sendable, Equatable {
     /// By a program that answers to `Validator.word`.
     case process(String)
-    /// In this very process, because no other one can be started for it.
+    /// In this process, because no other one can be started for it.
     case here(why: String)
 
-    /// The word after a program's name that makes it an examiner; its number changes with the form of question and answer.
+    /// The first argument that makes a program a validator. Its number changes with the format of requests and replies.
     package static let word = "examine-2"
 
     #if SANITIZED
-        /// The address sanitizer's map of the memory takes terabytes of addresses by itself.
+        /// The address sanitizer's shadow memory alone takes terabytes of address space.
         static let memory: Int? = nil
     #else
-        /// Bytes of memory for one: far above what honest databases need.
+        /// The memory limit in bytes: far above what honest databases need.
         static let memory: Int? = 1 << 30
     #endif
 
-    /// The protection that this process can use.
+    /// The protection available to this process.
     package static func present() throws -> Validator {
         guard SystemFeatures.startsPrograms else { return .here(why: "this build starts no other programs") }
         guard let own = try Files.ownProgram() else { return .here(why: "/proc is not mounted") }
         #if SANITIZED
-            // The running program may be valgrind, which can only name the program that it runs.
+            // The running program may be valgrind, which knows only the name of the program that it runs.
             if WorkerService.isOffered { return .process(own) }
         #endif
-        // The link leads to this very program, even if another one has its name by now.
+        // The link leads to this program, even if another one has its name by now.
         if WorkerService.isOffered {
             return .process(
                 try Files.target(ofLink: "\(SystemFeatures.proc)/self/exe") == nil
@@ -44,7 +44,7 @@ package enum Validator: Sendable, Equatable {
         return .here(why: "no command is installed in \(prefix)/libexec/moult")
     }
 
-    /// How far what is examined is kept from doing harm, in a few words.
+    /// How the process that reads untrusted data is restricted, in a few words.
     package var guardWords: String {
         switch self {
         case .process: "\(Guard.level)"
@@ -57,10 +57,10 @@ package enum Validator: Sendable, Equatable {
         if case .process = self { Guard.level.landlock > 0 && Guard.level.hasSeccomp } else { false }
     }
 
-    /// Examines databases, as many at once as there are processors, and returns a report for each.
+    /// Validates databases, as many at once as there are processors, and returns a report for each.
     ///
-    /// `scratch` is a directory for temporary files of SQLite. `stop` is called several times in a second, from any thread,
-    /// and may end the examination by throwing.
+    /// `scratch` is a directory for SQLite's temporary files. `stop` is polled several times a second, from any thread, and may
+    /// throw to cancel.
     package func examine(
         _ exams: [Validation], scratch: String, stop: @escaping @Sendable (Validation) throws -> Void = { _ in }
     ) throws -> [ValidationReport] {
@@ -94,7 +94,7 @@ package enum Validator: Sendable, Equatable {
         return report
     }
 
-    /// Runs migrations on a copy; `scratch` and `stop` are as for an exam.
+    /// Runs migrations on a copy; `scratch` and `stop` are as for `examine`.
     package func `try`(_ trial: MigrationRun, scratch: String, stop: () throws -> Void) throws -> TrialReport {
         try ask(trial, scratch: scratch, stop: stop)
     }

@@ -5,39 +5,39 @@ internal import MoultLibc
 /// A request to a separate process about untrusted data.
 protocol WorkerRequest: Sendable {
     associatedtype Answer: Sendable
-    /// The word after a program's name that makes it answer such questions; its number changes with their form.
+    /// The first argument that makes a program answer such requests. Its number changes with their format.
     static var word: String { get }
     init(_ fields: Fields) throws
     var json: JSON { get }
-    /// Seconds of the processor for all of it.
+    /// The processor time for everything in seconds.
     var processor: Int { get }
-    /// What that process may read and write, and use; `scratch` is a directory for what SQLite has to put aside.
+    /// What the process may read, write and use; `scratch` is a directory for SQLite's temporary files.
     func protection(scratch: String) throws -> Guard
-    /// Works in this very process.
+    /// Does the work in this process.
     func take() -> Answer
     static func json(of answer: Answer) -> JSON
     static func answer(_ fields: Fields) throws -> Answer
 
-    /// What cannot be done if that process fails: "food.db cannot be checked".
+    /// The operation that fails if the process fails: "food.db cannot be checked".
     var failure: String { get }
     /// Its current task: "the check".
     var work: String { get }
-    /// More room on the disk than it may have, in words.
+    /// A description of exceeding its disk limit.
     var muchRoom: String { get }
-    /// What to do now.
+    /// The next step.
     var advice: String { get }
-    /// What to do if it took too long.
+    /// The next step if it took too long.
     var adviceOnTime: String { get }
 }
 
-/// A question to a separate process, and what the end of that process means.
+/// A request to a separate process, and the interpretation of how that process ends.
 struct WorkerCall<Asked: WorkerRequest> {
     let program: String
     let question: Asked
-    /// A directory for what SQLite has to put aside; it is made for this, and removed.
+    /// A directory for SQLite's temporary files; created and removed for this call.
     let scratch: String
 
-    /// The program does not know such questions: an older moult, or another one. It has not opened the database.
+    /// The program does not support such requests: an older moult, or a different program. It has not opened the database.
     struct NotKnown: Error {}
 
     func run(stop: () throws -> Void) throws -> Asked.Answer {
@@ -48,7 +48,7 @@ struct WorkerCall<Asked: WorkerRequest> {
     }
 
     private func answer(_ stop: () throws -> Void) throws -> Asked.Answer {
-        // Its end says what happened. To print where it fell takes seconds, and hides the signal.
+        // Its exit status says what happened. Printing a backtrace takes seconds, and hides the signal.
         var command = Subprocess.Command([program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
         let child = try Subprocess(
@@ -56,8 +56,7 @@ struct WorkerCall<Asked: WorkerRequest> {
         var lines = MessageLines(longest: WorkerService.largest)
         var messages: [[UInt8]] = []
         do {
-            // It stops on its own; this is for one that hangs.
-            // A busy machine gives it a part of a processor only.
+            // It stops by itself; this limit is for one that hangs. On a busy machine it gets only part of a processor.
             let patience = 10 * question.processor + 15
             let end = ContinuousClock.now + .seconds(patience)
             func stopInTime() throws {
@@ -68,7 +67,7 @@ struct WorkerCall<Asked: WorkerRequest> {
                 lines.add(block)
                 while let message = try lines.next(), messages.count < 2 { messages.append(message) }
             }
-            // Older versions do not end their answer.
+            // Older versions do not end their reply with a line feed.
             messages.append(lines.rest())
         } catch is MessageLines.TooLong {
             child.kill()
@@ -90,7 +89,7 @@ struct WorkerCall<Asked: WorkerRequest> {
                 Fields(JSON(parsing: messages[1], source: "the answer about \(question.work)")) { place, why, _ in
                     refused("\(place) of its answer \(why)")
                 })
-        // A signal to the whole process group, as Ctrl-C sends it, ends this process, too.
+        // A signal to the whole process group, as sent by Ctrl-C, ends this process too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try stop()
             throw MoultError(
@@ -114,7 +113,7 @@ struct WorkerCall<Asked: WorkerRequest> {
     }
 }
 
-/// A signal that ended a confined process, in words.
+/// A description of the signal that ended a sandboxed process.
 struct CrashReason {
     let signal: Int32
 

@@ -4,31 +4,30 @@ internal import MoultLibc
 internal import MoultSQLite
 internal import Synchronization
 
-/// The other side of an exam: this process, started for nothing else.
+/// The service side of a validation: a process started only for that.
 package enum WorkerService {
     private static let offered = Atomic(false)
 
-    /// Whether this program, started again with `Validator.word`, is an examiner.
+    /// Whether this program, started again with `Validator.word`, is a validator.
     static var isOffered: Bool { offered.load(ordering: .relaxed) }
 
-    /// The most bytes of a question or an answer.
+    /// The maximum size of a request or a reply in bytes.
     static let largest = 16 << 20
 
-    /// Answers a question and ends the process, if that is what the words after its name ask for; otherwise notes that they
-    /// could.
+    /// If the arguments ask for it, answers a request and ends the process; otherwise records that this program can do so.
     package static func offer(_ words: [String?]) {
         do {
             switch words {
             case [Validation.word]: try serve(Validation.self)
             case [MigrationRun.word]: try serve(MigrationRun.self)
-            // Of libraries that expect the answer alone.
+            // From libraries that expect only the reply.
             case ["examine-1"]: try serve(Validation.self, tellsReady: false)
             case ["try-1"]: try serve(MigrationRun.self, tellsReady: false)
             case [ArchiveQuestion.word]: try ArchiveService.serve()
             default: return offered.store(true, ordering: .relaxed)
             }
         } catch {
-            // The parent reads it, and no one else could.
+            // The parent reads it, and no other process could.
             let text = Array("\(error)\n".utf8)
             _ = MoultLibc.write(2, text, text.count)
             exit(1)
@@ -36,7 +35,7 @@ package enum WorkerService {
         exit(0)
     }
 
-    /// The line before the answer, and before the database is opened.
+    /// The line sent before the reply, and before the database is opened.
     static let ready = Array("ready".utf8)
 
     private static func serve<Asked: WorkerRequest>(_: Asked.Type, tellsReady: Bool = true) throws {
@@ -49,7 +48,7 @@ package enum WorkerService {
         let scratch = try fields.string("scratch")
         guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "no memory") }
         try question.protection(scratch: scratch).confineThisProcess()
-        // A busy machine gives it a part of a processor only.
+        // On a busy machine it gets only part of a processor.
         DeadlineClock.countProcessorTime()
         if tellsReady { try (ready + [UInt8(ascii: "\n")]).withUnsafeBytes { try ParentChannel.send($0) } }
         try ParentChannel.send(Asked.json(of: question.take()))
