@@ -23,7 +23,7 @@ package enum SandboxedReexec {
     /// Whether this process is one that was started for that.
     package static var isEntered: Bool { place.withLock { $0 != nil } }
 
-    /// The directory that this process may write to; nil if there is none, or if it is not sandboxed.
+    /// The directory that this process may write to; nil without one, or if it is not sandboxed.
     package static var scratch: String? { place.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
 
     /// Runs this process's command line in another process and returns its exit status. Nil if the caller must do the work
