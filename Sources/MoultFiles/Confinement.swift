@@ -2,17 +2,17 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// Restrictions of a process, set before its program begins and for good, in the form that the kernel takes.
+/// Restrictions of a process, set before its program starts and permanent, in the kernel's format.
 ///
-/// `MoultGuard` says which calls and files these are.
+/// `MoultGuard` defines the allowed system calls and files.
 package final class Confinement: Sendable {
-    /// A set of rules of Landlock; closed with this.
+    /// A Landlock ruleset, closed with this object.
     private let ruleset: Int32?
-    /// A filter of seccomp, an instruction each.
+    /// A seccomp filter, one instruction per element.
     private let filter: [UInt64]
-    /// Limits of `setrlimit`.
+    /// Limits for `setrlimit`.
     private let limits: [Limit]
-    /// The capabilities that are kept, a bit each.
+    /// The capabilities to keep, one bit each.
     private let capabilities: UInt64
 
     package struct Limit: Sendable {
@@ -28,10 +28,10 @@ package final class Confinement: Sendable {
         (self.ruleset, self.filter, self.limits, self.capabilities) = (ruleset, filter, limits, capabilities)
     }
 
-    // Nothing was written through it.
+    // Nothing was written through it, so closing cannot lose data.
     deinit { if let ruleset { MoultLibc.close(ruleset) } }
 
-    /// Lends it in C's form.
+    /// Passes it to the closure in its C representation.
     func with<R>(_ body: (moult_confinement) -> R) -> R {
         let limits = limits.map { moult_limit(resource: $0.resource, soft: $0.soft, hard: $0.hard) }
         return filter.withUnsafeBytes { filter in
@@ -45,10 +45,10 @@ package final class Confinement: Sendable {
         }
     }
 
-    /// Whether this process has a single thread. A confinement does not reach threads that exist already.
+    /// Whether this process has a single thread. A confinement does not apply to existing threads.
     package static var isPossible: Bool { moult_is_single_threaded() != 0 }
 
-    /// Confines this very process, which must have no other thread yet.
+    /// Confines this process, which must not have other threads yet.
     package func confineThisProcess() throws {
         guard Self.isPossible else {
             throw MoultError(.system, what: "cannot confine this process", why: "it has other threads already")

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultBasics
 
-/// A file in memory that a program is executed from: a copy that no process can change any more.
+/// An in-memory file from which a program is executed: a copy that no process can change.
 package enum MemoryFile {
     package static func make() throws -> Int32 {
         guard SystemFeatures.startsPrograms else {
@@ -17,9 +17,9 @@ package enum MemoryFile {
     }
 }
 
-/// Open files that a process shares with one that it starts: `Subprocess.Command.files`.
+/// Open files that a process shares with a child process: `Subprocess.Command.files`.
 extension Descriptor {
-    /// A file in memory of this size, full of zeros.
+    /// An in-memory file of this size, filled with zeros.
     package static func inMemory(size: Int) throws -> Descriptor {
         let number = moult_memfd()
         guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
@@ -28,12 +28,12 @@ extension Descriptor {
         return file
     }
 
-    /// One of the files that the process was started with: the first is 0.
+    /// One of the files that this process was started with; the first is 0.
     package static func inherited(_ index: Int, _ path: String) -> Descriptor {
         Descriptor(owning: Int32(3 + index), path)
     }
 
-    /// Maps the beginning of the file, for the rest of this process's life; writes to the mapping are in the file.
+    /// Maps the beginning of the file until this process ends; writes to the mapping go to the file.
     package borrowing func mapForWriting(size: Int) throws -> UnsafeMutableRawBufferPointer {
         let (number, path) = (self.number, self.path)
         let start = try wrapped("cannot map \(path)") { () throws(Errno) in try Syscall.mapShared(number, size) }

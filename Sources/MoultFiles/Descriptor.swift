@@ -2,13 +2,13 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// An open file; closed once, by `close()` or at the end of its life.
+/// An open file, closed exactly once: by `close()` or on deinitialization.
 package struct Descriptor: ~Copyable {
     private let handle: Handle
     package let path: String
     package var number: Int32 { handle.number }
 
-    // Not private: release builds inline its end of life into other rooms, and the linker must find its name there.
+    // Not private: release builds inline its deinitializer into other modules, and the linker must find its symbol.
     struct Handle: ~Copyable {
         let number: Int32
 
@@ -18,26 +18,26 @@ package struct Descriptor: ~Copyable {
             try Syscall.close(number)
         }
 
-        // What close could still say is of use only where something was written, and writers call close().
+        // An error from close matters only after writing, and writers call close().
         deinit { _ = MoultLibc.close(number) }
     }
 
     package enum Access: Sendable {
-        /// Does not wait if a FIFO is in its place.
+        /// Reads, without blocking on a FIFO.
         case read
         /// Reads what may be a pipe, and waits for it.
         case stream
-        /// Reads a file of ours: below a store's `.moult` it is not a link.
+        /// Reads one of moult's own files: below a store's `.moult` it cannot be a symlink.
         case record
         case write
-        /// Creates the file, which must not be there, and follows no link.
+        /// Creates the file, which must not exist, without following symlinks.
         case create
         /// Appends; creates the file if it does not exist.
         case append
         case directory
         /// For locks: creates the file if it does not exist.
         case lock
-        /// Names the file without opening it, and follows no link. Closing it drops none of this process's locks.
+        /// Refers to the file without opening it or following symlinks. Closing it drops none of this process's locks.
         case name
     }
 
@@ -67,7 +67,7 @@ package struct Descriptor: ~Copyable {
         self.path = path
     }
 
-    /// Takes over what is open.
+    /// Takes ownership of an open descriptor.
     init(owning number: Int32, _ path: String) {
         self.handle = Handle(number: number)
         self.path = path
@@ -76,14 +76,14 @@ package struct Descriptor: ~Copyable {
     /// The names in this directory.
     borrowing func names() throws -> [String] {
         let (number, path) = (self.number, self.path)
-        // Reading it needs a descriptor of its own, whose place is at the beginning.
+        // Listing needs a separate descriptor, positioned at the beginning.
         let again = try wrapped("cannot list \(path)") { () throws(Errno) in
             try Syscall.open(".", in: number, O_RDONLY | O_DIRECTORY)
         }
         return try Files.list(consuming: again, path)
     }
 
-    /// Opens what may be missing: nil if nothing is there.
+    /// Opens a file that may be missing; nil if it is.
     package static func ifThere(_ path: String, _ access: Access) throws -> Descriptor? {
         do { return try Descriptor(path, access) } catch let error as MoultError {
             if (error.cause as? Errno) == .noEntry { return nil }
@@ -101,7 +101,7 @@ package struct Descriptor: ~Copyable {
         return try wrapped("cannot stat \(path)") { () throws(Errno) in FileFacts(try Syscall.fstat(number)) }
     }
 
-    /// Reads into the buffer; 0 at the end of the file.
+    /// Reads into the buffer; returns 0 at the end of the file.
     package borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         let (number, path) = (self.number, self.path)
         return try wrapped("cannot read \(path)") { () throws(Errno) in try Syscall.read(number, buffer) }
@@ -135,13 +135,13 @@ package struct Descriptor: ~Copyable {
         }
     }
 
-    /// Makes the file's content survive a power cut.
+    /// Syncs the file's content to disk, so that it survives a power failure.
     package borrowing func sync() throws {
         let (number, path) = (self.number, self.path)
         try wrapped("cannot sync \(path)") { () throws(Errno) in try Syscall.fsync(number) }
     }
 
-    /// Lets the disk begin with what was written, so that the sync at the end is short.
+    /// Starts writeback of this range, so that the sync at the end is short.
     package borrowing func startWriteback(at offset: Int, count: Int) throws {
         let (number, path) = (self.number, self.path)
         try wrapped("cannot write \(path)") { () throws(Errno) in try Syscall.startWriteback(number, offset, count) }

@@ -2,8 +2,8 @@ package import MoultBasics
 internal import MoultLibc
 
 extension Errno {
-    /// The error for humans: what could not be done to which path, why, and how to remedy it, for which it asks which
-    /// of the permissions is missing.
+    /// The error for humans: the failed operation and path, the cause, and the remedy. To find the remedy, it checks which of the
+    /// needed permissions is missing.
     package func error(_ what: String, _ needs: Permission...) -> MoultError {
         if self == .loop, let link = needs.lazy.compactMap({ StorePath.plantedLink(in: $0.path) }).first {
             return MoultError(
@@ -32,7 +32,7 @@ extension Errno {
     }
 }
 
-/// Runs system calls; a failure becomes an error that begins with `what`.
+/// Runs system calls. A failure becomes an error whose message starts with `what`.
 func wrapped<Result>(
     _ what: @autoclosure () -> String, _ need: Permission? = nil, _ body: () throws(Errno) -> Result
 ) throws -> Result {

@@ -17,7 +17,7 @@
         /// The name of the first call that was made to fail.
         package var struck: String? { count.withLock { $0.struck } }
 
-        /// Fails the call with this number (from 1), and all later ones if it repeats; 0 only counts.
+        /// Fails the call with this number (from 1), and all later ones if `goesOn`; 0 only counts.
         package init(failAt: Int, code: Int32, goesOn: Bool = false) {
             (self.failAt, self.code, self.goesOn) = (failAt, code, goesOn)
         }

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import MoultLibc
 
-/// The file system's facts about one file, without opening it.
+/// Metadata of a file, obtained without opening it.
 package struct FileFacts: Sendable, Equatable {
     package enum Kind: Sendable { case file, directory, link, other }
 
@@ -16,10 +16,10 @@ package struct FileFacts: Sendable, Equatable {
     package let changed: Moment
     package let modified: Moment
 
-    /// Whether these are the facts of one and the same file.
+    /// Whether these are facts of the same file.
     package func isSameFile(_ other: FileFacts?) -> Bool { inode == other?.inode && device == other?.device }
 
-    /// A time of the file system, to the nanosecond.
+    /// A file system time with nanosecond resolution.
     package struct Moment: Sendable, Hashable, Comparable {
         package let seconds: Int
         package let nanoseconds: Int

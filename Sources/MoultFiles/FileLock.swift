@@ -2,10 +2,10 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// A lock of the kernel on an open file or directory (`flock`); it ends with the process.
+/// A kernel lock on an open file or directory (`flock`), released when the process ends.
 ///
-/// Every process that can read the file can take it, so a lock that others wait for needs a file that other users cannot
-/// read. A class, because the user of the protected data must keep it alive.
+/// Every process that can read the file can lock it, so a lock that others wait for needs a file that other users cannot read. A
+/// class, because the user of the protected data must keep it alive.
 package final class FileLock: Sendable {
     package enum Mode: Sendable { case shared, exclusive }
 
@@ -13,11 +13,11 @@ package final class FileLock: Sendable {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    // Not left to closing: a child that another thread is just starting has a copy of the descriptor until it runs its
-    // program, and would keep the lock as long. A failure changes nothing, and closing follows.
+    // Closing alone is not enough: a child being started by another thread has a copy of the descriptor until it runs its
+    // program, and would keep the lock until then. A failure here changes nothing, because closing follows.
     deinit { _ = moult_flock_call(descriptor.number, LOCK_UN) }
 
-    /// Takes the lock if it is free, nil if another process holds it.
+    /// Takes the lock if it is free; nil if another process holds it.
     package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {
         let descriptor = try Descriptor(path, directory ? .directory : .lock, mode: 0o600)
         do {
@@ -28,7 +28,7 @@ package final class FileLock: Sendable {
                         .system, what: "cannot lock \(path)", why: "it is not a regular file", now: Files.moveAway(path)
                     )
                 }
-                // Before the lock: a process that only reads may have it.
+                // Before locking, because a process with read access only may hold the lock.
                 try closeToReaders(descriptor, facts)
             }
             try Syscall.flock(descriptor.number, (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB)
@@ -39,14 +39,14 @@ package final class FileLock: Sendable {
         }
     }
 
-    /// Any user who can read a file can lock it: only users with write permission should. Older versions made it readable for
-    /// all.
+    /// Any user who can read a file can lock it, but only users with write permission should. Older versions made the file
+    /// readable for all.
     private static func closeToReaders(_ descriptor: borrowing Descriptor, _ facts: FileFacts) throws(Errno) {
         let wanted: UInt32 = facts.mode & 0o020 == 0 ? 0o600 : 0o660
         if facts.owner == geteuid(), facts.mode & ~wanted & 0o777 != 0 { try Syscall.fchmod(descriptor.number, wanted) }
     }
 
-    /// Device and inode of what is locked.
+    /// Device and inode of the locked file.
     package func facts() throws -> FileFacts { try descriptor.facts() }
 
     /// The locked directory once more, for paths below it.
@@ -58,21 +58,21 @@ package final class FileLock: Sendable {
     func names() throws -> [String] { try descriptor.names() }
 }
 
-/// A lock for reading on a whole file, which belongs to the open file (`F_OFD_SETLK`); it goes when the process does.
+/// A read lock on a whole file that belongs to the open file (`F_OFD_SETLK`), released when the process ends.
 ///
-/// Only a process that may write to the file can take a lock that is in the way of this one.
+/// Only a process that may write to the file can take a conflicting lock.
 package final class ReadLock: Sendable {
     private let descriptor: Descriptor
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    // For the same reason as above.
+    // For the same reason as in `FileLock`.
     deinit { _ = moult_unlock_reading(descriptor.number) }
 
     package enum Attempt {
         case taken(ReadLock)
         case blocked
-        /// The path has no regular file that this user may read, or its file system has no such locks.
+        /// The path has no regular file that this user may read, or its file system does not support such locks.
         case impossible
     }
 
@@ -88,11 +88,11 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Whether an open file has such a lock on the file at a path. Needs permission to read it.
+    /// Whether an open file holds such a lock on the file at a path. Requires permission to read it.
     package static func isHeld(_ path: String) throws -> Bool {
         guard let descriptor = try open(path) else { return false }
         do { return try Syscall.isLocked(descriptor.number) } catch {
-            // A file system without such locks has none.
+            // A file system without support for such locks has none.
             if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
             throw error.error("cannot query the locks on \(path)")
         }
@@ -111,6 +111,6 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Device and inode of what is locked.
+    /// Device and inode of the locked file.
     package func facts() throws -> FileFacts { try descriptor.facts() }
 }

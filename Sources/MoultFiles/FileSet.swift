@@ -5,19 +5,19 @@ extension MoultError.Code {
     package static let fileSet = Self(101)
 }
 
-/// Files that belong together and appear in a directory as a set. One of them, the head, names the others: from its rename
-/// on the set is there.
+/// Files that belong together and appear in a directory as a set. One of them, the head, names the others: the set exists once
+/// the head is renamed into place.
 ///
-/// They are finished in a work directory in the same directory. A failure before the head is in place undoes everything;
-/// after it, only the rest remains to be done. If the command is killed, the next one finds the record of the set in the
-/// work directory, and does the same.
+/// They are prepared in a work directory inside the same directory. A failure before the head is in place undoes everything;
+/// after that, only the rest remains to be done. If the command is killed, the next one finds the record of the set in the work
+/// directory, and does the same.
 package struct FileSet {
     package enum Mode: String, Sendable {
-        /// None of the names is taken.
+        /// None of the names is in use.
         case added
-        /// The head replaces an older one; the files before it have names that are free.
+        /// The head replaces an older one; the names of the files before it are free.
         case replacing
-        /// The files before the head replace others, which the old head names: so the old head is removed first.
+        /// The files before the head replace others named by the old head, so the old head is removed first.
         case overwriting
     }
 
@@ -38,10 +38,10 @@ package struct FileSet {
 
     // MARK: delivering
 
-    /// `isPending` says whether the next run has something to complete or undo.
+    /// `isPending` reports whether the next run has something to complete or undo.
     func deliver(from work: String, isPending: inout Bool) throws {
         let directory = Files.directory(of: work)
-        // Says which of the files in the directory are these: a rename keeps the inode.
+        // Identifies these files in the directory: a rename keeps the inode.
         var inodes: [String: UInt64] = [:]
         for name in first { inodes[name] = try Files.facts("\(Self.ready(work))/\(name)")?.inode }
         try Files.ensureDirectory(Self.old(work), mode: 0o700)
@@ -55,8 +55,8 @@ package struct FileSet {
         } catch {
             do { try undo(work, directory, inodes) } catch let second {
                 isPending = true
-                // While the old head is in place, all that it names is: it goes first and comes back last. Where it cannot
-                // be looked at, it is taken for missing.
+                // As long as the old head is in place, everything that it names must be too, so it is removed first and restored
+                // last. If it cannot be examined, it is treated as missing.
                 guard mode == .overwriting, (try? Files.facts("\(directory)/\(head)")) == nil else { throw error }
                 throw MoultError(
                     .fileSet, .stuck, what: "\(directory)/\(head) and the files that belong to it are incomplete",
@@ -82,7 +82,7 @@ package struct FileSet {
     private func setAside(_ work: String, _ directory: String) throws {
         for name in [head] + first where try Files.facts("\(directory)/\(name)") != nil {
             try Files.rename("\(directory)/\(name)", to: "\(Self.old(work))/\(name)")
-            // On the disk, too, the head goes first.
+            // The head's removal is synced first as well.
             if name == head { try Files.syncDirectory(directory) }
         }
         try Files.syncDirectory(Self.old(work))
@@ -98,7 +98,7 @@ package struct FileSet {
         }
     }
 
-    /// The head is in place.
+    /// Completes the set once the head is in place.
     private func finish(_ work: String, _ directory: String) throws {
         try Files.syncDirectory(directory)
         for name in last where try Files.facts("\(Self.ready(work))/\(name)") != nil {
@@ -108,7 +108,7 @@ package struct FileSet {
         if !last.isEmpty || !stale.isEmpty { try Files.syncDirectory(directory) }
     }
 
-    /// The head is not in place: the old files come back, the head last.
+    /// Restores the old files if the head is not in place, the old head last.
     private func undo(_ work: String, _ directory: String, _ inodes: [String: UInt64]) throws {
         for name in first + [head] {
             let (target, old) = ("\(directory)/\(name)", "\(Self.old(work))/\(name)")
@@ -125,9 +125,9 @@ package struct FileSet {
 
     // MARK: recovery
 
-    /// Completes or undoes the set of a command that was killed; `work` is its work directory.
+    /// Completes or undoes the set of a killed command; `work` is its work directory.
     static func recover(in work: String) throws {
-        // The record was on the disk before anything changed: without a whole one nothing has.
+        // The record was synced before anything changed: without a complete record nothing has changed.
         guard let bytes = try Files.read(record(work), limit: 1 << 20),
             let (set, inodes) = try? read(bytes, record(work))
         else { return }
@@ -151,7 +151,7 @@ package struct FileSet {
     private static func read(_ bytes: [UInt8], _ source: String) throws -> (FileSet, [String: UInt64]) {
         let fail: Fields.Failure = { MoultError(.fileSet, what: "\(source): \($0) \($1)", now: $2) }
         let fields = try Fields(JSON(parsing: bytes, source: source), failure: fail)
-        /// Only names in the directory itself.
+        /// Accepts only names in the directory itself.
         func plain(_ name: String) throws -> String {
             guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
                 throw fail("a name", "must be plain", nil)

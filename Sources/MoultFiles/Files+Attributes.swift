@@ -1,13 +1,13 @@
 internal import MoultBasics
 internal import MoultLibc
 
-/// Owner, group, mode, ACL and other extended attributes of a file, which decide who may use it.
+/// Owner, group, mode, ACL and other extended attributes of a file, which determine who may access it.
 extension Files {
-    /// Returns a regular file the owner, group, mode, POSIX ACL and all other extended attributes of another one.
+    /// Gives a regular file the owner, group, mode, POSIX ACL and all other extended attributes of another one.
     ///
-    /// The signatures of the integrity subsystem (`security.ima`, `security.evm`) stay out: they belong to the content.
-    /// Attributes that only `new` has, such as an ACL that it inherited from its directory, are removed. Neither file is
-    /// opened, because closing it would drop the locks that SQLite holds on it in this process.
+    /// The signatures of the integrity subsystem (`security.ima`, `security.evm`) are left out, because they belong to the
+    /// content. Attributes that only `new` has, such as an ACL inherited from its directory, are removed. Neither file is opened,
+    /// because closing it would drop the locks that SQLite holds on it in this process.
     package static func copyAttributes(from old: String, to new: String) throws {
         let source = try Descriptor(old, .name)
         let target = try Descriptor(new, .name)
@@ -16,7 +16,7 @@ extension Files {
         try target.close()
     }
 
-    /// Why this user cannot give another file the owner and group of this one; nil if that is possible.
+    /// Why this user cannot give another file these facts' owner and group; nil if that is possible.
     package static func canGiveAttributes(of facts: FileFacts) throws -> String? {
         let groups = try wrapped("cannot read the groups of this process") { () throws(Errno) in try Syscall.groups() }
         return reasonAgainstGiving(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
@@ -35,8 +35,8 @@ extension Files {
         return try canGiveAttributes(of: facts)
     }
 
-    /// Whether something is mounted at the path: it can then be neither renamed nor exchanged, even where both sides are
-    /// on the same file system (a bind mount of a single file). A link is not followed; false if nothing is there.
+    /// Whether the path is a mount point: it can then be neither renamed nor exchanged, even if both sides are on the same file
+    /// system (a bind mount of a single file). Does not follow symlinks; false if nothing exists there.
     package static func isMountPoint(_ path: String) throws -> Bool {
         guard let facts = try facts(path) else { return false }
         if facts.kind == .link { return false }
@@ -51,7 +51,7 @@ extension Files {
         return try isMountedPlace(path, facts)
     }
 
-    /// The same from the table of mounts, or where `/proc` is missing from the device of the directory above.
+    /// The same from the table of mounts, or, without `/proc`, by comparing the device with that of the parent directory.
     static func isMountedPlace(_ path: String, _ facts: FileFacts) throws -> Bool {
         if let mount = try MountedFileSystem.of(path), let resolved = realpath(path, nil) {
             defer { free(resolved) }
@@ -62,7 +62,7 @@ extension Files {
 }
 
 extension Descriptor {
-    /// Returns this file the owner, group, mode, ACL and other extended attributes of another one; see `Files.copyAttributes`.
+    /// Gives this file the owner, group, mode, ACL and other extended attributes of another one; see `Files.copyAttributes`.
     package borrowing func copyAttributes(from other: borrowing Descriptor) throws {
         let (wanted, present) = (try other.facts(), try facts())
         for (facts, path) in [(wanted, other.path), (present, path)] where facts.kind != .file {
@@ -70,14 +70,14 @@ extension Descriptor {
         }
         guard SystemFeatures.hasAttributes else { return try copyOwnerAndMode(wanted, present, of: other) }
         let (file, path) = (try link, self.path)
-        // The owner first: a change of owner takes away set-id bits and capabilities.
+        // Owner first, because changing the owner clears set-id bits and capabilities.
         if wanted.owner != present.owner || wanted.group != present.group {
             do { try Syscall.chown(file, wanted.owner, wanted.group) } catch {
                 throw Self.notGiven(path, to: wanted, of: other.path, error)
             }
         }
         try copyExtendedAttributes(from: other)
-        // The mode last: an ACL sets the group's bits.
+        // Mode last, because an ACL sets the group's bits.
         try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(file, wanted.mode) }
         let result = try facts()
         if (result.owner, result.group, result.mode) == (wanted.owner, wanted.group, wanted.mode) { return }
@@ -100,7 +100,7 @@ extension Descriptor {
         return failure
     }
 
-    /// All attributes that a file has without those of Linux.
+    /// Copies owner, group and mode; the file may lack Linux attributes.
     private borrowing func copyOwnerAndMode(
         _ wanted: FileFacts, _ present: FileFacts, of other: borrowing Descriptor
     ) throws {
@@ -130,11 +130,11 @@ extension Descriptor {
         }
     }
 
-    /// All extended attributes but the signatures of the integrity subsystem.
+    /// All extended attributes except the signatures of the integrity subsystem.
     package borrowing func extendedAttributes() throws -> [String: [UInt8]] {
         guard SystemFeatures.hasAttributes else { return [:] }
         let (file, path) = (try link, self.path)
-        // The kernel allows no more than this, neither for the names nor for one value.
+        // The kernel's limit, both for the names and for one value.
         return try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
             let count: Int
             do throws(Errno) { count = try Syscall.listAttributes(file, buffer) } catch {
@@ -153,7 +153,7 @@ extension Descriptor {
         }
     }
 
-    /// A path of the open file itself, whatever has its name by now.
+    /// A path of the open file itself, even if its name now belongs to another file.
     private var link: String {
         get throws {
             let link = "\(SystemFeatures.proc)/self/fd/\(number)"

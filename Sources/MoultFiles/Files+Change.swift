@@ -9,7 +9,7 @@ extension Files {
         }
     }
 
-    /// Makes a directory if it does not exist.
+    /// Creates a directory if it does not exist.
     package static func ensureDirectory(_ path: String, mode: UInt32 = 0o755) throws {
         do { try Syscall.mkdir(path, mode) } catch {
             if error == .exists, try factsThroughLinks(path)?.kind == .directory { return }
@@ -19,7 +19,7 @@ extension Files {
         }
     }
 
-    /// Makes the directories above it, too, as `mkdir -p` does.
+    /// Also creates missing parent directories, like `mkdir -p`.
     package static func ensureDirectories(_ path: String, mode: UInt32 = 0o755) throws {
         let parent = directory(of: path)
         if parent != path, try factsThroughLinks(parent) == nil { try ensureDirectories(parent) }
@@ -32,7 +32,7 @@ extension Files {
         }
     }
 
-    /// Renames unless something is at the new name already; says whether it did.
+    /// Renames unless the new name exists; returns whether it did.
     package static func renameIfFree(_ old: String, to new: String) throws -> Bool {
         do {
             try Syscall.rename(old, new, MOULT_RENAME_NOREPLACE)
@@ -43,7 +43,7 @@ extension Files {
         }
     }
 
-    /// Exchanges two names in one step: at no moment is either of them missing.
+    /// Exchanges two names in one step: both exist at every moment.
     package static func exchange(_ one: String, _ other: String) throws {
         try SystemFeatures.proveExchange(one, other)
         do { try Syscall.rename(one, other, MOULT_RENAME_EXCHANGE) } catch {
@@ -61,7 +61,7 @@ extension Files {
         try wrapped("cannot link \(old) to \(path)", .name(path)) { () throws(Errno) in try Syscall.link(old, path) }
     }
 
-    /// Removes a file or link; nothing to do if it does not exist.
+    /// Removes a file or symlink, if it exists.
     package static func remove(_ path: String) throws {
         do { try Syscall.unlink(path) } catch {
             if error == .noEntry { return }
@@ -69,7 +69,7 @@ extension Files {
         }
     }
 
-    /// Returns a file a second name; false where the file system or the file's owner does not allow that.
+    /// Gives a file a second name; returns false where the file system or the file's owner does not allow that.
     package static func hardLinkIfPossible(_ old: String, at path: String) throws -> Bool {
         do {
             try Syscall.link(old, path)
@@ -85,12 +85,12 @@ extension Files {
         try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(path, mode) }
     }
 
-    /// Removes a directory in which nothing is.
+    /// Removes an empty directory.
     package static func removeEmpty(_ path: String) throws {
         try wrapped("cannot remove the directory \(path)") { () throws(Errno) in try Syscall.rmdir(path) }
     }
 
-    /// Removes a directory with all that is in it; nothing to do if it does not exist.
+    /// Removes a directory with everything in it, if it exists.
     ///
     /// It goes from open directory to open directory, so that no link is followed, also not one that takes the place of a
     /// directory meanwhile. Another directory in its place stays: `known` says which one is meant, otherwise the one found.
@@ -111,7 +111,7 @@ extension Files {
             now: "Look at it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
     }
 
-    /// Removes all that is in a directory, which `open` opens with flags.
+    /// Removes everything in a directory, which `open` opens with given flags.
     private static func empty(_ path: String, _ known: FileFacts? = nil, _ open: (Int32) throws(Errno) -> Int32) throws
     {
         let opened = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in try openForReading(open) }
@@ -134,7 +134,7 @@ extension Files {
         try directory.close()
     }
 
-    /// Opens a directory, also one that is closed to its owner.
+    /// Opens a directory, even without read permission for its owner.
     private static func openForReading(_ open: (Int32) throws(Errno) -> Int32) throws(Errno) -> Int32 {
         let flags = O_DIRECTORY | O_NOFOLLOW
         do { return try open(flags | O_RDONLY) } catch { guard error == .denied else { throw error } }
@@ -144,7 +144,7 @@ extension Files {
         return try Syscall.open(".", in: closed, flags | O_RDONLY)
     }
 
-    /// Makes the names in a directory survive a power cut: a rename or a new file is on disk only after this.
+    /// Syncs the names in a directory: a rename or a new file survives a power failure only after this.
     package static func syncDirectory(_ path: String) throws {
         let directory = try Descriptor(path, .directory)
         try directory.sync()
@@ -154,21 +154,21 @@ extension Files {
     /// Writes a new file and syncs its content; the name is durable only after `syncDirectory`.
     package static func writeNew(_ bytes: [UInt8], to path: String, mode: UInt32 = 0o644) throws {
         let file = try Descriptor(path, .create, mode: mode)
-        // The mode as wanted, whatever the umask is.
+        // Sets the mode independently of the umask.
         try file.setMode(mode)
         try file.write(bytes)
         try file.sync()
         try file.close()
     }
 
-    /// Makes the content and the attributes of a file survive a power cut.
+    /// Syncs the content and the attributes of a file, so that they survive a power failure.
     package static func syncFile(_ path: String) throws {
         let file = try Descriptor(path, .record)
         try file.sync()
         try file.close()
     }
 
-    /// Returns a file its final mode and makes content, mode and time of change survive a power cut.
+    /// Gives a file its final mode, and syncs content, mode and change time.
     package static func seal(_ path: String, mode: UInt32) throws {
         let file = try Descriptor(path, .record)
         try file.setMode(mode)
@@ -176,8 +176,8 @@ extension Files {
         try file.close()
     }
 
-    /// The name of a file's new content before it takes the file's place. A file with this name is removed, so it is one
-    /// that no user chooses.
+    /// The name of a file's new content before it replaces the file. An existing file with this name is removed, so the name is
+    /// one that no user would choose.
     package static func staged(_ path: String) -> String { "\(directory(of: path))/.\(name(of: path)).moult-new" }
 
     /// Replaces a file's content so that after a crash it is either the old or the new content, complete.
@@ -188,15 +188,15 @@ extension Files {
             try writeNew(bytes, to: temporary, mode: mode)
             try rename(temporary, to: path)
         } catch {
-            // The first error is the one to tell; what is left over is removed by the next attempt.
+            // The first error is the one to report; the next attempt removes leftover files.
             try? remove(temporary)
             throw error
         }
         try syncDirectory(directory(of: path))
     }
 
-    /// Returns a name a separate file if the file has other names as well (`cp -al` makes them): what is appended by this
-    /// name must not reach the others.
+    /// Gives a name a separate file if the file has other names as well (`cp -al` creates them): data appended through this name
+    /// must not reach the others.
     package static func detach(_ path: String) throws {
         guard let found = try facts(path), found.kind == .file, found.links > 1 else { return }
         let temporary = staged(path)
@@ -207,25 +207,25 @@ extension Files {
         try syncDirectory(directory(of: path))
     }
 
-    /// The path's directory: `a/b` of `a/b/c`.
+    /// The path's directory: `a/b` for `a/b/c`.
     package static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// The last part of a path.
+    /// The last component of a path.
     package static func name(of path: String) -> String {
         path.split(separator: "/").last.map { String($0) } ?? path
     }
 
-    /// The path of the file itself, behind all links.
+    /// The path with all symlinks resolved.
     package static func resolved(_ path: String) throws -> String {
         guard let real = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot resolve \(path)") }
         defer { free(real) }
         return String(cString: real)
     }
 
-    /// An absolute path for one relative to the working directory; links stay as they are.
+    /// The absolute path for one relative to the working directory; symlinks are not resolved.
     package static func absolute(_ path: String) throws -> String {
         if path.hasPrefix("/") { return path }
         guard let buffer = getcwd(nil, 0) else {
@@ -240,19 +240,19 @@ extension Files {
 }
 
 extension Files {
-    /// Lends a new directory outside of every store, which only this user may look into and which is gone afterwards.
+    /// Passes a new directory outside of every store to the closure. Only this user can read it, and it is removed afterwards.
     package static func withScratchDirectory<R>(_ body: (String) throws -> R) throws -> R {
         let path = try makeScratchDirectory(in: getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
         let result = Result { try body(path) }
         do { try removeTree(path) } catch {
-            // An error of the body matters more than a directory that stays behind.
+            // An error of the body matters more than a leftover directory.
             _ = try result.get()
             throw error
         }
         return try result.get()
     }
 
-    /// Makes a new directory which only this user may look into; the caller removes it.
+    /// Creates a new directory that only this user can read; the caller removes it.
     package static func makeScratchDirectory(in parent: String) throws -> String {
         var template = Array("\(parent)/moult-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else {

@@ -4,8 +4,8 @@ internal import MoultLibc
 extension Files {
     /// Whether two regular files have the same bytes.
     ///
-    /// `leased` is a lease that this process has on one of the two: opening that file would end it, so the file is read through
-    /// the lease. Any other file that this process has open counts as different, because closing a second descriptor would drop
+    /// `leased` is a lease that this process has on one of the two. Opening that file would end the lease, so the file is read
+    /// through it. Any other file that this process has open counts as different, because closing a second descriptor would drop
     /// SQLite's locks on it.
     package static func haveSameBytes(_ one: String, _ other: String, leased: WriteLease? = nil) throws -> Bool {
         guard let a = try facts(one), let b = try factsThroughLinks(other), a.kind == .file, b.kind == .file,

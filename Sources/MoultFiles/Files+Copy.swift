@@ -1,14 +1,15 @@
 internal import MoultLibc
 
 extension Files {
-    /// Makes a new file with the content of another: shares its blocks where the file system can, and copies bytes otherwise.
+    /// Creates a new file with the content of another: shares blocks where the file system supports that, and copies bytes
+    /// otherwise.
     ///
-    /// Not synced: a caller that needs it durable syncs it when it is complete.
+    /// Not synced: a caller that needs durability syncs it when it is complete.
     package static func copy(_ old: String, to new: String, mode: UInt32) throws {
         try copy(Descriptor(old, .read), to: new, mode: mode)
     }
 
-    /// The same for a file that is open, and was not read yet.
+    /// The same for an open file that was not read yet.
     package static func copy(_ source: borrowing Descriptor, to new: String, mode: UInt32) throws {
         let target = try Descriptor(new, .create, mode: mode)
         try target.setMode(mode)
@@ -24,7 +25,7 @@ extension Files {
         try target.close()
     }
 
-    /// Makes a new file that shares the blocks of another; false, and no file, where the file system cannot.
+    /// Creates a new file that shares the blocks of another; returns false without a file if that is unsupported.
     package static func shareIfPossible(_ old: String, at new: String, mode: UInt32) throws -> Bool {
         let source = try Descriptor(old, .read)
         let target = try Descriptor(new, .create, mode: mode)
@@ -40,7 +41,7 @@ extension Files {
 }
 
 extension Descriptor {
-    /// Shares the blocks of another file; false where the file system cannot.
+    /// Shares the blocks of another file; returns false if the file system does not support that.
     borrowing func shareBlocks(of other: borrowing Descriptor) throws -> Bool {
         do throws(Errno) {
             try Syscall.clone(number, other.number)

@@ -2,9 +2,9 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// Operations on files by path. Those that change something say which crash they survive.
+/// Operations on files by path. Those that change something document which crashes they survive.
 package enum Files {
-    /// The file at a path, without following a link; nil if it does not exist.
+    /// The file at a path, without following symlinks; nil if it does not exist.
     package static func facts(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.lstat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
@@ -12,7 +12,7 @@ package enum Files {
         }
     }
 
-    /// The target of a path, through links; nil if it does not exist.
+    /// The file at a path, following symlinks; nil if it does not exist.
     package static func factsThroughLinks(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.stat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
@@ -20,7 +20,7 @@ package enum Files {
         }
     }
 
-    /// When the file that a path leads to was created; nil if the file system does not say. No copy has the time of its
+    /// When the file at a path was created; nil if the file system does not record that. A copy has a different time than its
     /// original, and no program can set it.
     package static func birth(_ path: String) throws -> FileFacts.Moment? {
         do { return try Syscall.birth(path) } catch {
@@ -29,7 +29,7 @@ package enum Files {
         }
     }
 
-    /// The target of a link; nil if the path is not a link.
+    /// The target of a symlink; nil if the path is not a symlink.
     package static func target(ofLink path: String) throws -> String? {
         try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
             let count: Int
@@ -38,12 +38,12 @@ package enum Files {
                 if nothing.contains(error) { return nil }
                 throw error.error("cannot read the link \(path)", .read(path))
             }
-            // Straight from the bytes: a mapped collection costs more at run time than the call itself.
+            // Directly from the bytes: a mapped collection costs more at run time than the call itself.
             return String(decoding: UnsafeRawBufferPointer(buffer)[..<count], as: UTF8.self)
         }
     }
 
-    /// The program that this process runs; nil where neither the kernel's link nor its first path leads there.
+    /// The path of this process's program; nil if neither the kernel's link nor the initial path leads to it.
     package static func ownProgram() throws -> String? {
         if let path = try target(ofLink: "\(SystemFeatures.proc)/self/exe") { return path }
         // Without /proc, this is the path that started it. A relative path is useless after a change of directory.
@@ -51,7 +51,7 @@ package enum Files {
         return try path.hasPrefix("/") && factsThroughLinks(path)?.kind == .file ? path : nil
     }
 
-    /// All bytes of a file of at most `limit`; nil if the file does not exist.
+    /// All bytes of a file of at most `limit` bytes; nil if the file does not exist.
     package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
@@ -63,9 +63,9 @@ package enum Files {
                 now: isFull ? nil : moveAway(path))
         }
         var bytes: [UInt8] = []
-        // The kernel's tables have no size, and are consistent as far as one call reads.
+        // The kernel's tables report no size, and are consistent only within one read call.
         let least = facts.size == 0 ? 1 << 16 : 512
-        // A file that grows while it is read is stopped by the limit, too.
+        // The limit also stops reading a file that keeps growing.
         while bytes.count <= limit {
             let chunk = max(least, min(facts.size - bytes.count + 1, limit + 1 - bytes.count))
             let more = try [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
@@ -85,14 +85,14 @@ package enum Files {
         }
     }
 
-    /// The advice for something that is where a file of ours belongs.
+    /// Advice for something that occupies the path of one of moult's files.
     package static func moveAway(_ path: String) -> String {
-        // What an earlier `mv` of the same kind put there must stay.
+        // A file moved there by an earlier `mv` of this kind must stay.
         let free = (try? firstFree("\(path).old")) ?? "\(path).old"
         return "Move it away: \(shellLine(["mv", path, free]))"
     }
 
-    /// A path next to this one at which nothing is: the path itself, or with a number.
+    /// The path itself, or with a number added, so that nothing exists there.
     package static func firstFree(_ path: String) throws -> String {
         var (free, number) = (path, 2)
         while try facts(free) != nil {
@@ -147,7 +147,7 @@ package enum Files {
         } catch { return false }
     }
 
-    /// The bytes that an ordinary user may still write on the file system of a path.
+    /// The bytes that an ordinary user can still write to the file system of a path.
     package static func freeSpace(_ path: String) throws -> Int {
         let facts = try wrapped("cannot determine the free space at \(path)") { () throws(Errno) in
             try Syscall.statvfs(path)
@@ -155,7 +155,7 @@ package enum Files {
         return Int(facts.f_bavail) * Int(facts.f_frsize)
     }
 
-    /// Whether an error means missing permission, or a read-only file system.
+    /// Whether an error means missing permission or a read-only file system.
     package static func isDenied(_ error: any Error) -> Bool {
         guard let code = (error as? MoultError)?.cause as? Errno else { return false }
         return code == .denied || code == .readOnly || code == Errno(EPERM)

@@ -1,31 +1,31 @@
 internal import MoultLibc
 
-/// The locks that processes hold on files, from the kernel's table `/proc/locks`. Every user may read it.
+/// The locks that processes hold on files, from the kernel's table `/proc/locks`, which every user may read.
 package struct KernelLocks: Sendable {
     package struct Lock: Sendable, Hashable {
         package enum Kind: String, Sendable {
             /// On an open file or directory as a whole (`flock`).
             case flock = "FLOCK"
-            /// On a range of bytes (`fcntl`), as SQLite takes them.
+            /// On a byte range (`fcntl`), as taken by SQLite.
             case record = "POSIX"
-            /// The same, but belonging to an open file instead of the process.
+            /// The same, but owned by an open file instead of the process.
             case openFileRecord = "OFDLCK"
             case lease = "LEASE"
         }
         package let kind: Kind
         package let isExclusive: Bool
-        /// -1 where the lock belongs to no process.
+        /// -1 if the lock belongs to no process.
         package let pid: Int32
         package let bytes: ClosedRange<Int>
         fileprivate let file: Substring
 
-        /// What stands behind the last colon: a number that files of other file systems may have, too.
+        /// The part after the last colon: a number that is unique only within a file system.
         fileprivate var inode: Substring {
             file[(file.lastIndex(of: ":").map(file.index(after:)) ?? file.startIndex)...]
         }
     }
 
-    /// By inode, so that a question about one file does not go through the locks on all others.
+    /// By inode, so that a query for one file does not scan all other locks.
     private let byInode: [Substring: [Lock]]
     var all: [Lock] { byInode.values.flatMap(\.self) }
 
@@ -58,11 +58,11 @@ package struct KernelLocks: Sendable {
 
     private init(_ locks: some Sequence<Lock>) { byInode = Dictionary(grouping: locks, by: \.inode) }
 
-    /// In bytes. A page that had no room for the next line is longer than this.
+    /// In bytes. A page without room for the next line is longer than this.
     private static let surelyOnePage = 3072
     private static let patience = 8
 
-    /// Lines as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`; one who waits has `->` before the kind.
+    /// Lines such as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`; a waiting process has `->` before the kind.
     private static func locks(in table: String) -> [Lock] {
         table.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
@@ -78,9 +78,9 @@ package struct KernelLocks: Sendable {
 
     /// The locks on the file at a path.
     ///
-    /// The table has the device of the file system. In a subvolume of btrfs `stat` gives another one, and a file of another
-    /// subvolume may have the same inode number. So there a lock counts unless its process can be seen not to have the
-    /// file open.
+    /// The table contains the device of the file system. In a btrfs subvolume `stat` reports a different one, and a file in
+    /// another subvolume may have the same inode number. There, a lock counts unless its process is known not to have the file
+    /// open.
     package func held(on facts: FileFacts, at path: String) throws -> [Lock] {
         let suffix = ":\(facts.inode)"
         let sameNumber = byInode["\(facts.inode)"] ?? []
@@ -92,15 +92,15 @@ package struct KernelLocks: Sendable {
         }
     }
 
-    /// A device as the table has it.
+    /// A device in the table's notation.
     private static func name(_ major: UInt64, _ minor: UInt64) -> String {
         [major, minor].map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined(separator: ":")
     }
 }
 
-/// The holders of a `flock`, from the kernel's table of locks.
+/// The holders of a `flock`, from the kernel's lock table.
 package enum LockHolders {
-    /// `locks` is the table, if the caller asks for many files.
+    /// `locks` is the table, for callers that query many files.
     package static func of(_ path: String, in locks: KernelLocks? = nil) throws -> [ProcessFacts] {
         guard let facts = try Files.factsThroughLinks(path) else { return [] }
         var pids: [Int32] = []

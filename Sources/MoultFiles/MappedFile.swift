@@ -1,6 +1,6 @@
-/// The content of a file that does not change, in memory without a copy.
+/// The content of an immutable file, mapped into memory without a copy.
 ///
-/// The pages belong to the system, which reclaims them when it needs memory.
+/// The pages belong to the system, which reclaims them under memory pressure.
 package struct MappedFile: ~Copyable {
     private let start: UnsafeMutableRawPointer
     private let size: Int
@@ -8,8 +8,8 @@ package struct MappedFile: ~Copyable {
     /// The alignment of mapped parts of a file, on every supported machine.
     package static let alignment = 1 << 16
 
-    /// Maps a part of a file, which is not empty. With a `split` what is from there on comes first, then zeros up to the
-    /// next multiple of `alignment`, then what is before it. The part's beginning and the split are such multiples.
+    /// Maps a non-empty part of a file. With a `split`, the content after it comes first, then zeros up to the next multiple of
+    /// `alignment`, then the content before it. The part's beginning and the split are such multiples.
     package init(_ file: borrowing Descriptor, _ part: Range<Int>, split: Int? = nil) throws {
         let (number, path) = (file.number, file.path)
         let middle = split ?? part.lowerBound
@@ -23,7 +23,7 @@ package struct MappedFile: ~Copyable {
                 _ = try Syscall.map(number, at: start, split, part.upperBound - split)
                 _ = try Syscall.map(number, at: start + ahead, part.lowerBound, split - part.lowerBound)
             } catch {
-                // The first error is the one to tell.
+                // The first error is the one to report.
                 try? Syscall.unmap(start, whole)
                 throw error
             }
@@ -33,10 +33,10 @@ package struct MappedFile: ~Copyable {
 
     package static func roundedUp(_ size: Int) -> Int { (size + alignment - 1) / alignment * alignment }
 
-    // Nothing can be done about a mapping that the system does not take back.
+    // A mapping that the system fails to unmap cannot be handled here.
     deinit { try? Syscall.unmap(start, size) }
 
-    /// Calls `body` with the content, which is valid during the call only.
+    /// Calls `body` with the content, which is valid only during the call.
     package borrowing func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try body(UnsafeRawBufferPointer(start: start, count: size))
     }

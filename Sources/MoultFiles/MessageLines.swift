@@ -1,12 +1,11 @@
 package import MoultBasics
 
 extension JSON {
-    /// A message to or from another process: the one form in which processes of moult, and steps, talk. One message is one
-    /// line.
+    /// A message to or from another process, in the format shared by moult's processes and steps: one message per line.
     package var message: [UInt8] { Array("\(line)\n".utf8) }
 }
 
-/// Splits the bytes that come from another process into messages, a line each.
+/// Splits bytes received from another process into messages, one per line.
 package struct MessageLines {
     private var bytes: [UInt8] = []
     private var start = 0
@@ -14,7 +13,7 @@ package struct MessageLines {
     private var searched = 0
     private let longest: Int
 
-    /// The sender of a longer line never ends it, or cannot be trusted.
+    /// A line exceeded the limit: it will never end, or its sender cannot be trusted.
     package struct TooLong: Error {}
 
     package init(longest: Int) { self.longest = longest }
@@ -25,7 +24,7 @@ package struct MessageLines {
         bytes += block
     }
 
-    /// The next whole line, without its end; nil if more bytes must come first.
+    /// The next complete line, without its end; nil if more bytes are needed.
     package mutating func next() throws(TooLong) -> [UInt8]? {
         let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
         searched = end ?? bytes.count
@@ -35,7 +34,7 @@ package struct MessageLines {
         return Array(bytes[start..<end])
     }
 
-    /// Takes all bytes that are left: a last line without an end, or what follows the messages.
+    /// Takes all remaining bytes: an unfinished last line, or data that follows the messages.
     package mutating func rest() -> [UInt8] {
         defer { (bytes, start, searched) = ([], 0, 0) }
         return Array(bytes[start...])
@@ -46,15 +45,15 @@ extension Subprocess {
     package func send(_ message: JSON) { send(message.message) }
 }
 
-/// The other end of a `Subprocess`, in a process that was started to serve its parent: requests come through standard
-/// input, replies go to standard output.
+/// The child's side of a `Subprocess`, in a process started to serve its parent: requests come from standard input, and replies
+/// go to standard output.
 package struct ParentChannel {
     private var lines: MessageLines
     private var isOver = false
 
     package init(longest: Int) { lines = MessageLines(longest: longest) }
 
-    /// The next request; nil at the end. A last line needs no end, since parents of older versions send none.
+    /// The next request; nil at the end. The last line needs no line end, because parents of older versions send none.
     package mutating func next() throws -> JSON? {
         while true {
             let line: [UInt8]?

@@ -1,13 +1,13 @@
 internal import MoultLibc
 
-/// A lock with a condition: threads change what they share under it, and wait in it for what others change.
+/// A lock with a condition: threads change shared state under it, and wait in it for changes by others.
 package final class Monitor: @unchecked Sendable {
-    // Unchecked: both are for several threads at once.
+    // Unchecked: both are designed for use by several threads.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
     package init() {
-        // With the default attributes, neither can fail on Linux.
+        // With default attributes, neither can fail on Linux.
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(changed, nil)
     }
@@ -19,7 +19,7 @@ package final class Monitor: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` while no other thread is in here; then those who wait look again.
+    /// Runs `body` exclusively; then waiting threads check their condition again.
     package func locked<Result>(_ body: () throws -> Result) rethrows -> Result {
         pthread_mutex_lock(mutex)
         defer {
@@ -29,7 +29,7 @@ package final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Lets others in for as long as the condition holds; only in `locked`.
+    /// Releases the lock while the condition holds; only inside `locked`.
     package func wait(while condition: () throws -> Bool) rethrows {
         while try condition() { pthread_cond_wait(changed, mutex) }
     }

@@ -1,14 +1,14 @@
 internal import MoultLibc
 
-/// The file system that a path is on, from `/proc/self/mountinfo`: asking the file system itself would hang where its
-/// server is gone, and FUSE would not say what is behind it.
+/// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself would hang if its server is gone, and
+/// FUSE would not reveal the underlying type.
 package struct MountedFileSystem: Sendable, Equatable {
-    /// Where it is mounted.
+    /// Its mount point.
     package let place: String
     /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
     package let type: String
     package let isReadOnly: Bool
-    /// The number of its device, which is not that of its files on every file system.
+    /// The number of its device, which on some file systems differs from that of its files.
     let major: UInt64
     let minor: UInt64
 
@@ -20,7 +20,7 @@ package struct MountedFileSystem: Sendable, Equatable {
         return find(String(cString: resolved), in: table)
     }
 
-    /// A line: `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+    /// Parses lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
     static func find(_ path: String, in table: String) -> MountedFileSystem? {
         var best: MountedFileSystem?
         for line in table.split(separator: "\n") {
@@ -30,7 +30,7 @@ package struct MountedFileSystem: Sendable, Equatable {
             else { continue }
             let place = unescaped(words[4])
             let isAbove = place == "/" || path == place || path.hasPrefix(place + "/")
-            // Of two mounted at one place the later one is seen.
+            // Of two file systems mounted at the same place, the later one is visible.
             guard isAbove, place.utf8.count >= (best?.place.utf8.count ?? 0) else { continue }
             let options = words[5].split(separator: ",") + (words.last?.split(separator: ",") ?? [])
             best = MountedFileSystem(
@@ -40,7 +40,7 @@ package struct MountedFileSystem: Sendable, Equatable {
         return best
     }
 
-    /// Whether other machines may have the same files, so that locks and shared memory cannot be relied upon.
+    /// Whether other machines may access the same files, so that locks and shared memory are unreliable.
     package var isShared: Bool {
         let types = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "virtiofs", "vboxsf"]
         return types.contains(type) || type == "fuse" || type.hasPrefix("fuse.")

@@ -1,17 +1,17 @@
 internal import MoultLibc
 
-/// The open files of all processes, from `/proc/PID/fd`, read once for many questions.
+/// The open files of all processes, from `/proc/PID/fd`, read once for many queries.
 package struct OpenFileTable: Sendable {
     package struct Entry: Sendable {
         package let pid: Int32
-        /// The path as the kernel knows it; it ends in ` (deleted)` where the file has no name any more.
+        /// The path known to the kernel; it ends in ` (deleted)` if the file no longer has a name.
         package let path: String
         package let facts: FileFacts
     }
 
-    /// An entry for each file of each process that was asked for; this process is left out.
+    /// An entry for each file of each requested process, except this process.
     package let entries: [Entry]
-    /// How many processes could not be looked into, because they belong to others.
+    /// The number of processes of other users that could not be inspected.
     package let unseen: Int
 
     package static func read(where isWanted: (_ path: String, FileFacts) -> Bool) throws -> OpenFileTable {
@@ -22,13 +22,13 @@ package struct OpenFileTable: Sendable {
             let directory = "\(SystemFeatures.proc)/\(pid)/fd"
             let names: [String]
             do { names = try Files.list(directory) } catch {
-                // One that has ended meanwhile holds nothing.
+                // A process that has ended in the meantime holds nothing.
                 if Files.isDenied(error) { unseen += 1 }
                 continue
             }
             var known: Set<FileNumber> = []
             for name in names {
-                // A descriptor may be closed between the list and the look.
+                // A descriptor may be closed between listing and reading it.
                 guard let path = try? Files.target(ofLink: "\(directory)/\(name)"), path.hasPrefix("/"),
                     let facts = try? Files.factsThroughLinks("\(directory)/\(name)"), isWanted(path, facts)
                 else { continue }

@@ -1,9 +1,8 @@
 internal import MoultLibc
 
-/// The processes that have a file open, from `/proc`: locks alone do not show them, because an idle user of a file holds
-/// none.
+/// The processes that have a file open, from `/proc`. Locks alone do not show them, because an idle user of a file holds none.
 package enum OpenFiles {
-    /// The other processes that have one of the files open. Those of other users are seen by root only.
+    /// The other processes that have one of the files open. Only root can see those of other users.
     package static func holders(of paths: [String]) throws -> [ProcessFacts] {
         let files = try inodes(paths)
         let own = getpid()
@@ -12,8 +11,8 @@ package enum OpenFiles {
         }.map { ProcessFacts(pid: $0) }
     }
 
-    /// Whether this process has the file open: then it must not open and close it behind SQLite's back, because closing
-    /// any descriptor of a file drops all POSIX locks of the process on it.
+    /// Whether this process has the file open. If so, it must not open and close it independently of SQLite, because closing any
+    /// descriptor of a file drops all POSIX locks of the process on it.
     package static func isOpenHere(_ path: String) throws -> Bool {
         let files = try inodes([path])
         if try Files.facts("\(SystemFeatures.proc)/self/fd") != nil { return opens("self", files) }
@@ -23,17 +22,16 @@ package enum OpenFiles {
         }
     }
 
-    /// A process that has the file open, in words: this one, or another.
+    /// A description of a process that has the file open: this one, or another.
     package static func holder(of path: String) throws -> String? {
         try isOpenHere(path) ? "this process" : holders(of: [path]).first?.description
     }
 
-    /// Whether a process has one of the files open; false if it belongs to another user, whose processes only root may
-    /// inspect.
+    /// Whether a process has one of the files open; false if it belongs to another user, whose processes only root may inspect.
     package static func isOpen(_ paths: [String], in pid: Int32) throws -> Bool { opens("\(pid)", try inodes(paths)) }
 
-    /// False only if the process can be looked into and does not have the file open. The process that took a lock may have
-    /// ended, and its child has the file.
+    /// False only if the process can be inspected and does not have the file open. The process that took a lock may have ended
+    /// while its child still has the file.
     static func mayBeOpen(_ facts: FileFacts, in pid: Int32) -> Bool {
         // A directory that cannot be read belongs to another user's process.
         guard pid > 0, let names = try? Files.list("\(SystemFeatures.proc)/\(pid)/fd"), !names.isEmpty else {
@@ -57,7 +55,7 @@ package enum OpenFiles {
     }
 }
 
-/// What tells one file from another, under whatever name.
+/// Identifies a file independently of its name.
 package struct FileNumber: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64

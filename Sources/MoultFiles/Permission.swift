@@ -2,21 +2,21 @@ internal import CLinux
 package import MoultBasics
 internal import MoultLibc
 
-/// The intended access to a path, to name the obstacle if the system denies it.
+/// The intended access to a path, used to name the obstacle if the system denies it.
 package enum Permission {
     case read(String)
     case write(String)
-    /// Adds, renames or removes a name: the directory decides.
+    /// Adds, renames or removes a name: the directory's permissions decide.
     case name(String)
 
-    /// The command that gives the permission to a user who owns the file; nil if another user owns it, or if the modes
-    /// are not what is in the way.
+    /// The command by which the file's owner grants the permission; nil if another user owns it, or if the modes are not the
+    /// obstacle.
     package var command: [String]? {
         guard let obstacle, let owner = Self.owner(of: obstacle.path), owner == geteuid() else { return nil }
         return ["chmod", obstacle.isDirectory ? "u+rwx" : mode, obstacle.path]
     }
 
-    /// What to do; nil if the modes are not what is in the way.
+    /// The next step; nil if the modes are not the obstacle.
     package var advice: String? {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
@@ -26,12 +26,12 @@ package enum Permission {
         return "Run the command as user \(Files.userName(owner)), who owns \(place)."
     }
 
-    /// Throws unless this user may read the file, with advice for what is wanted.
+    /// Throws unless this user may read the file, with advice.
     package func proveReadable() throws {
         if !Files.isReadable(path) { throw Errno.denied.error("cannot read \(path)", self) }
     }
 
-    /// Throws `what` if the modes do not let this user do it, with advice.
+    /// Throws `what` if the modes do not allow this user the access, with advice.
     package func prove(_ what: String) throws {
         guard let advice else { return }
         throw MoultError(
@@ -53,7 +53,7 @@ package enum Permission {
 
     private static let allow = "Allow it: "
 
-    /// The command in the advice of an error, if it has one.
+    /// The command in the advice of an error, if any.
     package static func command(in error: MoultError) -> String? {
         error.now.flatMap { $0.hasPrefix(allow) ? String($0.dropFirst(allow.count)) : nil }
     }
@@ -66,9 +66,9 @@ package enum Permission {
 
     private var mode: String { if case .read = self { "u+r" } else { "u+rw" } }
 
-    /// The first part of the path that denies it.
+    /// The first component of the path that denies access.
     private var obstacle: (path: String, isDirectory: Bool)? {
-        // If root is denied, the mode is not the reason; and in /proc it is not the reason either.
+        // If root is denied, the mode is not the cause; in /proc it is not either.
         if geteuid() == 0 || path.hasPrefix("\(SystemFeatures.proc)/") { return nil }
         var directories: [String] = []
         var above = path
@@ -85,7 +85,7 @@ package enum Permission {
         return Self.facts(path).map { (path, $0.kind == .directory) }
     }
 
-    // Only words depend on it, and the error that they belong to is reported in any case.
+    // Affects only the wording, and the error is reported in any case.
     private static func facts(_ path: String) -> FileFacts? { (try? Syscall.stat(path)).map { FileFacts($0) } }
 
     private static func owner(of path: String) -> UInt32? { facts(path)?.owner }
@@ -94,7 +94,7 @@ package enum Permission {
 extension Files {
     /// The name of a user; `#` and the number if `/etc/passwd` has none.
     package static func userName(_ id: UInt32) -> String {
-        // Only words depend on it.
+        // Affects only the wording.
         let bytes = (try? read("/etc/passwd", limit: 1 << 24)) ?? []
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
             let fields = line.split(separator: ":", omittingEmptySubsequences: false)
@@ -103,8 +103,8 @@ extension Files {
         return "#\(id)"
     }
 
-    /// The owner of a file that the kernel lets no other user open for creation, not even root: in a sticky directory that
-    /// others may write to (`fs.protected_regular`). SQLite opens a `-wal` and a `-shm` in that way.
+    /// The owner of a file that the kernel lets no other user open with O_CREAT, not even root: in a sticky directory that others
+    /// may write to (`fs.protected_regular`). SQLite opens `-wal` and `-shm` that way.
     package static func protectedOwner(_ path: String) throws -> UInt32? {
         guard let file = try factsThroughLinks(path), file.kind == .file, file.owner != geteuid(),
             let directory = try factsThroughLinks(directory(of: path)), directory.mode & 0o1000 != 0,

@@ -1,17 +1,17 @@
 package import MoultBasics
 internal import MoultLibc
 
-/// A process as `/proc` shows it.
+/// A process as shown in `/proc`.
 package struct ProcessFacts: Sendable, Equatable {
     package let pid: Int32
-    /// The command line; the kernel's name of the process if it has none.
+    /// The command line; the kernel's name for the process if it has none.
     package let command: String
-    /// When it was started; nil if it has ended meanwhile.
+    /// When it was started; nil if it has ended in the meantime.
     package let started: Timestamp?
 
     package init(pid: Int32) {
         self.pid = pid
-        // A process may end meanwhile; then only its number is known.
+        // If the process has ended in the meantime, only its number is known.
         let line = (try? Files.read("\(SystemFeatures.proc)/\(pid)/cmdline", limit: 1 << 16)) ?? []
         let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         if words.isEmpty {
@@ -26,17 +26,17 @@ package struct ProcessFacts: Sendable, Equatable {
     /// This very process.
     package static var ownNumber: Int32 { getpid() }
 
-    /// For people, on one line, whatever the process calls itself.
+    /// A one-line description for humans, whatever the process calls itself.
     package var description: String {
         let line = String(String.UnicodeScalarView(command.unicodeScalars.map { $0.value < 32 ? " " : $0 }).prefix(120))
         return "pid \(pid) (\(line.isEmpty ? "unknown" : line))"
     }
 
-    /// The 22nd field of `/proc/PID/stat`, in clock ticks since the boot, whose time is in `/proc/stat`.
+    /// The 22nd field of `/proc/PID/stat`, in clock ticks since boot; the boot time is in `/proc/stat`.
     private static func start(of pid: Int32) -> Timestamp? {
-        // It may have ended; then it has no start any more.
+        // If the process has ended, its start time is no longer known.
         guard let bytes = try? Files.read("\(SystemFeatures.proc)/\(pid)/stat", limit: 1 << 12) else { return nil }
-        // The second field is the name in parentheses, which may have spaces and parentheses in it.
+        // The second field is the name in parentheses, which may contain spaces and parentheses.
         let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
         let ticks = sysconf(Int32(_SC_CLK_TCK))
         guard fields.count > 19, let since = Int(fields[19]), let boot, ticks > 0 else { return nil }
@@ -45,7 +45,7 @@ package struct ProcessFacts: Sendable, Equatable {
 
     /// Read once: the kernel generates this file for each reader, with a line for each processor and interrupt.
     private static let boot: Int? = {
-        // Without it no process has a known start.
+        // Without it, no start time is known.
         guard let system = try? Files.read("\(SystemFeatures.proc)/stat", limit: 1 << 22) else { return nil }
         return String(decoding: system, as: UTF8.self).split(separator: "\n")
             .first { $0.hasPrefix("btime ") }.flatMap { Int($0.dropFirst(6)) }

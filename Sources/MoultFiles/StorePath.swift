@@ -1,20 +1,20 @@
 internal import CLinux
 internal import MoultLibc
 
-/// A path below a store's directory `.moult`, which system calls reach without following a link.
+/// A path below a store's directory `.moult`, which system calls reach without following symlinks.
 ///
-/// moult makes every file in there, and so chooses the names: a link in place of a directory was planted, and the files
-/// behind it belong to another user, or to another program. Every call of `Syscall` that gets a path goes through `reach`, so
-/// that no code can forget it. Only `.moult` itself, and directories above it, may be links of the operator.
+/// moult creates every file in there, and thus chooses the names: a symlink in place of a directory was planted, and the files
+/// behind it belong to another user or program. Every call of `Syscall` with a path goes through `reach`, so that no code can
+/// forget this. Only `.moult` itself, and its parent directories, may be symlinks of the operator.
 struct StorePath {
-    /// The directory `.moult` itself.
+    /// The path of `.moult` itself.
     let directory: Substring
     /// The names below it: never empty, never `..`.
     let names: [Substring]
 
     /// Nil for a path that is not below such a directory.
     init?(_ path: String) throws(Errno) {
-        // Most paths are others, and this is asked at every call.
+        // Most paths are not, and this runs at every call.
         guard let end = Self.end(path) else { return nil }
         directory = path[..<end]
         names = path[end...].split(separator: "/").filter { $0 != "." }
@@ -22,7 +22,8 @@ struct StorePath {
         if names.contains("..") { throw .loop }
     }
 
-    /// Where the last `.moult` ends that has something below it. By bytes, because the standard library finds characters slowly.
+    /// The end of the last `.moult` with something below it. Works on bytes, because the standard library finds characters
+    /// slowly.
     private static func end(_ path: String) -> String.Index? {
         var text = path
         let end = text.withUTF8 { bytes in
@@ -42,15 +43,15 @@ struct StorePath {
 
     // MARK: reaching
 
-    /// Calls `body` with a directory and a path in it: the path's parent and its last name if it is below `.moult`, otherwise
-    /// the working directory and the path as it is.
+    /// Calls `body` with a directory and a path in it: the parent and last component of a path below `.moult`, otherwise the
+    /// working directory and the path itself.
     static func reach<R>(
         _ path: String, _ body: (_ directory: Int32, _ name: UnsafePointer<CChar>) throws(Errno) -> R
     ) throws(Errno) -> R {
         guard let place = try StorePath(path) else { return try start(path, body) }
         let root = PinnedDirectory.of(place.directory)
         guard let last = place.names.last, place.names.count > 1 else {
-            // Nothing is between `.moult` and the name.
+            // No directories are between `.moult` and the name.
             guard let root, let name = place.names.last else { return try start(path, body) }
             return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
         }
@@ -59,7 +60,7 @@ struct StorePath {
         return try named(String(last)) { p throws(Errno) in try body(parent, p) }
     }
 
-    /// Opens a path; a link is followed only as the last name, where `followsLast` says so, in a generation.
+    /// Opens a path. A symlink is followed only as the last component, in a generation, and if `followsLast` is set.
     static func open(_ path: String, _ flags: Int32, _ mode: mode_t, followsLast: Bool) throws(Errno) -> Int32 {
         guard let place = try StorePath(path) else { return try plain(path, flags, mode) }
         do { return try place.open(from: PinnedDirectory.of(place.directory), flags, mode) } catch {
@@ -70,7 +71,7 @@ struct StorePath {
         }
     }
 
-    /// A generation has links to files that stay where the operator has them (`"place": "in-place"`).
+    /// A generation has links to files that stay at the operator's location (`"place": "in-place"`).
     private var isInGeneration: Bool {
         ["generations", "current"].contains(names.first) || names.dropLast().contains("generation")
     }
@@ -91,7 +92,7 @@ struct StorePath {
                 try Self.strictly(directory, String(cString: rest), flags, mode)
             }
         } catch {
-            // A directory above may be a link, or the kernel may not know the call.
+            // A parent directory may be a symlink, or the kernel may not support the call.
             guard [.loop, .unknownCall, .notPermitted].contains(error) else { throw error }
         }
         let root = try Self.plain(String(directory), O_DIRECTORY | SystemFeatures.pathOnly, 0)
@@ -99,7 +100,7 @@ struct StorePath {
         return try Self.beneath(root, below, flags, mode)
     }
 
-    /// `current` is the one link that moult makes in there: it is read, and must name a generation.
+    /// `current` is the only symlink that moult creates in there: it is read, and must name a generation.
     private func resolvingCurrent(from root: PinnedDirectory?) throws(Errno) -> [Substring] {
         guard names.count > 1, names.first == "current" else { return names }
         let target =
@@ -121,7 +122,7 @@ struct StorePath {
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The first link below `.moult` on the way to a path. Only words depend on it.
+    /// The first symlink below `.moult` on a path. Affects only the wording of errors.
     static func plantedLink(in path: String) -> String? {
         guard let place = try? StorePath(path) else { return nil }
         for count in place.names.indices {
@@ -136,17 +137,17 @@ struct StorePath {
 
     private static func beneath(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         do { return try strictly(root, path, flags, mode) } catch {
-            // Before Linux 5.6, and where a container does not let the call through.
+            // Before Linux 5.6, and where a container blocks the call.
             guard error == .unknownCall || error == .notPermitted else { throw error }
             return try walk(root, path, flags, mode)
         }
     }
 
-    /// `openat2`: follows no link.
+    /// `openat2`, following no symlinks.
     private static func strictly(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
         -> Int32
     {
-        // struct open_how: flags, mode, resolve. The kernel wants no mode where nothing is created.
+        // struct open_how: flags, mode, resolve. The kernel requires mode 0 if nothing is created.
         let how: [UInt64] = [
             UInt64(UInt32(bitPattern: flags | O_CLOEXEC)), flags & O_CREAT == 0 ? 0 : UInt64(mode),
             noMagicLinks | noLinks | (directory == AT_FDCWD ? 0 : beneath),
@@ -164,7 +165,7 @@ struct StorePath {
     private static let openat2 = 437
     private static let (noMagicLinks, noLinks, beneath): (UInt64, UInt64, UInt64) = (0x02, 0x04, 0x08)
 
-    /// The same, name by name.
+    /// The same, component by component.
     private static func walk(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         var here = try Syscall.answer(fcntlDuplicate(root))
         defer { _ = MoultLibc.close(here) }
@@ -177,7 +178,7 @@ struct StorePath {
         return try unlinked(here, names.last ?? ".", flags, mode)
     }
 
-    /// Opens one name that is not a link; for a directory the kernel reports only that a link is not one.
+    /// Opens one component that is not a symlink. For a directory, the kernel reports a symlink only as not being one.
     private static func unlinked(_ directory: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
         -> Int32
     {

@@ -10,13 +10,13 @@ extension Subprocess {
         case ended
     }
 
-    /// Waits for what happens next; nil if nothing does until the deadline, or a signal comes to this process.
+    /// Waits for the next event; nil at the deadline, or if this process receives a signal.
     ///
-    /// Its own end counts and not that of its output: what it leaves in the background may keep that open.
+    /// Waits for the process itself to end, not for its output, which its background processes may keep open.
     package func next(until deadline: ContinuousClock.Instant?) throws -> Event? {
         var isOver = false
         while true {
-            // A negative descriptor is passed over.
+            // A negative descriptor is ignored.
             var polls = [output, errors, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             polls.append(pollfd(fd: pending.isEmpty ? -1 : input, events: Int16(POLLOUT), revents: 0))
             let count = poll(&polls, nfds_t(polls.count), isOver ? 0 : Threads.milliseconds(until: deadline))
@@ -36,7 +36,7 @@ extension Subprocess {
             } else if isOver {
                 return .ended
             } else if polls[2].revents != 0 {
-                // All output from before its end is in the pipes by now.
+                // All output written before its end is in the pipes by now.
                 isOver = true
             } else if let deadline, ContinuousClock.now >= deadline {
                 return nil
@@ -58,7 +58,7 @@ extension Subprocess {
         if count > 0 {
             pending.removeFirst(count)
         } else if moult_errno() != EAGAIN, moult_errno() != EINTR {
-            // It reads no more; what it says, or its end, tells the rest.
+            // It no longer reads; its output or its end tells the rest.
             closeInput()
         }
     }

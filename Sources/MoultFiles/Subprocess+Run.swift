@@ -4,16 +4,16 @@ internal import MoultLibc
 
 extension Subprocess {
     package struct Result: Sendable {
-        /// The number that it had.
+        /// Its process ID.
         package let pid: Int32
         package let ending: Ending
         package let output: [UInt8]
         package let errors: [UInt8]
 
         package var succeeded: Bool { ending == .exited(0) }
-        /// The standard output without the line feed at its end.
+        /// Standard output without the line feed at the end.
         package var text: String { String(decoding: output, as: UTF8.self).trimmed }
-        /// Its standard error, or else how it ended.
+        /// Its standard error; if empty, how it ended.
         package var complaint: String {
             let said = String(decoding: errors, as: UTF8.self).trimmed
             if !said.isEmpty, ending != .timedOut { return said }
@@ -28,15 +28,15 @@ extension Subprocess {
     /// Whether programs that this process starts cannot make files of any size.
     package static var hasFileSizeLimit: Bool { moult_has_file_size_limit() != 0 }
 
-    /// How long a program has between the request to end and its end.
+    /// The time between SIGTERM and SIGKILL.
     private static let grace = Duration.seconds(2)
 
-    /// Runs a program, found in PATH, to its end. `environment` is added to this process's own, `wholeEnvironment` replaces
-    /// it.
+    /// Runs a program, found through PATH, until it ends. `environment` is added to this process's own; `wholeEnvironment`
+    /// replaces it.
     ///
-    /// A status other than 0 is not an error here. A program that writes more than `limit` bytes is killed, and that is one.
-    /// With `within` it has a process group of its own, and is killed after that time. Processes that it leaves running in
-    /// the background are not waited for. `stop` is asked when a signal arrives, and may end the waiting and the program.
+    /// An exit status other than 0 is not an error here. A program that writes more than `limit` bytes is killed, which is an
+    /// error. With `within` it gets its own process group and is killed after that time. Background processes that it leaves are
+    /// not waited for. `stop` is called when a signal arrives, and may end the waiting and the program.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
@@ -69,7 +69,7 @@ extension Subprocess {
         if try listen(until: deadline, stop: stop) {
             ending = try child.wait()
         } else {
-            // Asked to end at first, with all that it has started, and then not asked any more.
+            // First asks it and all its children to terminate, and does not call `stop` again.
             child.signal(SIGTERM)
             _ = try listen(until: .now + grace, stop: {})
             child.kill()
@@ -78,10 +78,10 @@ extension Subprocess {
         return Result(pid: child.pid, ending: ending, output: said.output, errors: said.errors)
     }
 
-    /// Runs a program in the place of this one: with its output and its terminal, to its end.
+    /// Runs a program in place of this one, with this process's output and terminal, until it ends.
     ///
-    /// `stopSignal` is asked ten times in a second. When it gives a signal the program gets it, too, and is killed if it does
-    /// not end within two seconds. It also ends with this process.
+    /// `stopSignal` is polled ten times a second. If it returns a signal, the program receives it, and is killed if it does not
+    /// end within two seconds. It also ends with this process.
     package static func runInPlace(
         _ arguments: [String], environment: [String: String] = [:], stopSignal: () -> Int32? = { nil }
     ) throws -> Ending {
@@ -102,10 +102,10 @@ extension Subprocess {
 
     // MARK: output that is read while it comes
 
-    /// The most that is kept of what it says on standard error.
+    /// The maximum amount of standard error to keep.
     private static let complaintLimit = 1 << 16
 
-    /// The next block of its standard output, nil at the end; asks `stop` several times in a second.
+    /// The next block of its standard output; nil at the end. Polls `stop` several times a second.
     package func read(patience seconds: Int, stop: () throws -> Void) throws -> [UInt8]? {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
@@ -122,7 +122,7 @@ extension Subprocess {
         }
     }
 
-    /// Waits for its end, and returns how it ended and what it said on standard error.
+    /// Waits for it to end, and returns its exit status and standard error.
     package func finish() throws -> Result {
         var isOver = false
         while !isOver {

@@ -15,7 +15,7 @@ extension Subprocess {
 
     static func start(_ command: Command, _ input: Input, _ output: Output) throws -> Started {
         var started = Started()
-        // The child's ends, which this process closes when it has started.
+        // The child's ends, which this process closes after starting it.
         var theirs: [Int32] = []
         defer { for number in theirs { MoultLibc.close(number) } }
         func pipe(_ mine: WritableKeyPath<Started, Int32>, childReads: Bool) throws -> Int32 {
@@ -30,7 +30,7 @@ extension Subprocess {
             switch input {
             case .nothing:
                 child.input = moult_openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0)
-                // An image of one file, or a chroot, has no devices.
+                // A single-file image, or a chroot, has no devices.
                 if child.input < 0 { child.input = try memoryFile([]) }
                 theirs.append(child.input)
             case .bytes(let bytes):
@@ -109,7 +109,7 @@ extension Subprocess {
         }
     }
 
-    /// What could not be done before the program began, by the number that C gives it.
+    /// The operation that failed before the program started, by the number from the C code.
     static func part(_ number: Int32) -> String {
         let parts = [
             "", "limits", "privileges", "Landlock", "seccomp", "descriptors", "directory", "", "mounts",
@@ -118,7 +118,7 @@ extension Subprocess {
         return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
     }
 
-    /// Where a program is: looked for in PATH if it is named without a directory.
+    /// The path of a program: searched in PATH if it is named without a directory.
     private static func find(_ name: String, _ path: String) throws -> String {
         if name.contains("/") { return name }
         for directory in path.split(separator: ":") where try isProgram("\(directory)/\(name)") {
@@ -135,7 +135,7 @@ extension Subprocess {
         } catch { return false }
     }
 
-    /// A file in memory with these bytes, to be read from its beginning.
+    /// An in-memory file with these bytes, positioned at the beginning.
     private static func memoryFile(_ bytes: [UInt8]) throws -> Int32 {
         let number = moult_memfd()
         guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }

@@ -2,34 +2,34 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// A program that was started: what goes in, what comes out, and how it ends. Every child process is one of these.
+/// A started program: its input, its output, and how it ends. Every child process is one of these.
 ///
 /// It gets the standard descriptors and the named ones, and inherits no other. It is killed, with its group if it has one, when this object
 /// goes. For one thread.
 package final class Subprocess {
     /// The program to start, and how.
     package struct Command {
-        /// The program, looked for in PATH if it is named without a directory, and its arguments.
+        /// The program, searched in PATH if it is named without a directory, and its arguments.
         package var arguments: [String]
         /// Added to the environment of this process.
         package var environment: [String: String]
-        /// The whole environment instead.
+        /// Replaces the environment.
         package var wholeEnvironment: [String: String]?
         package var directory: String?
-        /// Its restrictions from its first instruction on.
+        /// Its restrictions, from the first instruction on.
         package var confinement: Confinement?
-        /// Whether it gets a process group of its own, with which it is ended.
+        /// Whether it gets its own process group, which is killed with it.
         package var isGroup = false
-        /// Whether it is killed when the thread that starts it ends, and so with this process, however that ends.
+        /// Whether it is killed when the thread that starts it ends, and thus with this process, however that ends.
         package var endsWithParent = false
-        /// Whether the same holds for all that it starts, which must stay in its group: a process between this one and it
-        /// kills the group as soon as one of the two has ended.
+        /// Whether the same applies to all its children, which must stay in its group: a supervisor between this process and it
+        /// kills the group as soon as either of them has ended.
         package var isSupervised = false
-        /// Whether all mounts but the one of its directory are read-only to it, where the system allows that.
+        /// Whether all mounts except that of its directory are read-only for it, where the system allows that.
         package var mountsReadOnly = false
         /// Open files that it gets as descriptors 3, 4 and so on; at most three.
         package var files: [Int32] = []
-        /// An open file that is executed instead of the named program.
+        /// An open file to execute instead of the named program.
         package var executable: (number: Int32, isScript: Bool)?
 
         package init(_ arguments: [String], environment: [String: String] = [:], in directory: String? = nil) {
@@ -41,9 +41,9 @@ package final class Subprocess {
 
     package enum Input {
         case nothing
-        /// They are there as a whole from the beginning on; a pipe would have to be fed, and breaks if it is not read.
+        /// The whole input, available from the start. A pipe would have to be fed, and breaks if it is not read.
         case bytes([UInt8])
-        /// What `send` gets.
+        /// The input passed to `send`.
         case pipe
     }
 
@@ -52,27 +52,27 @@ package final class Subprocess {
     package enum Ending: Equatable, Sendable {
         case exited(Int32)
         case signalled(Int32)
-        /// It was ended, with all that it had started, because its time was over.
+        /// It was killed with all its children, because it exceeded its time limit.
         case timedOut
     }
 
-    /// Its number, or that of its supervisor.
+    /// Its process ID, or that of its supervisor.
     package let pid: Int32
-    /// The number of a supervised group.
+    /// The ID of a supervised group.
     private let group: Int32
-    /// Whether its mounts are read-only, as it was wished for.
+    /// Whether its mounts are read-only, as requested.
     package let mountsAreReadOnly: Bool
     let name: String
     let isGroup: Bool
-    /// Ends of pipes; -1 for one that is closed or was never there.
+    /// Pipe ends; -1 for one that is closed or was never opened.
     var input: Int32
     var output: Int32
     var errors: Int32
-    /// The way to its supervisor; -1 if it has none.
+    /// The pipe to its supervisor; -1 if it has none.
     private let lifeline: Int32
-    /// Readable as soon as it has ended.
+    /// Becomes readable when it has ended.
     let end: Int32
-    /// What `send` got and the pipe has not taken yet.
+    /// Input passed to `send` that the pipe has not accepted yet.
     var pending: [UInt8] = []
     var ending: Ending?
     var complaint: [UInt8] = []
@@ -91,7 +91,7 @@ package final class Subprocess {
 
     deinit {
         kill()
-        // Nothing was written that is not over, so closing has nothing to report.
+        // All writing is finished, so closing cannot lose data.
         for number in [input, output, errors, lifeline, end] where number >= 0 { MoultLibc.close(number) }
     }
 
@@ -100,7 +100,7 @@ package final class Subprocess {
         if input >= 0 { pending += bytes }
     }
 
-    /// Tells the program that nothing more comes.
+    /// Closes the program's input.
     package func closeInput() {
         if input >= 0 { MoultLibc.close(input) }
         (input, pending) = (-1, [])
@@ -109,19 +109,19 @@ package final class Subprocess {
     package func signal(_ number: Int32) {
         guard ending == nil else { return }
         if lifeline < 0 { return _ = MoultLibc.kill(isGroup ? -pid : pid, number) }
-        // A supervisor that is gone has killed them all.
+        // If the supervisor is gone, it has killed them all.
         withUnsafeBytes(of: UInt8(truncatingIfNeeded: number)) { _ = moult_write_quietly(lifeline, $0.baseAddress, 1) }
     }
 
-    /// Ends what is left of its group and returns how it ended itself.
+    /// Kills the rest of its group, and returns how the program itself ended.
     ///
-    /// The group is ended before the status is taken away, so that its number cannot be another one's yet.
+    /// The group is killed before the status is collected, so that its ID cannot have been reused yet.
     package func endGroup() throws -> Ending {
         signal(SIGKILL)
         return try wait()
     }
 
-    /// Waits for its end.
+    /// Waits for it to end.
     package func wait() throws -> Ending {
         if let ending { return ending }
         var status: Int32 = 0
@@ -129,7 +129,7 @@ package final class Subprocess {
             if moult_errno() != EINTR { throw Errno(moult_errno()).error("cannot wait for \(name)") }
         }
         if lifeline >= 0, MoultLibc.read(lifeline, &status, 4) != 4 {
-            // The supervisor was killed, and the program with it, but not the processes that the program had started.
+            // If the supervisor was killed, so was the program, but not the program's children.
             if group > 0 { _ = MoultLibc.kill(-group, SIGKILL) }
             status = SIGKILL
         }
@@ -140,7 +140,7 @@ package final class Subprocess {
         return ending
     }
 
-    /// Ends it at once, if it has not ended already; its status is taken away and tells nothing more.
+    /// Kills it, unless it has ended already, and discards its status.
     package func kill() {
         if ending == nil { _ = try? endGroup() }
     }
@@ -160,7 +160,7 @@ package final class Subprocess {
     }
 }
 
-/// Two ends of a pipe, closed at the end of their life.
+/// Both ends of a pipe, closed on deinitialization.
 struct Pipe: ~Copyable {
     let output: Int32
     private(set) var input: Int32

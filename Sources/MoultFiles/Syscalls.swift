@@ -1,16 +1,16 @@
 internal import CLinux
 internal import MoultLibc
 
-/// The one place where the system is called: a line for each call, so that a test can make the n-th of them fail.
+/// The only place that calls the system, with one line for each call, so that a test can make the n-th of them fail.
 ///
-/// Paths below a store's `.moult` are reached without following a link: see `StorePath`.
+/// Paths below a store's `.moult` are reached without following symlinks: see `StorePath`.
 package enum Syscall {
     static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0, followsLast: Bool = false) throws(Errno)
         -> Int32
     {
         try again("open") { () throws(Errno) in try StorePath.open(path, flags, mode, followsLast: followsLast) }
     }
-    /// Opens a name in an open directory, and follows no link.
+    /// Opens a name in an open directory, without following symlinks.
     static func open(_ name: String, in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
         try call("open") { moult_openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0) }
     }
@@ -23,7 +23,7 @@ package enum Syscall {
             MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
         }
     }
-    /// Never repeated, and done even where a test lets it fail: whatever close says, the descriptor is gone.
+    /// Never retried, and done even if a test makes it fail: whatever close returns, the descriptor is gone.
     static func close(_ fd: Int32) throws(Errno) {
         let result = MoultLibc.close(fd)
         let code = moult_errno()
@@ -101,7 +101,7 @@ package enum Syscall {
             try at("chmod", path) { Int(MoultLibc.fchmodat($0, $1, mode, 0)) }
             return
         }
-        // The call would follow a link.
+        // The call would follow a symlink.
         let file = try StorePath.open(path, SystemFeatures.pathOnly | O_NOFOLLOW, 0, followsLast: false)
         defer { _ = MoultLibc.close(file) }
         if FileFacts(try fstat(file)).kind == .link { throw .loop }
@@ -138,7 +138,7 @@ package enum Syscall {
     static func removeAttribute(_ path: String, _ name: String) throws(Errno) {
         _ = try call("removexattr") { moult_removexattr(path, name) }
     }
-    /// Whether a path is the root of a mount; nil if the kernel does not say (before Linux 5.8).
+    /// Whether a path is the root of a mount; nil if the kernel does not report it (before Linux 5.8).
     static func isMountRoot(_ path: String) throws(Errno) -> Bool? {
         switch try call("statx", { moult_is_mount_root(path) }) {
         case 0: false
@@ -165,8 +165,8 @@ package enum Syscall {
         try call("fcntl(F_OFD_GETLK)") { moult_is_locked(fd) } == 1
     }
     static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
-        // A process that opens the file breaks the lease, and the signal for that is SIGIO, which ends a program that does
-        // not expect it. SIGURG is ignored by default; the holder asks for the lease's state when it matters.
+        // A process that opens the file breaks the lease. The signal for that is SIGIO, which ends a program that does not expect
+        // it. SIGURG is ignored by default; the holder checks the lease's state when it matters.
         _ = try call("fcntl(F_SETSIG)") { moult_fcntl_int(fd, MOULT_F_SETSIG, SIGURG) }
         _ = try call("fcntl(F_SETLEASE)") { moult_fcntl_int(fd, MOULT_F_SETLEASE, kind) }
     }
@@ -176,12 +176,12 @@ package enum Syscall {
     static func clone(_ to: Int32, _ from: Int32) throws(Errno) {
         _ = try call("ioctl(FICLONE)") { moult_clone(to, from) }
     }
-    /// Maps part of a file for reading, over the mapping at an address, or with nil at any free address.
+    /// Maps part of a file for reading, over the mapping at an address, or at any free address if nil.
     static func map(_ fd: Int32, at address: UnsafeMutableRawPointer?, _ offset: Int, _ size: Int) throws(Errno)
         -> UnsafeMutableRawPointer
     {
         let flags = MAP_PRIVATE | (address == nil ? 0 : MAP_FIXED) | (fd < 0 ? MAP_ANONYMOUS : 0)
-        // The result of failure is -1; an address that programs may have is never negative.
+        // The result of a failure is -1; valid addresses are never negative.
         let place = try call("mmap") { Int(bitPattern: MoultLibc.mmap(address, size, PROT_READ, flags, fd, offset)) }
         guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
         return pointer
@@ -236,7 +236,7 @@ package enum Syscall {
         return result
     }
 
-    /// Repeats what a signal interrupted.
+    /// Retries a call that a signal interrupted.
     private static func again<Result>(_ name: StaticString, _ body: () throws(Errno) -> Result) throws(Errno) -> Result
     {
         #if DEBUG
@@ -248,7 +248,7 @@ package enum Syscall {
     }
 }
 
-/// The system's message for a failed call.
+/// The errno of a failed call, with the system's message.
 package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package let code: Int32
     package init(_ code: Int32) { self.code = code }

@@ -2,10 +2,10 @@ internal import MoultLibc
 internal import Synchronization
 
 extension Threads {
-    /// Runs asynchronous work and blocks this thread until it is done, or the time is over: then the answer is false, and the
-    /// work continues without a waiting caller.
+    /// Runs asynchronous work and blocks this thread until it is done or the deadline has passed. In the latter case it returns
+    /// false, and the work continues without a waiting caller.
     ///
-    /// It runs on a separate thread, unless it belongs to an actor with an executor: the waiting thread may be one of the
+    /// The work runs on a separate thread, unless it belongs to an actor with an executor: the waiting thread may be one of the
     /// pool's, and even the last one.
     package static func wait(
         for time: Duration, _ body: @escaping @Sendable () async throws -> Void
@@ -23,7 +23,7 @@ extension Threads {
         return try done.wait(for: time)
     }
 
-    /// The result that the work gives to the waiting thread: an error or none, and a pipe that closes.
+    /// Passes the result of the work to the waiting thread: an error or nil, and a pipe that closes.
     private final class Signal: Sendable {
         private let output: Int32
         private let state: Mutex<State>
@@ -48,7 +48,7 @@ extension Threads {
         func wait(for time: Duration) throws -> Bool {
             let deadline = ContinuousClock.now + time
             var polls = [pollfd(fd: output, events: Int16(POLLIN), revents: 0)]
-            // Interrupted by a signal, it waits on.
+            // Keeps waiting if interrupted by a signal.
             while poll(&polls, 1, milliseconds(until: deadline)) <= 0 {
                 if ContinuousClock.now >= deadline { return false }
             }
@@ -57,7 +57,7 @@ extension Threads {
         }
     }
 
-    /// How long `poll` may wait; -1 without an end. Rounded up, so that the time is over when it wakes.
+    /// How long `poll` may wait; -1 for no limit. Rounded up, so that the deadline has passed when it wakes up.
     static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }
         let left = (deadline - ContinuousClock.now).components
@@ -68,7 +68,7 @@ extension Threads {
 
 /// Runs the jobs of one task on one thread.
 private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
-    // Unchecked: what changes is touched inside of the monitor only.
+    // Unchecked: mutable state is accessed only inside the monitor.
     private let monitor = Monitor()
     private var jobs: [UnownedJob] = []
     private var isOver = false
@@ -78,7 +78,7 @@ private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
         monitor.locked { jobs.append(job) }
     }
 
-    /// No further job comes.
+    /// Called when no more jobs will follow.
     func finish() { monitor.locked { isOver = true } }
 
     /// Runs jobs as they arrive, until none are left.

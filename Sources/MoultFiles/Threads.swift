@@ -1,27 +1,27 @@
 internal import CLinux
 internal import MoultLibc
 
-/// Work on a separate thread, so that what blocks never holds up a pool that others share.
+/// Work on a separate thread, so that blocking calls never hold up a shared pool.
 package enum Threads {
     private final class Work {
         let body: () -> Void
         init(_ body: @escaping () -> Void) { self.body = body }
     }
 
-    /// A thread that must be waited for.
+    /// A thread that must be joined.
     package struct Running {
         fileprivate let thread: pthread_t
         package func wait() { pthread_join(thread, nil) }
     }
 
-    /// How many threads can run at a time.
+    /// The number of threads that can run at a time.
     package static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// Starts a thread; fails only where the system has no room for one more.
+    /// Starts a thread; fails only if the system has no resources for another one.
     package static func start(_ body: @escaping @Sendable () -> Void) throws -> Running {
         var thread = pthread_t()
         #if DEBUG
-            // System calls of a test's threads are counted with its own.
+            // System calls of a test's threads count as the test's own.
             let faults = Faults.current
             let work = Unmanaged.passRetained(Work { Faults.$current.withValue(faults, operation: body) })
         #else

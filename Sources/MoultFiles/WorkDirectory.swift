@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultLibc
 
-/// A directory next to a result, in which a command makes it. The next command completes or undoes the work of a killed
+/// A directory next to a result, in which a command prepares it. The next command completes or undoes the work of a killed
 /// command, and removes its directory.
 ///
 /// Its name can be predicted, and other users may be able to write to the directory above: they can make a directory or link
@@ -10,10 +10,10 @@ internal import MoultLibc
 package final class WorkDirectory {
     package let path: String
     private let held: Held
-    /// Whether the next command needs what is in it: a set of files is neither complete nor undone.
+    /// Whether the next command needs the content, because a set of files is neither complete nor undone.
     private var isNeeded = false
 
-    /// `name` begins the directory's name, and that of others that make the same.
+    /// The directory's name starts with `name`, as do those of other commands that create the same result.
     package init(in parent: String, named name: String) throws {
         try Self.removeLeftovers(of: name, in: parent)
         let above = try PinnedDirectory(parent, isWork: true)
@@ -49,7 +49,7 @@ package final class WorkDirectory {
         func remove() throws { try Files.removeTree(path, knownAs: lock.facts()) }
     }
 
-    /// Nil if another command was quicker, or took the new directory for a leftover.
+    /// Nil if another command was faster, or mistook the new directory for a leftover.
     private static func make(_ path: String, in above: PinnedDirectory) throws -> Held? {
         do { try Files.makeDirectory(path, mode: 0o700) } catch {
             guard try Files.facts(path) != nil else { throw error }
@@ -62,7 +62,7 @@ package final class WorkDirectory {
         }
     }
 
-    /// The names of the directories that killed commands have left.
+    /// The names of directories left by killed commands.
     package static func leftovers(of name: String, in parent: String) throws -> [String] {
         try leftBehind(name, parent).map { Files.name(of: $0.path) }
     }
@@ -77,7 +77,7 @@ package final class WorkDirectory {
         return names.compactMap { try? Held("\(parent)/\($0)", in: above) }
     }
 
-    /// Completes or undoes what killed commands began, and removes their directories.
+    /// Completes or undoes the work of killed commands, and removes their directories.
     package static func removeLeftovers(of name: String, in parent: String) throws {
         for held in try leftBehind(name, parent) {
             try FileSet.recover(in: held.path)
@@ -98,16 +98,16 @@ package final class WorkDirectory {
         try Files.writeNew(bytes, to: "\(ready)/\(name)", mode: mode)
     }
 
-    /// Moves the files of a set, which are finished and synced, into the directory above.
+    /// Moves the files of a set, which are complete and synced, into the parent directory.
     ///
-    /// Throws with the outcome `stuck` if the head is in its place and the rest could not be done, or if the old head is gone
-    /// and could not be restored. After every other error readers find what they found before.
+    /// Throws with the outcome `stuck` if the head is in place and the rest failed, or if the old head is gone and could not be
+    /// restored. After any other error, readers still find the previous files.
     package func deliver(_ set: FileSet) throws {
         try set.deliver(from: path, isPending: &isNeeded)
     }
 
-    /// By now the result is in its place, or an error is reported, so a failure here changes nothing; the next command
-    /// removes what is left.
+    /// By now the result is in place, or an error is reported, so a failure here changes nothing; the next command removes
+    /// leftover files.
     package func remove() { if !isNeeded { try? held.remove() } }
 }
 

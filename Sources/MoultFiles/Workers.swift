@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Several threads that share one list of jobs; the first error stops all of them.
+/// Several threads that share a list of jobs; the first error stops all of them.
 package enum Workers {
-    /// Does jobs 0 to `count - 1`, each once, begun in order; returns when all are done.
+    /// Runs jobs 0 to `count - 1`, each once, started in order; returns when all are done.
     ///
-    /// `makeWorker` is called on each thread once and returns what does a job there.
+    /// `makeWorker` is called once on each thread, and returns the function that runs a job there.
     package static func run(
         jobs count: Int, threads: Int, makeWorker: @Sendable () throws -> (Int) throws -> Void
     ) throws {
@@ -16,7 +16,7 @@ package enum Workers {
                     while let next = board.take(below: count) { try job(next) }
                 } catch { board.fail(error) }
             }
-            // This thread works, too; in any case it returns after all the others.
+            // This thread also works; in any case it returns after all the others.
             var running: [Threads.Running] = []
             do {
                 for _ in 1..<max(1, min(threads, count)) { running.append(try Threads.start(work)) }
@@ -27,7 +27,7 @@ package enum Workers {
         try board.check()
     }
 
-    /// Which job is next, and the first error.
+    /// The next job, and the first error.
     private final class Board: Sendable {
         private let state = Mutex<(next: Int, error: (any Error)?)>((0, nil))
 

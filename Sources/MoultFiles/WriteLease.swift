@@ -1,22 +1,22 @@
 package import MoultBasics
 internal import MoultLibc
 
-/// A lease of the kernel on a file: granted only if no process has the file open; a process that opens it meanwhile waits.
+/// A kernel lease on a file: granted only if no process has the file open. A process that then opens it waits.
 ///
-/// The kernel breaks it after some seconds (`/proc/sys/fs/lease-break-time`), so it is held for moments only. It needs
-/// the file's owner or CAP_LEASE. A class, because it sits in collections.
+/// The kernel breaks it after some seconds (`/proc/sys/fs/lease-break-time`), so it is held only briefly. It requires the file's
+/// owner or CAP_LEASE. A class, because it is stored in collections.
 package final class WriteLease {
     private let descriptor: Descriptor
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// Lends the leased file for reading, while no other process can have it open.
+    /// Passes the leased file to the closure for reading, while no other process can have it open.
     package func reading<R>(_ body: (borrowing Descriptor) throws -> R) rethrows -> R { try body(descriptor) }
 
     /// Takes the lease; nil if a process, including this one, has the file open and does not close it in time.
     ///
-    /// A program that starts another one has its files open twice for a moment: in the child, too, until that becomes the
-    /// other program. So one attempt alone proves little.
+    /// A program that starts another one briefly has its files open twice, because the child shares them until it executes the
+    /// other program. A single attempt therefore proves little.
     package static func take(_ path: String, patience: Duration = .milliseconds(200)) throws -> WriteLease? {
         guard SystemFeatures.hasFileLeases else {
             throw SystemFeatures.unavailable(

@@ -2,32 +2,32 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// Limits for a process that handles untrusted input: the files that it reads and writes (Landlock), the system calls that
-/// it makes (seccomp), and what it uses (rlimits). It has no capabilities and gets none, with one exception: `needsSearch`.
+/// Limits for a process that handles untrusted input: the files that it reads and writes (Landlock), the system calls that it
+/// makes (seccomp), and its resources (rlimits). It has no capabilities and gains none, with one exception: `needsSearch`.
 ///
-/// What of that the kernel can enforce says `Guard.level`. A process of root keeps the rights that uid 0 has as the owner
-/// of files, and no more.
+/// `Guard.level` reports which of these the kernel can enforce. A process of root keeps only the permissions that uid 0 has as
+/// the owner of files.
 package struct Guard: Sendable {
     package enum Reading: Sendable, Equatable {
-        /// Every file, and every program.
+        /// Every file and every program.
         case everything
-        /// Files at or below these paths; no program at all.
+        /// Files at or below these paths; no program.
         case only([String])
     }
 
     package var profile: Profile
     package var reading: Reading
-    /// Directories beneath which it may make, change and remove files; or files that it may write to.
+    /// Directories in which it may create, change and remove files, or files that it may write to.
     package var writing: [String]
     package var limits: Limits
 
-    /// Its resources; nil means no limit.
+    /// Resource limits; nil means no limit.
     package struct Limits: Sendable, Equatable {
-        /// Bytes of address space.
+        /// Address space in bytes.
         package var memory: Int?
-        /// Seconds of the processor.
+        /// Processor time in seconds.
         package var processor: Int?
-        /// Bytes of any file that it writes.
+        /// The size of any file that it writes, in bytes.
         package var fileSize: Int?
 
         package init(memory: Int? = nil, processor: Int? = nil, fileSize: Int? = nil) {
@@ -41,7 +41,7 @@ package struct Guard: Sendable {
         (self.profile, self.reading, self.writing, self.limits) = (profile, reading, writing, limits)
     }
 
-    /// Runs a program under this guard, as `Subprocess.run` does without one.
+    /// Runs a program under this guard, like `Subprocess.run`.
     package func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
@@ -52,10 +52,10 @@ package struct Guard: Sendable {
             within: time, limit: limit, confinement: confinement(), stop: stop)
     }
 
-    /// Confines this very process, for good; it must have no other thread yet.
+    /// Confines this process permanently; it must not have other threads yet.
     package func confineThisProcess() throws { try confinement().confineThisProcess() }
 
-    /// The same for a program that is yet to be started.
+    /// The same for a program that is not started yet.
     package func confinement() throws -> Confinement {
         let level = Self.level
         return Confinement(
@@ -66,11 +66,11 @@ package struct Guard: Sendable {
             limits: kernelLimits, capabilities: try needsSearch ? 1 << Self.search : 0)
     }
 
-    /// CAP_DAC_READ_SEARCH: to read files, and to pass through directories, whatever their modes say.
+    /// CAP_DAC_READ_SEARCH: to read files and traverse directories regardless of their modes.
     private static let search = 2
 
-    /// Whether root examines the files of another user, which may be closed to all others. Landlock then still keeps
-    /// the process from all files but the named ones; without Landlock it gets nothing.
+    /// Whether root reads another user's files, which may be inaccessible to all others. Landlock then still keeps the process
+    /// from all other files; without Landlock it does not get this capability.
     private var needsSearch: Bool {
         get throws {
             guard case .only(let paths) = reading, profile == .examiner, geteuid() == 0, Self.level.landlock > 0 else {
@@ -92,23 +92,23 @@ package struct Guard: Sendable {
         let all: [(Int32, Int?)] = [
             (Int32(RLIMIT_AS.rawValue), limits.memory), (Int32(RLIMIT_CPU.rawValue), limits.processor),
             (Int32(RLIMIT_FSIZE.rawValue), limits.fileSize),
-            // A core file would copy what was in its memory to the disk.
+            // A core file would write its memory to disk.
             (Int32(RLIMIT_CORE.rawValue), 0),
         ]
         return all.compactMap { resource, value in
             guard let value else { return nil }
-            // A little more, so that the signal that ends it says why: SIGXCPU, and only then SIGKILL.
+            // Slightly more, so that the terminating signal shows the cause: first SIGXCPU, and only then SIGKILL.
             return .init(resource, soft: UInt64(max(0, value)), hard: UInt64(max(0, value)) + 1)
         }
     }
 }
 
 extension Guard {
-    /// The features that this kernel can enforce; limits and the loss of capabilities are always in force.
+    /// The features that this kernel can enforce; resource limits and the loss of capabilities always apply.
     package struct Level: Sendable, Equatable, CustomStringConvertible {
-        /// The version of Landlock, 0 without it: then any file can be read, and written as far as its mode allows.
+        /// The version of Landlock; 0 without it: then the process can read any file, and write wherever modes allow.
         package let landlock: Int
-        /// Without it, the system calls that Landlock does not look at can be made.
+        /// If false, system calls that Landlock does not cover are possible.
         package let hasSeccomp: Bool
 
         init(landlock: Int, hasSeccomp: Bool) { (self.landlock, self.hasSeccomp) = (landlock, hasSeccomp) }

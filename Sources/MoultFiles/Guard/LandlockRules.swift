@@ -2,9 +2,9 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// The rules of Landlock for what may be read and written.
+/// The Landlock rules for reading and writing.
 struct LandlockRules {
-    /// The rights that the kernel knows; an unknown right cannot be requested.
+    /// The version known to the kernel; rights of later versions cannot be requested.
     let version: Int
 
     /// The actions on files and directories, with the kernel's numbers.
@@ -15,15 +15,15 @@ struct LandlockRules {
         static let writeFile = Self(rawValue: 1 << 1)
         static let readFile = Self(rawValue: 1 << 2)
         static let readDirectory = Self(rawValue: 1 << 3)
-        /// To remove, and to make files, directories, links and pipes; not devices and sockets.
+        /// Removing and creating files, directories, symlinks and pipes, but not devices and sockets.
         static let change = Self(rawValue: 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 12)
         static let sockets = Self(rawValue: 1 << 9)
         static let devices = Self(rawValue: 1 << 6 | 1 << 11)
-        /// To move between directories: from version 2 on, and always denied before.
+        /// Moving between directories: since version 2, and always denied before.
         static let refer = Self(rawValue: 1 << 13)
-        /// From version 3 on, and not looked at before.
+        /// Since version 3, and not checked before.
         static let truncate = Self(rawValue: 1 << 14)
-        /// Special requests to devices: from version 5 on.
+        /// Device-specific requests: since version 5.
         static let ioctl = Self(rawValue: 1 << 15)
 
         static let read: Self = [.readFile, .readDirectory]
@@ -31,7 +31,7 @@ struct LandlockRules {
         static let ofFiles: Self = [.execute, .writeFile, .readFile, .truncate, .ioctl]
     }
 
-    /// All that changes something, as far as the kernel knows it.
+    /// All actions that change something, as far as the kernel knows them.
     private var changes: Rights {
         var rights: Rights = [.writeFile, .change, .sockets, .devices]
         if version >= 2 { rights.insert(.refer) }
@@ -40,9 +40,9 @@ struct LandlockRules {
         return rights
     }
 
-    /// A descriptor of the rules, which the caller closes.
+    /// A descriptor of the ruleset, which the caller closes.
     func ruleset(_ profile: Profile, _ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
-        // Paths that are readable and executable as a whole need no rules.
+        // If everything is readable and executable, no rules are needed for that.
         let handled = reading == .everything ? changes : changes.union([.execute, .read])
         let ruleset = moult_landlock_create(
             handled.rawValue, version >= 4 ? ports(profile) : 0, version >= 6 ? scopes(profile) : 0)
@@ -54,7 +54,7 @@ struct LandlockRules {
             if case .only(let paths) = reading { for path in paths { try allow(.read, at: path) } }
             let named: Rights = profile.sockets == .none || profile == .fetch ? [] : .sockets
             for path in writing { try allow([.execute, .read, .write, named], at: path) }
-            // Where programs send output that they drop.
+            // Programs write discarded output there.
             if reading == .everything { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
             return ruleset
         } catch {
@@ -63,13 +63,13 @@ struct LandlockRules {
         }
     }
 
-    /// TCP ports that may not be bound (1) or connected to (2).
+    /// Denies binding (1) and connecting (2) TCP ports.
     private func ports(_ profile: Profile) -> UInt64 {
         if profile == .fetch { return 1 }
         return profile.sockets == .all ? 0 : 3
     }
 
-    /// Sockets with abstract names (1) and signals (2) do not leave the process and those that it starts.
+    /// Restricts abstract sockets (1) and signals (2) to the process and its children.
     private func scopes(_ profile: Profile) -> UInt64 {
         profile.sockets == .all && profile != .fetch ? 2 : 3
     }

@@ -1,6 +1,6 @@
-/// The lists. docs/confinement.md says what each call does, and why others are missing.
+/// The lists. docs/confinement.md explains each call, and why others are missing.
 extension Profile {
-    /// All that is allowed. Before version 3 Landlock does not see files being cut, and before version 6 no signals.
+    /// All allowed calls. Landlock does not check truncation before version 3, nor signals before version 6.
     package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
         if self == .archive { return Self.plain(Self.decoding) + [Self.signalsToItself(process)] }
         var rules = Self.plain(Self.everyProcess) + Self.arguments + opening(landlock)
@@ -26,7 +26,7 @@ extension Profile {
 
     // MARK: what needs no look at arguments
 
-    /// Memory, threads, time, and what is open already.
+    /// Memory, threads, time, and open files.
     private static let everyProcess = """
         read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek _llseek close close_range dup dup2 dup3
         pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
@@ -40,21 +40,21 @@ extension Profile {
         arch_prctl set_thread_area get_thread_area capget
         """
 
-    /// All that is needed to read what is open already, to write to what is open for writing, and to decode.
+    /// Everything needed to read and write files that are already open, and to decode.
     private static let decoding = """
         read write pread64 lseek close fstat brk mmap munmap mremap mprotect madvise rt_sigaction rt_sigprocmask rt_sigreturn
         sigaltstack restart_syscall futex gettid getpid clock_gettime getrandom sched_yield sched_getaffinity sysinfo exit
         exit_group
         """
 
-    /// Looking at files, and the contents of those that Landlock lets it open.
+    /// Inspecting files, and reading those that Landlock allows.
     private static let files = """
         stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getcwd getdents getdents64 statfs
         fstatfs chdir fchdir umask getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr ftruncate fsync fdatasync
         sync_file_range fadvise64 readahead unlink unlinkat copy_file_range sendfile
         """
 
-    /// Making and moving files, where Landlock lets it.
+    /// Creating and moving files where Landlock allows it.
     private static let changes = """
         creat mkdir mkdirat rmdir rename renameat renameat2 link linkat symlink symlinkat fallocate splice tee vmsplice
         memfd_create
@@ -70,12 +70,12 @@ extension Profile {
         sendmmsg recvmmsg shutdown getsockname getpeername getsockopt setsockopt
         """
 
-    /// What libcurl needs in addition.
+    /// Additional calls of libcurl.
     private static let transfers = "sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown"
 
     // MARK: what depends on arguments
 
-    /// Bits of clone: every namespace, and to become the parent's child.
+    /// The bits of clone for all namespaces, and for becoming a child of the parent.
     private static let namespacesAndParent = 0x7e02_0080 | 0x8000
 
     private static let arguments: [SystemCallRule] =
@@ -83,15 +83,14 @@ extension Profile {
         + fcntls.map { .init("fcntl", .init(1, is: $0)) }
         + processControls.map { .init("prctl", .init(0, is: $0)) }
         + [
-            // It can read its own limits, and change none.
+            // It can read its own limits, but not change any.
             .init("prlimit64", .init(0, is: 0), .isZero(2)),
             .init("sched_setaffinity", .init(0, is: 0)),
-            // Asks for the personality.
+            // Queries the personality.
             .init("personality", .init(0, is: 0xffff_ffff)),
         ]
 
-    /// Terminal facts, the number of readable bytes, and settings of the descriptor; shared blocks of files, and readable
-    /// flags.
+    /// Terminal properties, the number of readable bytes, and descriptor settings; shared blocks of files, and readable flags.
     private static let ioctls = [
         0x5401, 0x5413, 0x540f, 0x541b,  // TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD
         0x5421, 0x5450, 0x5451,  // FIONBIO, FIONCLEX, FIOCLEX
@@ -108,25 +107,25 @@ extension Profile {
     /// process that started it.
     private static let processControls = [2, 3, 15, 16, 21, 22, 23, 30, 38, 39, 40, 0x5356_4d41]
 
-    /// F_GETLK, F_SETLK, F_SETLKW and their forms that belong to the open file.
+    /// F_GETLK, F_SETLK, F_SETLKW and their forms for open file descriptions.
     private static let locks: [SystemCallRule] = [5, 6, 7, 36, 37, 38].map { .init("fcntl", .init(1, is: $0)) }
 
-    /// Threads of its own, and signals to itself.
+    /// Its own threads, and signals to itself.
     private static func alone(_ process: Int32) -> [SystemCallRule] {
         [.init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)), signalsToItself(process)]
     }
 
-    /// As of abort().
+    /// As sent by abort().
     private static func signalsToItself(_ process: Int32) -> SystemCallRule {
         .init("tgkill", .init(0, is: Int(process)))
     }
 
-    /// To its own process group; and to threads the signal of the Go scheduler, which does nothing by default.
+    /// Signals to its own process group; and to threads the signal of the Go scheduler, which does nothing by default.
     private static let signalsInGroup: [SystemCallRule] = [
         .init("kill", .init(0, is: 0)), .init("tgkill", .init(2, is: 23)), .init("tkill", .init(1, is: 23)),
     ]
 
-    /// Opening a file; where Landlock does not apply, without truncating a file that may not be written.
+    /// Opening a file; without Landlock's control of truncation, not with O_TRUNC on a file that may not be written.
     private func opening(_ landlock: Int) -> [SystemCallRule] {
         if landlock >= 3 { return Self.plain("open openat openat2") }
         let truncates = 0x200
@@ -140,7 +139,7 @@ extension Profile {
     }
 
     private func sockets(_ sockets: Sockets) -> [SystemCallRule] {
-        // AF_UNIX; AF_INET, AF_INET6; AF_NETLINK, by which the C library asks for this machine's addresses.
+        // AF_UNIX; AF_INET, AF_INET6; AF_NETLINK, which the C library uses to query this machine's addresses.
         var made: [SystemCallRule] = []
         if sockets != .none { made.append(.init("socket", .init(0, is: 1))) }
         if sockets == .all {

@@ -1,23 +1,23 @@
-/// What kind of process is confined: the list of system calls that it may make.
+/// The kind of sandboxed process, which determines the system calls that it may make.
 ///
-/// Every other call fails: with ENOSYS if libraries fall back to another call then, as for each call that is newer than
-/// this list, and else with EPERM.
+/// Every other call fails with ENOSYS if libraries then fall back to another call, or if the call is newer than this list;
+/// otherwise with EPERM.
 package enum Profile: Sendable, Hashable {
-    /// Works on databases, in a process of ours: it starts no program, has no network, and sends signals to itself only.
+    /// Works on databases, in a process of moult: it starts no program, has no network, and sends signals only to itself.
     case examiner
-    /// Reads an archive that is open already, in a process of ours: it opens no file, starts no thread and no program, has no
-    /// network, and sends signals to itself only.
+    /// Reads an open archive, in a process of moult: it opens no file, starts no thread and no program, has no network, and sends
+    /// signals only to itself.
     case archive
-    /// Asks a web server, in a process of ours: it starts no program and writes no file.
+    /// Queries a web server, in a process of moult: it starts no program and writes no file.
     case fetch
-    /// A program in any language, which may start others. One that only plans also locks no file.
+    /// A program in any language, which may start others. While planning, it also cannot lock files.
     case program(plans: Bool = false, sockets: Sockets = .none)
 
     package enum Sockets: Sendable, Hashable {
         case none
-        /// Those of this machine, by a name in the file system.
+        /// Local sockets, by a name in the file system.
         case local
-        /// Also those of the internet.
+        /// Also Internet sockets.
         case all
     }
 
@@ -39,14 +39,14 @@ package enum Profile: Sendable, Hashable {
 }
 
 extension Profile {
-    /// The first number of which this list knows nothing.
+    /// The first system call number that is newer than this list.
     package static let firstUnknown = 471
 
-    /// Those that are not allowed, and for which libraries have another way if the kernel does not have them.
+    /// Calls that are not allowed, and for which libraries have an alternative if the kernel lacks them.
     ///
-    /// clone3 and openat2 take their arguments in memory, where no filter sees them. The numbers without a name here are newer
-    /// than libseccomp's list, and are the same on all processors: statmount, listmount, the three of lsm_*, mseal,
-    /// getxattrat, listxattrat, file_getattr, listns.
+    /// clone3 and openat2 take their arguments in memory, which a filter cannot inspect. The numbers without names here are newer
+    /// than libseccomp's list, and the same on all processors: statmount, listmount, the three of lsm_*, mseal, getxattrat,
+    /// listxattrat, file_getattr, listns.
     package static func notImplemented(landlock: Int) -> [Int] {
         let names = ["clone3", "cachestat"] + (landlock < 3 ? ["openat2"] : [])
         return names.compactMap(SystemCallRule.number(of:)) + [457, 458, 459, 460, 461, 462, 464, 465, 468, 470]

@@ -1,4 +1,4 @@
-/// A system call that a confined process may make, perhaps only with certain arguments.
+/// A system call that a sandboxed process may make, possibly only with certain arguments.
 ///
 /// Several rules for one call are alternatives.
 package struct SystemCallRule: Sendable, Hashable {
@@ -8,14 +8,14 @@ package struct SystemCallRule: Sendable, Hashable {
         package let mask: UInt64
         package let value: UInt64
 
-        /// For arguments that the kernel takes as 32 bits: it does not look at the upper half, so neither does the rule.
+        /// For arguments that the kernel treats as 32 bits: it ignores the upper half, and so does the rule.
         package init(_ index: Int, is value: Int, in mask: Int = 0xffff_ffff) {
             self.index = index
             self.mask = UInt64(mask)
             self.value = UInt64(UInt32(truncatingIfNeeded: value)) & self.mask
         }
 
-        /// A pointer or a number of 64 bits that must be 0.
+        /// A pointer or a 64-bit number that must be 0.
         package static func isZero(_ index: Int) -> Self { Self(wide: index) }
 
         private init(wide index: Int) { (self.index, mask, value) = (index, .max, 0) }

@@ -2,7 +2,7 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// Waits for new, moved and removed names in one directory, told by the kernel (inotify): nothing is asked over and over.
+/// Waits for new, moved and removed names in a directory, reported by the kernel (inotify) without polling.
 package final class DirectoryWatch: Sendable {
     private let directory: String
     private let events: Int32
@@ -29,7 +29,7 @@ package final class DirectoryWatch: Sendable {
     // Nothing was written through these, so close has nothing to report.
     deinit { for descriptor in [events, stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
-    /// Blocks until names have changed since the last call; false once it was cancelled.
+    /// Blocks until names have changed since the last call; returns false once it is cancelled.
     package func wait() throws -> Bool {
         while true {
             var polls = [events, stopOut].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -45,14 +45,14 @@ package final class DirectoryWatch: Sendable {
         }
     }
 
-    /// Ends `wait`, now or the next time; from any thread.
+    /// Ends `wait`, now or at its next call; from any thread.
     package func cancel() {
         var byte: UInt8 = 0
-        // A pipe that is full has been told before.
+        // If the pipe is full, the cancellation was already sent.
         _ = MoultLibc.write(stopIn, &byte, 1)
     }
 
-    /// The names are not read: the caller looks for itself, and so an overflow of the queue loses nothing.
+    /// The names are not read: the caller lists the directory itself, so an overflow of the queue loses nothing.
     private func drain() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1 << 14, alignment: 8) { buffer in
             while true {

@@ -1,15 +1,15 @@
 internal import CLinux
 
-/// The features of Linux that this build uses. The portable build has the file of the same name in `Portable` instead.
+/// The Linux features that this build uses. The portable build uses the file of the same name in `Portable`.
 package enum SystemFeatures {
     package static let startsPrograms = true
     package static let exchangesNames = true
-    /// Leases of the kernel, by which one process learns that no other has a file open.
+    /// Kernel leases, by which a process learns that no other process has a file open.
     package static let hasFileLeases = true
-    /// Extended attributes, of which an ACL is one.
+    /// Extended attributes, including ACLs.
     static let hasAttributes = true
-    /// Where the kernel has its files about processes.
+    /// The directory of the kernel's files about processes.
     package static let proc = "/proc"
-    /// The flag of `open` for a path alone, which needs no permission to read.
+    /// The flag of `open` for a path only, which needs no read permission.
     static let pathOnly: Int32 = MOULT_O_PATH
 }

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultLibc
 internal import Synchronization
 
-/// Waits for new, moved and removed names in one directory by listing them five times a second.
+/// Waits for new, moved and removed names in a directory by listing it five times a second.
 package final class DirectoryWatch: Sendable {
     private static let interval: Int32 = 200
 
@@ -24,7 +24,7 @@ package final class DirectoryWatch: Sendable {
     // Nothing was written through these, so close has nothing to report.
     deinit { for descriptor in [stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
-    /// Blocks until names have changed since the last call; false once it was cancelled.
+    /// Blocks until names have changed since the last call; returns false once it is cancelled.
     package func wait() throws -> Bool {
         while true {
             let names = Self.names(in: directory)
@@ -41,14 +41,14 @@ package final class DirectoryWatch: Sendable {
         }
     }
 
-    /// Ends `wait`, now or the next time; from any thread.
+    /// Ends `wait`, now or at its next call; from any thread.
     package func cancel() {
         var byte: UInt8 = 0
-        // A pipe that is full has been told before.
+        // If the pipe is full, the cancellation was already sent.
         _ = MoultLibc.write(stopIn, &byte, 1)
     }
 
-    /// The names and the files that have them; none if the directory is gone, which is a change like any other.
+    /// The names and their files; empty if the directory is gone, which is a change like any other.
     private static func names(in directory: String) -> [String: FileNumber] {
         var found: [String: FileNumber] = [:]
         for name in (try? Files.list(directory)) ?? [] {

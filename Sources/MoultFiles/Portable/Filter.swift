@@ -1,4 +1,4 @@
-/// The filter of system calls for a profile: none in this build, which confines no process.
+/// The seccomp program for a profile: none in this build, which confines no process.
 package enum Filter {
     package static func program(_ profile: Profile, landlock: Int, process: Int32) throws -> [UInt64] { [] }
 }
