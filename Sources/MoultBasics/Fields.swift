@@ -62,7 +62,7 @@ public struct Fields {
     /// A required integer.
     public func integer(_ name: String) throws -> Int { try required(name, optionalInteger(name)) }
 
-    /// Counts are below: other programs read no larger whole numbers exactly, and sums of counts do not overflow.
+    /// The limit for counts: other programs cannot read larger integers exactly, and sums of counts cannot overflow.
     public static let countLimit = 1 << 53
 
     /// A count, which cannot be negative; nil if it is missing.

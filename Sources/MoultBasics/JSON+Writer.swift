@@ -19,7 +19,7 @@ extension JSON {
         case .null: text += "null"
         case .bool(let value): text += value ? "true" : "false"
         case .integer(let value): text += String(value)
-        // JSON has no word for infinity, but readers take a number that is too large for it, as SQLite's shell writes it.
+        // JSON has no infinity, but parsers read an excessively large number as infinity. SQLite's shell writes it the same way.
         case .number(let value) where value.isInfinite: text += value < 0 ? "-9e999" : "9e999"
         case .number(let value): text += value.isNaN ? "null" : "\(value)"
         case .string(let value): Self.quote(value, to: &text)

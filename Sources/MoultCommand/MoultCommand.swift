@@ -14,7 +14,7 @@ public enum MoultCommand {
         StandardDescriptors.secure()
         WorkerService.offer(ProcessArguments.all)
         let words = SandboxedReexec.enter(ProcessArguments.all)
-        // A confined process is ended by the signal, which says to its parent that it wrote too much.
+        // This signal ends a sandboxed process, and tells its parent that it wrote too much.
         if !SandboxedReexec.isEntered { InheritedSignals.reset() }
         let environment = Environment.process
         let runner = Runner(

@@ -27,7 +27,7 @@ package struct Descriptor: ~Copyable {
         case read
         /// Reads what may be a pipe, and waits for it.
         case stream
-        /// Reads one of moult's own files: below a store's `.moult` it cannot be a symlink.
+        /// Reads a file created by moult: below a store's `.moult` it cannot be a symlink.
         case record
         case write
         /// Creates the file, which must not exist, without following symlinks.

@@ -49,7 +49,7 @@ package final class FileLock: Sendable {
     /// Device and inode of the locked file.
     package func facts() throws -> FileFacts { try descriptor.facts() }
 
-    /// The locked directory once more, for paths below it.
+    /// Another descriptor of the locked directory, for paths below it.
     func openAgain() throws(Errno) -> Int32 {
         try Syscall.open(".", in: descriptor.number, SystemFeatures.pathOnly | O_DIRECTORY)
     }

@@ -87,7 +87,7 @@ extension Descriptor {
             why: "the file system accepted them but did not store them")
     }
 
-    /// Only root gives files away, and a user gives them only to a group that the user is in.
+    /// Only root can change a file's owner, and users can change its group only to one of their own.
     private static func notGiven(_ path: String, to wanted: FileFacts, of other: String, _ error: Errno) -> MoultError {
         var failure = error.error(
             "cannot give \(path) to user \(wanted.owner) and group \(wanted.group), as \(other) has them")

@@ -92,8 +92,8 @@ extension Files {
 
     /// Removes a directory with everything in it, if it exists.
     ///
-    /// It goes from open directory to open directory, so that no link is followed, also not one that takes the place of a
-    /// directory meanwhile. Another directory in its place stays: `known` says which one is meant, otherwise the one found.
+    /// Works through open directory descriptors, so that it follows no symlink, not even one that replaces a directory in the
+    /// meantime. A different directory in its place stays: `known` identifies the one to remove, by default the one found.
     package static func removeTree(_ path: String, knownAs known: FileFacts? = nil) throws {
         guard let found = try facts(path) else { return }
         if let known, !known.isSameFile(found) { throw exchanged(path) }

@@ -56,7 +56,7 @@ package enum Files {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
         guard facts.kind == .file else {
-            // A directory with something in it is hardly in the way of a file: the path is a mistake.
+            // A non-empty directory is probably not in the way of a file; the path is a mistake.
             let isFull = facts.kind == .directory && (try? list(path).isEmpty) == false
             throw MoultError(
                 .system, what: "cannot read \(path)", why: isFull ? "it is a directory" : "it is not a regular file",
@@ -85,7 +85,7 @@ package enum Files {
         }
     }
 
-    /// Advice for something that occupies the path of one of moult's files.
+    /// Advice for something that occupies the path of a file of moult.
     package static func moveAway(_ path: String) -> String {
         // A file moved there by an earlier `mv` of this kind must stay.
         let free = (try? firstFree("\(path).old")) ?? "\(path).old"

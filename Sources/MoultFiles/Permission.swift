@@ -20,7 +20,7 @@ package enum Permission {
     package var advice: String? {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
-        // Seen from elsewhere, `..` is another directory.
+        // Elsewhere, `..` would refer to a different directory.
         let place =
             obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
         return "Run the command as user \(Files.userName(owner)), who owns \(place)."
@@ -38,9 +38,9 @@ package enum Permission {
             .system, what: what, why: "user \(Files.userName(geteuid())) may not write to \(path)", now: advice)
     }
 
-    /// The advice where this process may not use the files that it makes itself; nil as long as it may.
+    /// The advice if this process cannot access files that it creates itself; nil if it can.
     static var umaskAdvice: String? {
-        // Asking the system for the umask would change it for a moment. Where this cannot be read, other advice is given.
+        // Reading the umask with a system call would change it briefly. If this file cannot be read, other advice is given.
         guard let status = try? Files.read("\(SystemFeatures.proc)/self/status", limit: 1 << 16) else { return nil }
         let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("Umask:") }
         guard let text = line?.split(separator: "\t").last, let mask = UInt32(text, radix: 8), mask & 0o700 != 0 else {

@@ -1,11 +1,11 @@
 internal import MoultLibc
 internal import Synchronization
 
-/// A directory `.moult` that is held open, so that everything below is reached from the same one, whatever becomes of the
-/// directories and links above it meanwhile. The store's lock has it.
+/// A directory `.moult` that is kept open, so that everything below is reached through it, even if the directories and symlinks
+/// above it change. Owned by the store's lock.
 ///
-/// A command that writes elsewhere pins its work directory and the directory of its output. No other user can change what is
-/// in a work directory, so links below it are not checked.
+/// A command that writes elsewhere pins its work directory and its output directory. No other user can change the content of a
+/// work directory, so symlinks below it are not checked.
 package final class PinnedDirectory: Sendable {
     let number: Int32
     let path: String
@@ -27,7 +27,7 @@ package final class PinnedDirectory: Sendable {
         Self.all.withLock { $0[path] = Weak(directory: self, isWork: isWork) }
     }
 
-    /// Pins the work directory that is locked, whatever its path leads to by now.
+    /// Pins the locked work directory, even if its path leads elsewhere by now.
     init(_ path: String, lockedBy lock: FileLock) throws {
         number = try wrapped("cannot open \(path)") { () throws(Errno) in try lock.openAgain() }
         self.path = path
@@ -49,7 +49,7 @@ package final class PinnedDirectory: Sendable {
         all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
     }
 
-    /// The nearest pinned directory of a command's work above a path, and the path from there on; nil for most paths.
+    /// The nearest pinned work directory above a path, and the rest of the path; nil for most paths.
     static func above(_ path: String) -> (directory: PinnedDirectory, rest: String)? {
         let nearest = all.withLock { all in
             all.filter { place, pinned in
@@ -57,7 +57,7 @@ package final class PinnedDirectory: Sendable {
                     && path.utf8.dropFirst(place.utf8.count).first == UInt8(ascii: "/")
             }.max { $0.key.utf8.count < $1.key.utf8.count }
         }
-        // Outside of the lock, which the end of a directory takes as well.
+        // Outside the lock, because deinitializing a directory takes the lock as well.
         guard let nearest, let directory = nearest.value.directory else { return nil }
         let rest = path.utf8.dropFirst(nearest.key.utf8.count).drop { $0 == UInt8(ascii: "/") }
         return (directory, rest.isEmpty ? "." : String(Substring(rest)))

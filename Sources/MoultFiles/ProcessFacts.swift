@@ -34,7 +34,7 @@ package struct ProcessFacts: Sendable, Equatable {
 
     /// The 22nd field of `/proc/PID/stat`, in clock ticks since boot; the boot time is in `/proc/stat`.
     private static func start(of pid: Int32) -> Timestamp? {
-        // If the process has ended, its start time is no longer known.
+        // If the process has ended, its start time is unknown.
         guard let bytes = try? Files.read("\(SystemFeatures.proc)/\(pid)/stat", limit: 1 << 12) else { return nil }
         // The second field is the name in parentheses, which may contain spaces and parentheses.
         let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []

@@ -201,8 +201,8 @@ struct StorePath {
         }
     }
 
-    /// Calls `body` with the directory at which a path begins, which is one that a command has pinned or the working directory,
-    /// and with the rest of the path.
+    /// Calls `body` with the starting directory of a path, which is a pinned directory or the working directory, and with the
+    /// rest of the path.
     private static func start<R>(
         _ path: String, _ body: (_ directory: Int32, _ rest: UnsafePointer<CChar>) throws(Errno) -> R
     ) throws(Errno) -> R {

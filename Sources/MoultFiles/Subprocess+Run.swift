@@ -25,7 +25,7 @@ extension Subprocess {
         }
     }
 
-    /// Whether programs that this process starts cannot make files of any size.
+    /// Whether the file size of programs started by this process is limited.
     package static var hasFileSizeLimit: Bool { moult_has_file_size_limit() != 0 }
 
     /// The time between SIGTERM and SIGKILL.

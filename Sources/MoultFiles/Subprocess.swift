@@ -4,8 +4,8 @@ internal import MoultLibc
 
 /// A started program: its input, its output, and how it ends. Every child process is one of these.
 ///
-/// It gets the standard descriptors and the named ones, and inherits no other. It is killed, with its group if it has one, when this object
-/// goes. For one thread.
+/// It inherits only the standard descriptors and the given files. Deinitialization kills it, with its group if it has one. Used
+/// by one thread.
 package final class Subprocess {
     /// The program to start, and how.
     package struct Command {

@@ -14,7 +14,7 @@ package enum Syscall {
     static func open(_ name: String, in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
         try call("open") { moult_openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0) }
     }
-    /// Creates a file in an open directory, where nothing has its name.
+    /// Creates a file in an open directory; the name must be free.
     static func create(_ name: String, in directory: Int32, mode: mode_t) throws(Errno) -> Int32 {
         try call("open") { moult_openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode) }
     }

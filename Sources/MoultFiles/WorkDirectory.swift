@@ -4,9 +4,9 @@ internal import MoultLibc
 /// A directory next to a result, in which a command prepares it. The next command completes or undoes the work of a killed
 /// command, and removes its directory.
 ///
-/// Its name can be predicted, and other users may be able to write to the directory above: they can make a directory or link
+/// Its name is predictable, and other users may be able to write to the parent directory: they can create a directory or symlink
 /// of that name first, or exchange it later. So a command uses only a directory that no other user can change, and reaches
-/// everything below it, and below the directory above, from the descriptors that it has opened.
+/// everything in it and in the parent directory through descriptors that it has opened.
 package final class WorkDirectory {
     package let path: String
     private let held: Held
@@ -35,7 +35,7 @@ package final class WorkDirectory {
         let above: PinnedDirectory
         let pinned: PinnedDirectory
 
-        /// Nil if another command has it, or if it is not a directory that only this user can change.
+        /// Nil if another command holds it, or if it is not a directory that only this user can change.
         init?(_ path: String, in above: PinnedDirectory, isNew: Bool = false) throws {
             guard let found = try Files.facts(path), found.kind == .directory,
                 try found.isExclusive || isNew && !above.recordsOwners(),
@@ -56,7 +56,7 @@ package final class WorkDirectory {
             return nil
         }
         do { return try Held(path, in: above, isNew: true) } catch {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             try? Files.removeEmpty(path)
             throw error
         }
@@ -67,7 +67,7 @@ package final class WorkDirectory {
         try leftBehind(name, parent).map { Files.name(of: $0.path) }
     }
 
-    /// A directory whose command is gone has no lock. One of another user, or one that is gone by now, is left alone.
+    /// A directory whose command has ended is not locked. Ignores directories of another user, and those that are gone by now.
     private static func leftBehind(_ name: String, _ parent: String) throws -> [Held] {
         let names = try Files.list(parent).filter {
             $0.hasPrefix("\(name).") && Int($0.dropFirst(name.count + 1)) != nil
@@ -112,13 +112,13 @@ package final class WorkDirectory {
 }
 
 extension FileFacts {
-    /// Whether only this user can change what is in this directory.
+    /// Whether only this user can change the content of this directory.
     fileprivate var isExclusive: Bool { owner == geteuid() && mode & 0o022 == 0 }
 }
 
 extension PinnedDirectory {
-    /// Whether the file system says who made a file, and with which mode: those of memory sticks do not, and some servers
-    /// record root's files under another name.
+    /// Whether the file system records the owner and mode of a file: those of USB sticks do not, and some servers record root's
+    /// files under another user.
     fileprivate func recordsOwners() throws -> Bool {
         let name = ".moult-owner.\(getpid())"
         let file = try wrapped("cannot create \(path)/\(name)", .name("\(path)/\(name)")) { () throws(Errno) in

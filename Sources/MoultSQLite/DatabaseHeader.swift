@@ -5,7 +5,7 @@ import MoultBasics
 /// While a WAL has frames that are not checkpointed, SQLite sees newer values.
 package struct DatabaseHeader: Equatable, Sendable {
     package static let byteCount = 100
-    /// Where the change counter is, and its copy that says that the number of pages is valid.
+    /// The offsets of the change counter, and of its copy, which shows that the page count is valid.
     package static let changeCounterOffsets = [24, 92]
 
     package enum TextEncoding: UInt32, Sendable, CustomStringConvertible {

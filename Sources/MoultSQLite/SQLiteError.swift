@@ -71,7 +71,7 @@ extension MoultError {
             )
         case .readOnly: (.databaseReadOnly, .failed, nil)
         case .full: (.databaseIO, .failed, "Free some space on the file system of \(error.path), then try again.")
-        // SQLite has no code of its own for it, and does not keep the system's.
+        // SQLite has no separate code for this, and does not keep the system's.
         case .ioErrorWrite where Subprocess.hasFileSizeLimit: (.databaseIO, .failed, Errno.fileSizeAdvice)
         case .ioError: (.databaseIO, .failed, nil)
         case .cannotOpen: (.cannotOpenDatabase, .failed, nil)

@@ -27,8 +27,8 @@ package struct Sidecars: Equatable, Sendable {
         for file in try [path] + of(path).paths { try Permission.write(file).proveReadable() }
     }
 
-    /// Something other than a file in the place of a sidecar, as a sentence, and the command that moves it away; nil if there is
-    /// none. SQLite would block forever on a pipe, and would write to the target of a link.
+    /// Something other than a file in the place of a sidecar, as a sentence, and the command that moves it away; otherwise nil.
+    /// SQLite would block forever on a pipe, and would write to the target of a symlink.
     package var intruder: (why: String, command: [String])? {
         for sidecar in [wal, sharedMemory, journal] {
             guard let sidecar, sidecar.facts.kind != .file else { continue }

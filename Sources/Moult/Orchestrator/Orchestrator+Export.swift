@@ -48,7 +48,7 @@ extension Orchestrator {
         var signatures: [File]
         var feed: [UInt8]
 
-        /// The signatures under the digest of the feed.
+        /// The signatures stored under the feed's digest.
         var early: [File] {
             get throws {
                 let stem = FeedNames.ofSignatures(Feed.fileName, digest: try SHA256.digest(of: feed).hex)

@@ -43,7 +43,7 @@ extension Orchestrator {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
         let result = try locked(wait) { store, settled in
-            // A reset that was interrupted, and is given again, is done: it must not set the fresh file aside.
+            // A repeated reset after an interruption is already done: it must not set the new file aside.
             if let done = settled.compactMap(\.finished).first(where: { $0.action == "reset \(name)" }) {
                 return Result(plan: done, settled: settled, generation: try store.installedName)
             }

@@ -72,7 +72,7 @@ package struct Call: Sendable {
         UsageErrors(verb: command.name).error(what, why: why)
     }
 
-    /// The error with advice that can be pasted, for a verb that prints it as a part of its result.
+    /// The error with commands that can be pasted, for a verb that prints it as part of its result.
     func pasted(_ error: MoultError) -> MoultError {
         error.repeating(line, commands: Command.all)
             .naming(store: storeWords, in: Set(Command.all.filter(\.usesStore).map(\.name)))

@@ -26,7 +26,7 @@ package enum StoreLocation {
             now: "Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE")
     }
 
-    /// Throws if something else than a directory is at the path; what cannot be looked at is reported by the code that reads it.
+    /// Throws if something other than a directory is at the path. Access errors are reported by the code that reads it.
     static func proveDirectory(_ path: String) throws(MoultError) {
         let facts: FileFacts?
         do { facts = try Files.factsThroughLinks(path) } catch { return }

@@ -17,12 +17,12 @@ extension History.Entry {
         return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
     }
 
-    /// Why it ended as it did; of a file that was replaced, in words that do not mention releases.
+    /// The reason for the outcome; for a replaced file, described without mentioning releases.
     func reason(of file: String?) -> String? {
         file == nil ? reason : reason.map { FileReplacement.inWordsOfFiles($0, new: "the new database") }
     }
 
-    /// What helps, in the same words.
+    /// The next step, described in the same way.
     func remedy(of file: String?) -> String? {
         guard file != nil, let remedy, FileReplacement.isForPublishers(remedy) else { return remedy }
         return "Correct the new database, or the options of moult replace."

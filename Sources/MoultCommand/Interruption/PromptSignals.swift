@@ -1,17 +1,16 @@
 internal import MoultLibc
 internal import Synchronization
 
-/// Signals that would end or stop the process while the terminal hides what is typed: they are noted, so that the terminal
-/// is restored first.
+/// Records signals that would end or stop the process while the terminal hides input, so that the terminal is restored first.
 enum PromptSignals {
-    /// The signal that came first, 0 before.
+    /// The first signal received; 0 if none was.
     private static let first = Atomic<Int32>(0)
     private static let numbers = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
 
     static var isPending: Bool { first.load(ordering: .relaxed) != 0 }
 
-    /// Runs the body, which returns soon when a signal is pending, and then gives the signal its usual effect. Nil if a
-    /// signal came and the process goes on: it was stopped and continued, or the signal is noted by `Interruption`.
+    /// Runs the body, which returns soon after a signal, then lets the signal take its normal effect. Nil if a signal was
+    /// received and the process continues: it was stopped and resumed, or `Interruption` records the signal.
     static func postponing<Result>(_ body: () throws -> Result) throws -> Result? {
         first.store(0, ordering: .relaxed)
         let before = numbers.map { ($0, note($0)) }
@@ -24,10 +23,10 @@ enum PromptSignals {
         return nil
     }
 
-    /// The action before; nil if the signal is ignored, and stays so.
+    /// The previous action; nil if the signal is ignored, which does not change.
     private static func note(_ number: Int32) -> sigaction? {
         var old = sigaction()
-        // Reading and setting the action of a signal that exists cannot fail.
+        // Reading and setting the action of an existing signal cannot fail.
         guard sigaction(number, nil, &old) == 0, !Interruption.isIgnored(old) else { return nil }
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { number in

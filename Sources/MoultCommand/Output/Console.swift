@@ -145,10 +145,10 @@ enum StandardDescriptors {
     }
 }
 
-/// The dispositions of signals that the caller has left to this process.
+/// Sets the signal dispositions that this process inherited from its caller.
 enum InheritedSignals {
-    /// A caller may ignore SIGCHLD (`trap '' CHLD`), and then no child can be waited for. A file that reaches the limit of a
-    /// shell (`ulimit -f`) ends the process by SIGXFSZ; ignored, the write fails, and the command cleans up.
+    /// If the caller ignores SIGCHLD (`trap '' CHLD`), no child can be waited for. A file that exceeds the shell's limit (`ulimit
+    /// -f`) would end the process by SIGXFSZ; if that is ignored, the write fails, and the command cleans up.
     static func reset() {
         // Fails only for a signal that does not exist.
         _ = (signal(SIGCHLD, SIG_DFL), signal(SIGXFSZ, SIG_IGN))

@@ -13,13 +13,14 @@ enum StandardInput {
         return ["y", "yes"].contains(answer.lowercased())
     }
 
-    /// The next line, without its end. While it waits, a signal ends the command, also where signals are only noted.
+    /// The next line, without its line end. A signal during the wait ends the command, even if signals are otherwise only
+    /// recorded.
     static func line(orUntil isOver: () -> Bool = { false }) throws -> [UInt8] {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
         while bytes.count < 1024 {
             var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-            // An error of the descriptor is found by the call that reads it.
+            // The call that reads the descriptor reports its errors.
             if poll(&input, 1, 100) <= 0 {
                 try Interruption.check()
                 if isOver() { break }

@@ -138,7 +138,7 @@ struct StatusReport: Report {
         }
         for file in faulty {
             guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
-            // In the store of one file the database has no name of its own.
+            // In the store of a single file, the database has no name.
             let name = status.file.map(Files.name(of:)) ?? file.name
             let first = file.state == .missing ? "bring \(name) back, or" : "set \(name) aside and"
             let new =

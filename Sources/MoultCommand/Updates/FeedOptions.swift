@@ -25,7 +25,7 @@ extension Call {
         return request
     }
 
-    /// The address of a feed; a directory that moult publish has written stands for the feed in it.
+    /// The address of a feed; a directory written by moult publish stands for the feed in it.
     static func feedAddress(_ url: String) throws -> Address {
         guard !url.contains("://"), try Files.factsThroughLinks(url)?.kind == .directory else { return Address(url) }
         return Address("\(url)/\(Feed.fileName)")

@@ -112,7 +112,7 @@ final class UpdateDisplay: Sendable {
         for cache in result.pending { output.warn(StyledText(cache.text)) }
     }
 
-    /// How it came out, with what the user may want to do next; `feed` is its answer where no release was newer.
+    /// Shows the result, with suggestions for the next step; `feed` is the feed's answer if no release was newer.
     func finish(_ result: Orchestrator.Result, storeWords: [String], feed: JSON? = nil) {
         bar.end()
         let seconds = monotonicSeconds() - state.withLock { $0.start }

@@ -36,7 +36,7 @@ enum UpdateOptions {
     static let confirm = Option("confirm", "Show the plan and ask before applying it")
 
     static let consumers = [forceAfter, waitForReaders]
-    /// Those that decide what a plan is.
+    /// The options that affect a plan.
     static let planning = [app, follow, allowDowngrade, takeOver, acceptUnpreserved]
     static let all = planning + [checkTimeout]
 }

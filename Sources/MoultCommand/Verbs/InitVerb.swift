@@ -103,7 +103,7 @@ extension Call {
 }
 
 private struct InitReport: Report {
-    /// As the user named it, and as an absolute path.
+    /// As given by the user, and as an absolute path.
     let store: String
     let root: String
     let settings: Settings

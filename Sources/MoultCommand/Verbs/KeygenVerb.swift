@@ -49,7 +49,7 @@ enum KeygenVerb {
         defer { bar.end() }
         if password != nil { bar.show(Progress("protect the key", done: 0)) }
         let file = try key.file(password: password)
-        // A signal during the prompt or the long computation leaves nothing; from here on it is too late for one.
+        // A signal during the prompt or the long computation leaves no files; from here on signals have no effect.
         Interruption.watch()
         let work = try WorkDirectory(in: directory, named: working)
         defer { work.remove() }

@@ -239,7 +239,7 @@ private struct PublishedReport: Report {
             case .trust, .keyList: break
             }
         }
-        // The line of the feed says who signed.
+        // The feed's line names the signer.
         for file in published.files where !file.hasSuffix(".minisig") { page.line("\("+", .added) \(file)") }
         for file in published.removed { page.line("\("-", .removed) \(file)") }
         if !published.dropped.isEmpty {

@@ -218,7 +218,7 @@ private struct ReplaceReport: Report {
     private let copies: Int
     /// When the restored content had been replaced.
     private let broughtBack: Timestamp?
-    /// The old file, if it was not a database, and the command that puts it next to the new one.
+    /// The old file, if it was not a database, and the command that places it next to the new one.
     fileprivate var copy: (path: String, command: [String])?
 
     init(

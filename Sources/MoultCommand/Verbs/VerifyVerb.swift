@@ -86,7 +86,7 @@ private struct VerifyReport: Report {
                 remedy[0] == "chmod"
                 ? "to let this user read it"
                 : remedy.starts(with: ["moult", "reset"])
-                    // Nothing repairs what only the app had.
+                    // Data that only the app had cannot be repaired.
                     ? "bring back a backup, or set it aside, salvage what can be read and start with an empty one"
                     : "repair it with"
             page.line("\(verb): \(shellLine(all), .heading)")

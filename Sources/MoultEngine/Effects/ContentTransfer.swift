@@ -97,7 +97,7 @@ struct ContentTransfer {
         }
     }
 
-    /// An app may have a table of its own under the name of the one for rejected rows.
+    /// An app may have its own table with the name of the reject table.
     private func proveRejectsAreOurs(_ live: Connection) throws {
         let name = ReleaseMarker.rejects
         guard try RowSelection.hasTable(name, in: live) else { return }
@@ -114,8 +114,7 @@ struct ContentTransfer {
         )
     }
 
-    /// A preserved table that the app has renamed is not selected by its name any more, and its rows would stay behind
-    /// without consent.
+    /// A preserved table that the app has renamed is no longer selected by name, and its rows would stay behind without consent.
     private func proveNotRenamed(_ live: Connection) throws {
         guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
         let gone = try rules.filter { try !$0.isForeign && !RowSelection.hasTable($0.table, in: live) }

@@ -81,7 +81,7 @@ final class Migration: WritableEffect {
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
     }
 
-    /// Those that the app has made or changed: the file from which the database was made does not have them.
+    /// The items that the app has created or changed: the file from which the database was created does not have them.
     static func ofApp(_ items: [SchemaShape.Item], template: String?) throws -> [SchemaShape.Item] {
         guard let template, !items.isEmpty else { return items }
         let pristine = try Connection(path: template, access: .immutable)

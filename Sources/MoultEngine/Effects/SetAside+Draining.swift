@@ -5,7 +5,7 @@ internal import MoultStore
 internal import StepKit
 
 extension SetAside {
-    /// The rows by table, for the record. Only people read it, so what cannot be counted is left out.
+    /// The number of rows by table, for the record. It is only informative, so tables that cannot be counted are left out.
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
             let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }

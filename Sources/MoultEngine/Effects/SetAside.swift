@@ -154,7 +154,7 @@ package final class SetAside: WritableEffect {
         try make(directory)
         var record = record
         let owner = try Files.facts(place).flatMap { $0.kind == .file ? QuarantineRecord.Owner($0) : nil }
-        // After a crash the first attempt may have written it.
+        // The first attempt may have written it before a crash.
         let earlier = try QuarantineRecord(in: directory)
         (record.owner, record.rows) = (owner ?? earlier?.owner, record.rows ?? earlier?.rows)
         try record.write(to: directory)

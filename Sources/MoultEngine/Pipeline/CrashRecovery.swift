@@ -43,7 +43,7 @@ package struct CrashRecovery {
         package let update: String
         package let from: Generation.Reference?
         package let to: Generation.Reference?
-        /// The plan, if it is finished now.
+        /// The plan, if it was finished.
         package let finished: Plan?
 
         package var text: String {

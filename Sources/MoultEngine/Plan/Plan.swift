@@ -118,7 +118,7 @@ package struct Plan: Sendable, Equatable {
     /// Why the operator rolled back, if known.
     package var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
-    /// Whether it puts content back from quarantine, and does not start with an empty database.
+    /// Whether it restores content from quarantine, instead of starting with an empty database.
     private var restores: Bool {
         effects.contains { effect in
             switch effect.change {

@@ -14,8 +14,8 @@ enum PlanWarnings {
         return try warnings + misfits(manifest, in: context)
     }
 
-    /// What the publisher said in a feed that is on this machine: the one that the store saw last, or one next to the
-    /// manifest. Nothing depends on it, so a feed that cannot be read says nothing.
+    /// The publisher's remarks in a feed on this machine: the last one seen by the store, or one next to the manifest. They are
+    /// only informative, so an unreadable feed is ignored.
     static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [String] {
         for path in feeds.compactMap(\.self) {
             guard let bytes = try? Files.read(path, limit: Feed.largest),

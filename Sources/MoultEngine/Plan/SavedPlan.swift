@@ -11,7 +11,7 @@ package struct SavedPlan {
     package init(plan: Plan, layout: StoreLayout) { (self.plan, self.layout) = (plan, layout) }
 
     package func proveFresh() throws {
-        // A store has as many names as there are ways to it.
+        // A store may be reached through several paths.
         guard try plan.store == layout.root || Self.isSame(plan.store, layout.root) else {
             throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
         }

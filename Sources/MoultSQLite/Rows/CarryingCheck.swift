@@ -1,10 +1,10 @@
 import MoultBasics
 
-/// Whether rows of a table can be carried from a database to another one with the same schema.
+/// Whether rows of a table can be carried over to another database with the same schema.
 package enum CarryingCheck {
-    /// Why none can, as the statements that carry them cannot be prepared; nil if they can, or if the table is missing.
+    /// Why the statements that carry rows over cannot be prepared; nil if they can, or if the table is missing.
     ///
-    /// What only the app has, such as a collation, is not counted: nothing says that it is missing there.
+    /// Extensions that only the app has, such as a collation, do not count, because they may be available there.
     package static func fault(of table: String, in connection: Connection) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return nil }
         do {

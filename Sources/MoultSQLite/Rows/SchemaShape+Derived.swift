@@ -1,5 +1,5 @@
 extension SchemaShape {
-    /// What an app can add without adding a row: indexes, triggers, views and generated columns.
+    /// Items that an app can add without adding a row: indexes, triggers, views and generated columns.
     package var derived: [Item] {
         let columns = tables.flatMap { table in
             table.columns.filter(\.isGenerated).map {
@@ -17,7 +17,7 @@ extension SchemaShape.Column {
 }
 
 extension SchemaShape.Item {
-    /// One that another process has found.
+    /// An item found by another process.
     package init(foundAs kind: String, _ name: String, _ definition: String) {
         self.init(kind: kind, name: name, definition: definition)
     }

@@ -45,7 +45,7 @@ package struct TrialReport: Sendable {
     package var after: [SQLName: Int] = [:]
     /// The number of rows with a changed or lost value, by table, if requested.
     package var losses: [SQLName: Int] = [:]
-    /// Indexes, triggers, views and generated columns that went or changed, if that was asked for.
+    /// Indexes, triggers, views and generated columns that were removed or changed, if requested.
     package var lostItems: [SchemaShape.Item] = []
     package var applicationID = 0
     package var userVersion = 0

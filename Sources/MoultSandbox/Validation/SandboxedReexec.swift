@@ -20,7 +20,7 @@ package enum SandboxedReexec {
         return Array(words.dropFirst(2))
     }
 
-    /// Whether this process is one that was started for that.
+    /// Whether this process was started by `carryOut`.
     package static var isEntered: Bool { place.withLock { $0 != nil } }
 
     /// The directory that this process may write to; nil without one, or if it is not sandboxed.
