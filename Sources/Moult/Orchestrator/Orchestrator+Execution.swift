@@ -172,8 +172,8 @@ extension Orchestrator {
             if let unrested = error as? Pipeline.JournalModeNotRestored { throw unrested.second }
             try transaction.remove()
         } catch let second {
-            // The next command cleans up. However, the record of the decision may exist although its sync failed; the next command would
-            // then finish the update instead of cleaning up.
+            // The next command cleans up. However, the record of the decision may exist although its sync failed; the next
+            // command would then finish the update instead.
             let isDecided = (try? transaction.journal.read().decided) != .some(nil)
             if !Self.wasUndone(reason), isDecided { return Self.undecided(reason, second) }
             watcher.tell(.warning("\(second)"))

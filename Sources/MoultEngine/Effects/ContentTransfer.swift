@@ -114,7 +114,7 @@ struct ContentTransfer {
         )
     }
 
-    /// A preserved table that the app has renamed is no longer selected by name, and its rows would stay behind without consent.
+    /// A preserved table that the app has renamed cannot be selected by name, and its rows would stay behind without consent.
     private func proveNotRenamed(_ live: Connection) throws {
         guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
         let gone = try rules.filter { try !$0.isForeign && !RowSelection.hasTable($0.table, in: live) }
