@@ -25,7 +25,7 @@ public struct MoultError: Error, Sendable {
     /// The kind of error, stable across versions. Numbers are grouped by phase:
     ///
     /// 1xx basics and files, 2xx manifest and trust, 3xx archive, 4xx SQLite, 5xx planning, 6xx prepare,
-    /// 7xx apply, 8xx settling and store, 9xx command.
+    /// 7xx apply, 8xx recovery and store, 9xx command.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }

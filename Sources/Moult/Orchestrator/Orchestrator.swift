@@ -59,7 +59,7 @@ package struct Orchestrator: Sendable {
         package var outdated: [OutdatedReader] = []
     }
 
-    // MARK: looking
+    // MARK: queries
 
     /// `deep` includes what takes as long as reading the bundle and the databases.
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
@@ -94,7 +94,7 @@ package struct Orchestrator: Sendable {
     /// The free space on the store's file system, in bytes.
     package func freeSpace() throws -> Int { try Files.freeSpace(layout.root) }
 
-    // MARK: changing
+    // MARK: changes
 
     /// Installs a release. If it is already installed, only the findings about changed databases are recorded.
     ///

@@ -101,7 +101,7 @@ package final class SetAside: WritableEffect {
         return try freshDigest != nil && Files.haveSameBytes(one, other, leased: held)
     }
 
-    // MARK: keeping other processes out
+    // MARK: hold
 
     /// No process may have the database open when the names change, because anything it then writes would be set aside too.
     func hold() throws {
@@ -145,7 +145,7 @@ package final class SetAside: WritableEffect {
         drained.release()
     }
 
-    // MARK: there
+    // MARK: set aside
 
     func perform() throws {
         // In a copied store, a missing file may be in quarantine already.
@@ -260,7 +260,7 @@ package final class SetAside: WritableEffect {
         return try Files.hardLinkIfPossible(file, at: name)
     }
 
-    // MARK: and back
+    // MARK: undo
 
     /// Restores the whole set. Files that now occupy its place are set aside in turn, so nothing is lost.
     func revert() throws {

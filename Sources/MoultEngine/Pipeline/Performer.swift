@@ -190,7 +190,7 @@ package final class Performer: Changes, @unchecked Sendable {
         try Files.rename(temporary, to: path)
     }
 
-    // MARK: living files
+    // MARK: writable files
 
     private func create(_ path: String) throws {
         // If the app has created the file in the meantime, it is user data and stays.

@@ -24,7 +24,7 @@ extension Profile {
         names.split(whereSeparator: \.isWhitespace).map { SystemCallRule(String($0)) }
     }
 
-    // MARK: what needs no look at arguments
+    // MARK: calls without argument checks
 
     /// Memory, threads, time, and open files.
     private static let everyProcess = """
@@ -73,7 +73,7 @@ extension Profile {
     /// Additional calls of libcurl.
     private static let transfers = "sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown"
 
-    // MARK: what depends on arguments
+    // MARK: calls with argument checks
 
     /// The bits of clone for all namespaces, and for becoming a child of the parent.
     private static let namespacesAndParent = 0x7e02_0080 | 0x8000
