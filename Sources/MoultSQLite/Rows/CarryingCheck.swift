@@ -8,19 +8,23 @@ package enum CarryingCheck {
     package static func fault(of table: String, in connection: Connection) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return nil }
         do {
-            let transfer = try TableTransfer(
-                RowRule(table: table), ColumnMap(layout, layout, renamed: [:]), from: layout, connection, into: layout,
-                connection, RejectWriter(RejectTable(label: ""), connection))
-            _ = try connection.statement(transfer.selectSQL)
-            let side = try RowSearch.Side(layout, connection)
-            _ = try RowSearch(side, in: side, pairs: RowSearch.pairs(layout, layout))
+            // Rows are carried without the triggers, which may need what only the app has.
+            try connection.with(.triggers, false) { try prepare(layout, connection) }
             return nil
         } catch let error as MoultError {
             if error.code == .selection { return error.why ?? error.what }
-            guard let sqlite = error.sqlite, sqlite.resultCode.primary == .error, sqlite.missingExtension == nil else {
-                throw error
-            }
+            guard let sqlite = error.sqlite, sqlite.resultCode.primary == .error else { throw error }
+            if sqlite.missingExtension != nil { return nil }
             return "it has \(layout.columns.count) columns, and SQLite says: \(sqlite.message)"
         }
+    }
+
+    private static func prepare(_ layout: TableLayout, _ connection: Connection) throws {
+        let transfer = try TableTransfer(
+            RowRule(table: layout.name), ColumnMap(layout, layout, renamed: [:]), from: layout, connection, into: layout,
+            connection, RejectWriter(RejectTable(label: ""), connection))
+        _ = try connection.statement(transfer.selectSQL)
+        let side = try RowSearch.Side(layout, connection)
+        _ = try RowSearch(side, in: side, pairs: RowSearch.pairs(layout, layout))
     }
 }

@@ -168,7 +168,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .set("/databases/food/size", -1), says: "databases.food.size must not be negative, is -1"),
     .init(
         .draft, .set("/databases/food/size", .integer(.max)),
-        says: "databases.food.size must be at most 281474976710656, is 9223372036854775807"),
+        says: "databases.food.size must be less than 2^53, is 9223372036854775807"),
     .init(
         .draft, .set("/databases/food/verify", "deep"),
         says: "databases.food.verify must be one of \"quick\", \"full\", is \"deep\""),
