@@ -21,7 +21,8 @@ package enum CarryingCheck {
 
     private static func prepare(_ layout: TableLayout, _ connection: Connection) throws {
         let transfer = try TableTransfer(
-            RowRule(table: layout.name), ColumnMap(layout, layout, renamed: [:]), from: layout, connection, into: layout,
+            RowRule(table: layout.name), ColumnMap(layout, layout, renamed: [:]), from: layout, connection,
+            into: layout,
             connection, RejectWriter(RejectTable(label: ""), connection))
         _ = try connection.statement(transfer.selectSQL)
         let side = try RowSearch.Side(layout, connection)
