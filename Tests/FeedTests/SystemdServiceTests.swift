@@ -24,7 +24,7 @@ struct SystemdServiceTests {
         let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
         let unit = String(
             decoding: try Files.read("\(root)packaging/systemd/moult@.service", limit: 1 << 16) ?? [], as: UTF8.self)
-        let confinement = try #require(unit.firstRange(of: "# It writes into the store"))
+        let confinement = try #require(unit.firstRange(of: "# The service writes only to the store"))
         let text = unit[..<confinement.lowerBound].replacing("/usr/bin/moult", with: try BuiltMoult.path())
             .replacing("--wait 300 --retry 3600", with: "--retry 1")
             .replacing("[Unit]\n", with: "[Unit]\nOnFailure=alarm.service\n")

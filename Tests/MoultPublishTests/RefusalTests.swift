@@ -62,7 +62,8 @@ import Testing
 
     @Test func `an input is not overwritten`() throws {
         let scratch = try Scratch()
-        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE t(a); INSERT INTO t VALUES(1);"])
+        try scratch.file("food.sql", "CREATE TABLE t(a); INSERT INTO t VALUES(1);")
+        try DatabaseBuilder().build(script: scratch.path("food.sql"), output: scratch.path("food.db"))
         try scratch.file("s.sql", "ATTACH 'food.db' AS f; CREATE TABLE t AS SELECT * FROM f.t;")
         let before = try scratch.bytes("food.db")
         let error = #expect(throws: MoultError.self) {

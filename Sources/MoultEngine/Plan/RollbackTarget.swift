@@ -30,13 +30,10 @@ package struct RollbackTarget {
 
     func choose(_ wanted: String?, force: Bool) throws -> String {
         let all = try Generation.names(layout).filter { $0 != current.name }
-        if let wanted, Self.isNamed(wanted, current.name), !all.contains(where: { Self.isNamed(wanted, $0) }) {
+        if let wanted, all.isEmpty, Self.isNamed(wanted, current.name) {
             throw MoultError(
-                .refused, .refused, what: "\(wanted) is already installed",
-                why: all.isEmpty ? "no other generation is kept" : "the kept ones are \(all.joined(separator: ", "))",
-                now: all.isEmpty
-                    ? "Install an older release: moult apply RELEASE --allow-downgrade"
-                    : "Choose one of them: moult rollback --to GENERATION")
+                .refused, .refused, what: "\(wanted) is already installed", why: "no other generation is kept",
+                now: "Install an older release: moult apply RELEASE --allow-downgrade")
         }
         if let wanted, !all.isEmpty { return try named(wanted, among: all, force: force) }
         if layout.onlyFile != nil { return try fileBefore() }

@@ -18,9 +18,6 @@ extension Feed {
         if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
         let serial = try fields.count("serial")
         guard serial >= 1 else { throw fields.fail("serial", "must be at least 1") }
-        guard serial <= Self.highestSerial else {
-            throw fields.fail("serial", "must be at most \(Self.highestSerial), is \(serial)")
-        }
         let keyList = try fields.optionalCount("keys")
         guard let expires = try Self.time(fields, "expires") else { throw fields.fail("expires", "is missing") }
         // Unknown fields of a newer feed are ignored, unless the feed lists them as critical.

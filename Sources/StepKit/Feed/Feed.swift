@@ -18,8 +18,6 @@ package struct Feed: Sendable, Equatable {
     /// versions.
     package var keyList: Int?
 
-    /// The highest serial: JSON readers may round larger numbers.
-    package static let highestSerial = 1 << 53 - 1
     /// The maximum distance of a serial from the last one under the same key list, so that an attacker with a stolen
     /// key cannot use up all numbers and lock out the publisher.
     package static let serialRange = 1_000_000

@@ -23,7 +23,7 @@ import Testing
         #expect(
             parts.map(\.what) == [
                 "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import \(scratch.path("food.csv"))",
-                "build: seal",
+                "build: make it read-only",
             ])
         // The complete size of the file.
         #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])

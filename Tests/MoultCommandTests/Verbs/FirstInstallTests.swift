@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func `a missing store is an error without the switch`() throws {
-        try refused("moult apply -s store \(first)", 1, "moult apply --create RELEASE")
+        try refused("moult apply -s store \(first)", 1, "moult apply --create \(first) --store store\n")
         try refused("mkdir -p e; cd e; moult apply \(first); s=$?; cd ..; rmdir e; exit $s", 1, "moult apply --create")
     }
 

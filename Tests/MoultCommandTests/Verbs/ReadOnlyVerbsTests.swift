@@ -102,7 +102,8 @@ import Testing
 
                 4 checks: 2 found a problem
                 repair it with: mv \(sealed)-wal \(sealed)-wal.old
-                repair it with: moult reset user --set-user-data-aside
+                bring back a backup, or set it aside, salvage what can be read and start with an empty one: \
+                moult reset user --set-user-data-aside
 
                 """)
         let json = try #require(try world.json("moult verify --json").first)
