@@ -44,7 +44,8 @@ enum PublishVerb {
         "list-uploads",
         "Print all files of the feed in a safe order for uploads, with Cache-Control and type, and publish nothing")
     static let serial = Option(
-        "serial", value: .number(in: 1...Fields.countLimit - 1), "The serial of the feed (default: one more than the last)"
+        "serial", value: .number(in: 1...Fields.countLimit - 1),
+        "The serial of the feed (default: one more than the last)"
     )
     static let mount = Option(
         "mount", value: .text("OCI"),
