@@ -63,7 +63,7 @@ import Testing
     @Test func `an input is not overwritten`() throws {
         let scratch = try Scratch()
         try scratch.file("food.sql", "CREATE TABLE t(a); INSERT INTO t VALUES(1);")
-        try DatabaseBuilder().build(script: scratch.path("food.sql"), output: scratch.path("food.db"))
+        _ = try DatabaseBuilder().build(script: scratch.path("food.sql"), output: scratch.path("food.db"))
         try scratch.file("s.sql", "ATTACH 'food.db' AS f; CREATE TABLE t AS SELECT * FROM f.t;")
         let before = try scratch.bytes("food.db")
         let error = #expect(throws: MoultError.self) {
