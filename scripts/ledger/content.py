@@ -58,6 +58,13 @@ class Content:
         self.db = connection
         self.cache = {}
 
+    def row_counts(self):
+        """How many rows each ordinary table has, without moult's own tables and empty ones."""
+        tables = [text.decode() for schema, text, kind, *_ in self.db.execute("PRAGMA main.table_list") if (schema, kind) == (b"main", b"table")]
+        counts = {table: self.db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()[0]
+                  for table in tables if not table.lower().startswith(("sqlite_", "moult_"))}
+        return {table: count for table, count in counts.items() if count}
+
     @classmethod
     def of_bytes(cls, data):
         connection = open_memory()

@@ -1075,7 +1075,12 @@ class World:
             owner = record.get("owner") or {}
             if (owner.get("uid"), str(owner.get("mode", "")).lstrip("0")) != (uid, f"{mode:o}"):
                 found.append(("record", f"{name}: owner is {owner}, expected uid {uid}, mode {mode:04o}"))
-        if kept.reasons != {"taken-over"}:
+        if kept.reasons <= {"reset", "unfit-cache"}:
+            # All rows of the database were set aside; those of a damaged one may be counted as far as they can be read.
+            if kept.file.content is not None:
+                rows = {table: (count, count) for table, count in kept.file.content.row_counts().items()}
+                found += [("record", f"{name}: " + text) for text in count_faults(rows, record.get("rows", {}))]
+        elif kept.reasons != {"taken-over"}:
             found += [("record", f"{name}: " + text) for text in count_faults(kept.rows, record.get("rows", {}))]
         return found
 
