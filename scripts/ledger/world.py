@@ -1076,8 +1076,9 @@ class World:
             if (owner.get("uid"), str(owner.get("mode", "")).lstrip("0")) != (uid, f"{mode:o}"):
                 found.append(("record", f"{name}: owner is {owner}, expected uid {uid}, mode {mode:04o}"))
         if kept.reasons <= {"reset", "unfit-cache"}:
-            # All rows of the database were set aside; those of a damaged one may be counted as far as they can be read.
-            if kept.file.content is not None:
+            # All rows of the database were set aside. Those of a damaged one are counted as far as they can be read, and those
+            # of a cache with another schema not at all.
+            if kept.file.content is not None and (record.get("rows") or kept.reasons == {"reset"}):
                 rows = {table: (count, count) for table, count in kept.file.content.row_counts().items()}
                 found += [("record", f"{name}: " + text) for text in count_faults(rows, record.get("rows", {}))]
         elif kept.reasons != {"taken-over"}:
