@@ -56,7 +56,7 @@ package struct FileReplacement {
             guard let owner = try StoreLayout.owner(of: file) else { continue }
             throw refusal(
                 "it belongs to the store \(owner.store), and a release of the store decides what is there",
-                "Bring a release in: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
+                "Install a release with: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
         }
         if let target {
             let file = try Files.resolved(path)

@@ -185,7 +185,7 @@ import Testing
             "a file of a store is not replaced", "cp store/food.db new.db", "moult replace store/food.db new.db", 3,
             """
             store/food.db cannot be replaced: it belongs to the store {dir}/store, and a release of the store decides what is there
-              Bring a release in: moult apply RELEASE --store {dir}/store
+              Install a release with: moult apply RELEASE --store {dir}/store
             """),
         Case(
             "store below a file", "echo x > a; moult init a/b --product org.example.test", 1,
