@@ -64,7 +64,8 @@ import Testing
             let ended = try Shell.run([moult, verb, manifest, "--store", "\(small)/store"])
             #expect(ended.status == 3)
             #expect(
-                ended.errors.contains("not enough space in \(small)/store: the update needs 1.91 MiB and 256 KiB in reserve, "),
+                ended.errors.contains(
+                    "not enough space in \(small)/store: the update needs 1.91 MiB and 256 KiB in reserve, "),
                 "\(ended.errors)")
         }
         #expect(try Tree(small) == before)
