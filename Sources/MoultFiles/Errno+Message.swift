@@ -13,7 +13,7 @@ extension Errno {
         return MoultError(.system, what: what, why: description, now: remedy(needs), cause: self)
     }
 
-    /// The advice if a file cannot grow although the disk has space.
+    /// The advice if a file cannot grow even though the disk has free space.
     package static let fileSizeAdvice =
         "A file cannot grow beyond the limit of this shell, or of the file system. To raise that of the shell: ulimit -f unlimited"
 

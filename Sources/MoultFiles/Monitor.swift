@@ -1,6 +1,7 @@
 internal import MoultLibc
 
-/// A lock with a condition: threads change shared state under it, and wait in it for changes by others.
+/// A mutex with a condition variable: threads change shared state while holding the mutex, and can wait for other threads to
+/// change it.
 package final class Monitor: @unchecked Sendable {
     // Unchecked: both are designed for use by several threads.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

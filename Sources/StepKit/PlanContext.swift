@@ -121,7 +121,7 @@ extension PlanContext {
         planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the plan leaves the cache at a path until no process has it open.
+    /// Whether the plan postpones replacing the cache at a path until no process has it open.
     public func isPostponed(_ path: String) -> Bool {
         planned.contains { if case .postpone(path, _) = $0.change { true } else { false } }
     }

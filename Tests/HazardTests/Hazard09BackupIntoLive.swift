@@ -171,7 +171,7 @@ import Testing
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")
-        // The release has many pages; other writes are few.
+        // The release has so many pages that the write at which moult is killed is a part of the replacement.
         let ended = try Shell.run([
             "strace", "-f", "-qq", "-o", "/dev/null", "-P", mode == "wal" ? "\(path)-wal" : path, "-e",
             "trace=pwrite64", "-e", "inject=pwrite64:signal=SIGKILL:when=20", BuiltMoult.path(), "apply", "--store",

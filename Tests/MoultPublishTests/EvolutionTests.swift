@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultPublish
 
-/// `from`: the previous release's layout is kept, with the rows of the script.
+/// With the option `from`, the built database keeps the previous release's page layout and has the rows that the script makes.
 @Suite struct EvolutionTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -4,8 +4,8 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// Computes for a deep plan the exact fate of the rows of shared databases: their content is carried over into a copy of the
-/// release's file, by the same code that the update uses.
+/// For a deep plan, computes exactly what happens to each row of the shared databases: carries their content over into a copy
+/// of the release's file, with the same code that the update uses.
 package struct ContentForecast {
     let layout: StoreLayout
     let release: Manifest

@@ -4,7 +4,7 @@ internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
-/// Refuses in a plan what the update would refuse: a user's database that stays but lacks the release's schema.
+/// Makes a plan fail where the update would fail: if a user database is kept but does not have the release's schema.
 package struct SchemaForecast {
     let layout: StoreLayout
     let context: PlanContext

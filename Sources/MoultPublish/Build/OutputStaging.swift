@@ -35,7 +35,7 @@ struct OutputStaging {
             }
             if facts.size > 0 {
                 let file = try Descriptor(output, .read)
-                // A file that is cut short or otherwise damaged has no header, either.
+                // A truncated file, or one with a damaged header, is refused here, too.
                 guard let header = try? DatabaseHeader(of: file) else {
                     throw reject(
                         "it exists and is not a SQLite database", "Choose another file with -o, or remove it first.")

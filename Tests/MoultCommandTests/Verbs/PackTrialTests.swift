@@ -68,7 +68,7 @@ import Testing
         try draft(2)
         let second = try scratch.moult("moult pack 2.json -o rel")
         #expect(second.out.contains("trial: it installs into an empty store, over 1.0.0\n"), "\(second)")
-        // If external steps and an app version are required, the trial needs neither.
+        // The trial runs without the external steps and the app version that the release requires.
         try draft(
             3,
             more:

@@ -176,7 +176,7 @@ struct CoverSearch {
         return length
     }
 
-    /// The first byte is the lowest one, on every machine.
+    /// Little-endian: the first byte is the least significant one on every machine.
     @inline(__always)
     private func word(_ start: UnsafeRawPointer, _ place: Int) -> UInt64 {
         UInt64(littleEndian: start.loadUnaligned(fromByteOffset: place, as: UInt64.self))
