@@ -1,3 +1,5 @@
+package import MoultBasics
+
 /// The row that records the release of a shared database's content, which an integrity check cannot tell.
 public enum ReleaseMarker {
     /// The table with this row.
@@ -6,6 +8,8 @@ public enum ReleaseMarker {
     public static let rejects = "moult_rejected"
     /// Tables that moult adds, which are not part of a database's identity.
     public static let tables: Set<String> = [table, rejects]
+    /// Whether a table is moult's own.
+    package static func isOwn(_ name: SQLName) -> Bool { tables.contains { SQLName($0) == name } }
 
     /// Tables and views with these names that are not moult's, because their columns differ.
     public static let foreign = """

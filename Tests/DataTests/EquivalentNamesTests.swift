@@ -103,6 +103,18 @@ import Testing
         #expect(kept.rows(Self.one) == nil)
     }
 
+    @Test(arguments: [(both, false), ([one, one.uppercased()], false), ([one, "C" + one.dropFirst()], true)])
+    func `a table in two databases is warned of if SQLite takes both names for one`(
+        names: [String], warns: Bool
+    ) throws {
+        let databases = zip(["first", "second"], names).map { database, table in
+            Shipped.reference("CREATE TABLE \"\(table)\"(x);", name: database)
+        }
+        let packed = try shop.tryToPack("1.0.0", databases)
+        #expect(packed.status == 0)
+        #expect(packed.errors.contains("a query that does not say which") == warns, "\(packed)")
+    }
+
     @Test func `a golden query and diff tell the two spellings apart`() throws {
         let value = { (spelling: String) in
             "CREATE TABLE word(w DEFAULT '\(spelling)'); INSERT INTO word VALUES('\(spelling)');"

@@ -84,16 +84,16 @@ struct AttachedSet {
 
     /// A table name without a schema means the first database that has the table, which deserves a warning.
     func clashes(_ tables: [(alias: String, tables: [String])]) -> [String] {
-        var first: [String: String] = [:]
+        var first: [SQLName: String] = [:]
         var warnings: [String] = []
         for (alias, names) in tables {
             for name in names {
-                if let other = first[name.lowercased()] {
+                if let other = first[SQLName(name)] {
                     warnings.append(
                         "table \(name) is in \"\(other)\" and in \"\(alias)\": a query that does not say which reads \"\(other)\""
                     )
                 } else {
-                    first[name.lowercased()] = alias
+                    first[SQLName(name)] = alias
                 }
             }
         }

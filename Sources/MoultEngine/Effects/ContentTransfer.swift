@@ -101,7 +101,7 @@ struct ContentTransfer {
     private func proveRejectsAreOurs(_ live: Connection) throws {
         let name = ReleaseMarker.rejects
         guard try RowSelection.hasTable(name, in: live) else { return }
-        let missing = try Set(["release", "table", "reason", "row"].map { SQLName($0) })
+        let missing = try Set(RejectTable.columns.map { SQLName($0) })
             .subtracting(Self.columns(of: name, in: live))
         guard let column = missing.min()?.text else { return }
         let rename = "ALTER TABLE \(name) RENAME TO app_rejected"
@@ -126,7 +126,7 @@ struct ContentTransfer {
             for (name, rows) in try RowCounts(of: live).tables.sorted(by: { $0.key < $1.key }) where rows > 0 {
                 let table = name.text
                 guard try !RowSelection.hasTable(table, in: pristine),
-                    !ReleaseMarker.tables.contains(table.lowercased()),
+                    !ReleaseMarker.isOwn(name),
                     try Self.columns(of: table, in: live) == columns
                 else { continue }
                 throw MoultError(

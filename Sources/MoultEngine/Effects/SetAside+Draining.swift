@@ -9,8 +9,7 @@ extension SetAside {
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
             let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
-            let own = ReleaseMarker.tables.map { SQLName($0) }
-            return counts.tables.filter { $0.value > 0 && !own.contains($0.key) }
+            return counts.tables.filter { $0.value > 0 && !ReleaseMarker.isOwn($0.key) }
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
             return nil

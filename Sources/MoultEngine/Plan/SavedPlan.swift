@@ -12,7 +12,10 @@ package struct SavedPlan {
 
     package func proveFresh() throws {
         // A store may be reached through several paths.
-        guard try plan.store == layout.root || Self.isSame(plan.store, layout.root) else {
+        guard
+            try plan.store == layout.root
+                || Files.factsThroughLinks(plan.store)?.isSameFile(Files.factsThroughLinks(layout.root)) == true
+        else {
             throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
         }
         let used = try HistoryReader(layout).entry(of: plan.id) {
@@ -27,13 +30,6 @@ package struct SavedPlan {
                 throw stale("\(fact.path): \(fact.field) was \(short(fact.value)), is \(short(now.value))")
             }
         }
-    }
-
-    private static func isSame(_ one: String, _ other: String) throws -> Bool {
-        guard let one = try Files.factsThroughLinks(one), let other = try Files.factsThroughLinks(other) else {
-            return false
-        }
-        return (one.inode, one.device) == (other.inode, other.device)
     }
 
     /// The facts are unchanged, so the steps must plan the same effects, unless moult itself has a different version.

@@ -12,7 +12,7 @@ package struct RejectTable: Sendable {
         (self.name, self.label, self.isRepeatable) = (name, label, isRepeatable)
     }
 
-    static let columns = ["release", "table", "reason", "row"]
+    package static let columns = ["release", "table", "reason", "row"]
 
     var createSQL: String {
         "CREATE TABLE IF NOT EXISTS main.\(quoteIdentifier(name))(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
