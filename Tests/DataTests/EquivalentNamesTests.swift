@@ -61,6 +61,17 @@ import Testing
         #expect(try content("app.db") == Self.filled)
     }
 
+    /// The names of renamed columns are a dictionary in Swift, which holds one of the two.
+    @Test func `new names for both columns are refused, not halved`() throws {
+        let columns: JSON = .object(Self.both.map { .init($0, .string("\($0) new")) })
+        let preserve: [JSON] = [["table": .string(Self.one), "columns": columns]]
+        let packed = try shop.tryToPack("1.0.0", [.shared(Self.schema, preserve)])
+        #expect(packed.status != 0)
+        #expect(
+            packed.errors.contains("columns has two members whose names differ only in how Unicode writes"), "\(packed)"
+        )
+    }
+
     @Test(arguments: both)
     func `a migration that empties or drops one of the tables is refused`(lost: String) throws {
         try shop.pack("1.0.0", [.user(Self.schema + "PRAGMA user_version = 1;")])
