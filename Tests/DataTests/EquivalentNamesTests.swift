@@ -121,9 +121,10 @@ import Testing
         let databases = zip(["first", "second"], names).map { database, table in
             Shipped.reference("CREATE TABLE \"\(table)\"(x);", name: database)
         }
-        let packed = try shop.tryToPack("1.0.0", databases)
-        #expect(packed.status == 0)
-        #expect(packed.errors.contains("a query that does not say which") == warns, "\(packed)")
+        try shop.pack("1.0.0", databases)
+        let ended = try shop.apply("1.0.0")
+        #expect(ended.status == 0)
+        #expect(ended.errors.contains("a query that does not say which") == warns, "\(ended)")
     }
 
     @Test func `a golden query and diff tell the two spellings apart`() throws {
