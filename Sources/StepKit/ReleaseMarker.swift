@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 
 /// The row that records the release of a shared database's content, which an integrity check cannot tell.
 public enum ReleaseMarker {
@@ -8,9 +8,8 @@ public enum ReleaseMarker {
     public static let rejects = "moult_rejected"
     /// Tables that moult adds, which are not part of a database's identity.
     public static let tables: Set<String> = [table, rejects]
-    /// Whether a table is moult's own.
-    package static func isOwn(_ name: SQLName) -> Bool { tables.contains { SQLName($0) == name } }
-
+    /// Whether a table is moult's own, by SQLite's rule for equal names.
+    public static func isOwn(_ name: String) -> Bool { tables.contains { SQLName($0) == SQLName(name) } }
     /// Tables and views with these names that are not moult's, because their columns differ.
     public static let foreign = """
         SELECT name FROM sqlite_schema AS x WHERE type IN ('table', 'view') AND CASE lower(name)

@@ -103,9 +103,9 @@ extension Orchestrator {
     /// The table's name as spelled in the set.
     private func proveTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
         let old = try Connection(path: copy, access: .readWrite)
-        let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.isOwn($0) }
+        let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.isOwn($0.text) }
         let isThere =
-            try RowSelection.hasTable(table, in: old) && !ReleaseMarker.isOwn(SQLName(table))
+            try RowSelection.hasTable(table, in: old) && !ReleaseMarker.isOwn(table)
         try old.close()
         if isThere { return names.first { $0 == SQLName(table) }?.text ?? table }
         throw MoultError(

@@ -126,7 +126,7 @@ struct ContentTransfer {
             for (name, rows) in try RowCounts(of: live).tables.sorted(by: { $0.key < $1.key }) where rows > 0 {
                 let table = name.text
                 guard try !RowSelection.hasTable(table, in: pristine),
-                    !ReleaseMarker.isOwn(name),
+                    !ReleaseMarker.isOwn(table),
                     try Self.columns(of: table, in: live) == columns
                 else { continue }
                 throw MoultError(

@@ -9,7 +9,7 @@ extension SetAside {
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
             let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
-            return counts.tables.filter { $0.value > 0 && !ReleaseMarker.isOwn($0.key) }
+            return counts.tables.filter { $0.value > 0 && !ReleaseMarker.isOwn($0.key.text) }
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
             return nil
