@@ -68,7 +68,7 @@ package struct FileSet {
         do { try finish(work, directory) } catch {
             isPending = true
             throw MoultError(
-                .fileSet, .stuck, what: "\(directory)/\(head) is in place, but the command is not complete",
+                .fileSet, .stuck, what: "\(directory)/\(head) was written, but the command did not finish",
                 why: Self.text(error), now: "Run the command again: it completes the rest.", cause: error)
         }
     }

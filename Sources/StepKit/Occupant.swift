@@ -136,7 +136,7 @@ extension PlanContext {
     public func missing(_ database: Database, at path: String) -> MoultError {
         MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
-            why: "the installed release has it there; a disk that is not mounted looks the same",
+            why: "the installed release has it there; its disk may not be mounted",
             now: "Bring the file back. To start with an empty one instead: moult reset \(database.name) "
                 + "--set-user-data-aside")
     }

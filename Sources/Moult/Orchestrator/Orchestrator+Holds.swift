@@ -105,7 +105,7 @@ extension Orchestrator {
         let covering = holds.covering(version)
         guard let first = covering.first else { return nil }
         return MoultError(
-            .refused, .refused, what: "no hold is on \(release) alone", why: first.sentence, now: holds.remedy(covering)
+            .refused, .refused, what: "\(release) has no hold of its own", why: first.sentence, now: holds.remedy(covering)
         )
     }
 }

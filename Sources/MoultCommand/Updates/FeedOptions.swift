@@ -52,6 +52,6 @@ extension Call {
     func refuseFeedOptions(with what: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(
-            "\(word) and \(what) cannot both be given", why: "a feed is used only without a release")
+            "\(word) and \(what) cannot both be given", why: "feed options apply only when no release is given")
     }
 }

@@ -26,7 +26,7 @@ enum UnholdVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let releases = call.values(version)
         if call.has(all), let first = releases.first {
-            throw call.wrongUsage("--all takes no VERSION", why: "\"\(first)\" is one of all")
+            throw call.wrongUsage("--all takes no VERSION", why: "--all already includes \(first)")
         }
         let orchestrator = try call.orchestrator(call.recoveryWatcher)
         let change =

@@ -94,7 +94,7 @@ package struct FeedPublisher {
     /// Adds to the error that the new feed is public, if the command failed after that.
     private func publicIn(part error: any Error, _ feed: Feed) -> any Error {
         guard var error = error as? MoultError, error.outcome == .stuck else { return error }
-        error.what = "the feed with serial \(feed.serial) is public, but the command is not complete"
+        error.what = "the feed with serial \(feed.serial) is public, but the command did not finish"
         return error
     }
 

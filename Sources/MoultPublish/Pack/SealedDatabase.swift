@@ -23,7 +23,7 @@ struct SealedDatabase {
         try agree("userVersion", database.identity.userVersion, found.userVersion)
         if let wanted = database.identity.schema, wanted != found.schema {
             throw MoultError(
-                .packing, .refused, what: "the database \(name) has another schema than the draft says",
+                .packing, .refused, what: "the database \(name) does not have the schema in the draft",
                 why: "its schema is \(found.schema)", now: "Correct the draft, or leave \"schema\" to pack.")
         }
         database.identity = .init(
@@ -56,7 +56,7 @@ struct SealedDatabase {
     private func agree(_ field: String, _ wanted: Int?, _ found: Int) throws {
         if wanted == nil || wanted == found { return }
         throw MoultError(
-            .packing, .refused, what: "the database \(name) is not what the draft says",
+            .packing, .refused, what: "the database \(name) does not match the draft",
             why: "its \(field) is \(found), and the draft says \(wanted ?? 0)",
             now: "Correct the draft or the database.")
     }

@@ -111,7 +111,7 @@ extension DotCommand {
                     .script, what: "\(place): \(name)",
                     why:
                         "web pages and word processors make such characters, and .\(self.name) would take them as they are",
-                    now: "Replace the typographic characters of the script by plain ones.")
+                    now: "Replace the typographic characters in the script with plain ASCII ones.")
             }
             return try arguments.map { bytes in
                 guard let text = String(validating: bytes, as: UTF8.self) else {

@@ -112,7 +112,7 @@ private struct GatheredLines {
                 throw MoultError(
                     .script, what: "\(place): \(name)",
                     why: "web pages and word processors make such characters, and SQL takes them for a part of a name",
-                    now: "Replace the typographic characters of the script by plain ones.")
+                    now: "Replace the typographic characters in the script with plain ASCII ones.")
             }
             try feed(byte, at: place)
             index += 1

@@ -84,7 +84,7 @@ extension StepExecutable {
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
         // Some interpreters, such as Perl, read from this descriptor, and start at the offset that the previous one left.
         guard !isScript || lseek(number, 0, SEEK_SET) == 0 else {
-            throw MoultError(.stepTrust, what: "cannot run the step \(name)", why: "\(path) cannot be read again")
+            throw MoultError(.stepTrust, what: "cannot run the step \(name)", why: "cannot go back to the start of \(path)")
         }
         var command = Subprocess.Command([isScript ? path : name], in: scratch)
         command.executable = (number, isScript)
