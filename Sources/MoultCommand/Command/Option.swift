@@ -34,14 +34,14 @@ package struct Option: Sendable {
 extension Option {
     package static let help = Option("help", letter: "h", "Show this help")
     package static let version = Option("version", "Show the version of moult")
-    package static let json = Option("json", "Print results, events and errors as JSON, one object a line")
+    package static let json = Option("json", "Print results, events and errors as JSON, one object per line")
     package static let quiet = Option(
         "quiet", letter: "q", "Print only warnings and errors")
     package static let verbose = Option(
         "verbose", letter: "v", "Print details of results, and the causes of errors")
     package static let store = Option(
         "store", letter: "s", value: .directory(),
-        "The store (default: MOULT_STORE, then . or ./store if it has a moult.json)")
+        "The store (default: $MOULT_STORE, else . or ./store, whichever has a moult.json)")
 
     /// The options that may precede any verb.
     package static let beforeVerb: [Option] = [.store, .json, .quiet, .verbose, .help, .version]

@@ -3,9 +3,10 @@ extension Topic {
         name: "keys", summary: "how to sign releases with separate keys, and how to replace keys",
         text: [
             """
-            The simplest setup has one key, which signs both releases and the feed, and which stores trust. It must be \
-            available on the machine that renews the feed. Separate keys limit the damage if one is stolen: root keys \
-            sign only key lists and stay offline, release keys sign releases, and timestamp keys sign only the feed.
+            The simplest setup has one key pair: its secret key signs both releases and the feed, and stores trust \
+            its public key. The secret key must then be on the machine that renews the feed. Separate keys limit the \
+            damage if one is stolen: root keys sign only key lists and stay offline, release keys sign releases, and \
+            timestamp keys sign only the feed.
             """,
             .heading("Use separate keys"),
             .literal(
@@ -20,8 +21,8 @@ extension Topic {
                 moult init store --product org.example.app --key root.pub --feed URL
                 """),
             """
-            After that, the timestamp key alone renews the feed: moult publish public --key online.key. Each new release \
-            needs the signature of a release key.
+            After that, the timestamp key alone renews the feed: moult publish public --key online.key. Each new \
+            release needs the signature of a release key.
             """,
             .heading("Replace, revoke or renew keys"),
             .literal(
@@ -30,12 +31,12 @@ extension Topic {
                 moult publish public --trust keys/keys-2.json --key new.key --key online.key
                 """),
             """
-            A key list contains the keys of each role. A key that is not in the newest list is revoked. A list is valid \
-            for a year (--days); after it expires, stores install nothing until they receive a newer list.
+            A key list contains the keys of each role. A key that is not in the newest list is revoked. A list is \
+            valid for a year (--days); after it expires, stores install nothing until they receive a newer list.
             """,
             """
-            The serial of a feed may be at most 1000000 higher than the last one. A new key list lets it start again, so \
-            an attacker with a stolen key cannot block stores forever: publish with --trust and --serial.
+            Stores accept a feed only if its serial is at most 1000000 higher than the last one. If an attacker with a \
+            stolen key has raised the serial, a new key list resets it: publish with --trust and --serial.
             """,
         ])
 }

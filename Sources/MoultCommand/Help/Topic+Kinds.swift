@@ -7,8 +7,8 @@ extension Topic {
                 (
                     "reference",
                     """
-                    Only releases change it. The app opens it read-only. All read-only databases of a store switch to a \
-                    new release together, and the old files are kept for rollback.
+                    Only releases change it. The app opens it read-only. All read-only databases of a store switch to \
+                    a new release together, and the old files are kept for rollback.
                     """
                 ),
                 (
@@ -22,9 +22,9 @@ extension Topic {
                 (
                     "user",
                     """
-                    Only the user writes to it. The first release creates it from a template, and migrations change its \
-                    schema. It is never replaced or deleted. If a migration changes or drops values, a complete copy \
-                    goes to quarantine first. A release is refused if the database lacks a table or column of the \
+                    Only the user writes to it. The first release creates it from a template, and migrations change \
+                    its schema. It is never replaced or deleted. If a migration changes or drops values, a complete \
+                    copy goes to quarantine first. A release is refused if the database lacks a table or column of the \
                     template and no migration adds it, unless the manifest has "schema": "app".
                     """
                 ),
@@ -32,13 +32,14 @@ extension Topic {
                     "cache",
                     """
                     The app writes to it and can recreate all of it. A cache whose schema matches the release is kept. \
-                    Any other, and one that does not open, goes to quarantine and is replaced by an empty one.
+                    A cache with another schema, or one that does not open, goes to quarantine, and an empty one \
+                    replaces it.
                     """
                 ),
             ]),
             """
             A reference database with "place": "in-place" stays where it is, for instance among the resources of an \
-            app. It is attached there and never copied, so the first start is equally fast at any size.
+            app. It is attached there and never copied, so the first start takes the same time at any size.
             """,
             """
             If a file already exists at the path of a database, the first release keeps it as generation 0+adopted. To \
@@ -52,7 +53,7 @@ extension Topic {
             """,
             """
             Keep data that can be recreated and data that cannot in separate files. docs/which-kind.md, installed in \
-            /usr/share/doc/moult, helps to choose, and explains how to split a file that has both.
+            /usr/share/doc/moult, helps you to choose, and explains how to split a file that has both.
             """,
         ])
 }

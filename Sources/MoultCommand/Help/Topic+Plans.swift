@@ -4,7 +4,7 @@ extension Topic {
         text: [
             "A plan lists the changes that a release would make to a store. Making a plan changes nothing.",
             .literal("moult plan releases/dailyvalue-2.1.0.json\nmoult apply releases/dailyvalue-2.1.0.json"),
-            "Exit status 0 means nothing to do, 2 that the store would change. Each line has a sign:",
+            "Exit status 0 means that there is nothing to do, 2 that the store would change. Each line has a sign:",
             .list([
                 ("+", "is added"),
                 ("-", "is removed (and kept for rollback if the line says so)"),
@@ -12,7 +12,7 @@ extension Topic {
                 ("=", "stays as it is"),
             ]),
             "A line without a sign is a check that changes nothing.",
-            "If one operator approves a plan and another applies it, save it:",
+            "If one operator approves a plan and another applies it, save the plan:",
             .literal(
                 "moult plan --output approved.plan releases/dailyvalue-2.1.0.json\nmoult apply --plan approved.plan"),
             """
@@ -20,9 +20,9 @@ extension Topic {
             nothing happens, the exit status is 4, and the message names the change.
             """,
             """
-            moult apply first stages and verifies every file next to the store's own files. Until then, a failure leaves \
-            the store unchanged. Then it writes one record, the decision, and makes the changes. If one of them fails, \
-            all are undone. After a crash, the next command that writes finishes the update.
+            moult apply first stages and verifies every file next to the store's own files. Until then, a failure \
+            leaves the store unchanged. Then it writes one record, the decision, and makes the changes. If one of them \
+            fails, all are undone. After a crash, the next command that writes finishes the update.
             """,
             "To preview a rollback: moult rollback --dry-run.",
         ])

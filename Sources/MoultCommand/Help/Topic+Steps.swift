@@ -16,16 +16,16 @@ extension Topic {
             them fails, all are undone.
             """,
             """
-            The bundle is unpacked between check and delete, so a release that check refuses costs nothing. To see how \
-            long each part took: moult history --verbose
+            The bundle is unpacked between check and delete, so the bundle of a release that check refuses is not \
+            unpacked. To see how long each part took: moult history --verbose
             """,
             "A manifest can run steps before or after a built-in step:",
             .literal(#""steps": [ { "step": "acme.reindex", "after": "copy", "with": { } } ]"#),
             """
             Such a step is a program that implements the protocol in docs/step-protocol.md and is named in moult.json. \
-            moult runs it only after moult steps trust, and only while the program is unchanged. It is sandboxed: while \
-            planning it cannot write at all, and later only where both moult.json and its plan allow it.
+            moult runs it only after moult steps trust, and only while the program is unchanged. It is sandboxed: \
+            while planning it cannot write at all, and later only where both moult.json and its plan allow it.
             """,
-            "To list the installed steps: moult steps. A release that needs another one is refused.",
+            "To list the available steps: moult steps. A release that needs any other step is refused.",
         ])
 }

@@ -6,7 +6,7 @@ internal import MoultLibc
 enum Spread {
     static let option = Option(
         "spread", value: .number("SECONDS", in: 0...86_400),
-        "Delay for timers of many machines (default 0)")
+        "Delay by up to SECONDS to spread the load")
 
     /// A user at a terminal does not wait, nor does a first installation.
     static func wait(_ call: Call) throws {

@@ -16,22 +16,22 @@ enum UpdateOptions {
 
     static let forceAfter = Option(
         "force-after", value: .number("SECONDS", in: 0...86_400),
-        "Time after which to kill blocking processes"
+        "Kill blocking processes after this time"
     )
     static let waitForReaders = Option(
         "wait-for-readers", value: .number("SECONDS", in: 0...86_400),
-        "Time to wait for readers at the end")
+        "Time to wait for readers of the old release")
 
     static let takeOver = Option(
         "take-over", value: .text("NAME"), repeats: true,
         "Allow a database to change its kind")
     static let acceptUnpreserved = Option(
         "accept-unpreserved",
-        "Move rows no longer preserved to quarantine")
+        "Quarantine rows that are no longer preserved")
 
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
-        "CPU time to check a database (default 60 a GB)")
+        "CPU time per database check (default 60 s/GB)")
 
     static let confirm = Option("confirm", "Show the plan and ask before applying it")
 

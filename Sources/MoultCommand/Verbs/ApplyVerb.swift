@@ -9,7 +9,7 @@ internal import StepKit
 enum ApplyVerb {
     static let release = Argument(
         .source("RELEASE"), presence: .optional,
-        "A manifest or a feed (default: the store's)")
+        "Manifest or feed (default: the store's feed)")
     static let create = Option(
         "create", "Create the store if it does not exist")
     static let key = Option(
@@ -21,8 +21,8 @@ enum ApplyVerb {
         "apply", .operators, "install a release completely, or not at all",
         discussion: [
             """
-            Nothing visible changes until every file is verified, so Ctrl-C is safe. With --create and a feed, the store \
-            follows that feed from then on.
+            Nothing visible changes until every file is verified, so Ctrl-C is safe. With --create and a feed, the \
+            store follows that feed from then on.
             """
         ],
         arguments: [release],
@@ -42,10 +42,11 @@ enum ApplyVerb {
             .init(.done, "installed"),
             .init(.failure(.failed), "failed before any change"),
             .init(.failure(.refused), "refused"),
-            .init(.failure(.stale), "the saved plan is out of date"),
+            .init(.failure(.stale), "the plan is out of date"),
             .init(.failure(.undone), "failed and undone"),
             .init(
-                .failure(.busy), "another update is running, or a process has a database open"),
+                .failure(.busy),
+                "another update is running, a process has a database open, or the feed cannot be reached"),
         ],
         run: run)
 

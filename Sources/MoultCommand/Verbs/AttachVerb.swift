@@ -9,8 +9,8 @@ enum AttachVerb {
         "attach", .operators, "print SQL that opens the databases in another SQLite shell",
         discussion: [
             """
-            It attaches all databases of the store under their names, or those of a group. It names the files of the installed release, \
-            so print it again after an update.
+            The SQL attaches the databases under their names; with --group, those of that group. It contains the \
+            paths of the installed release's files, so print it again after an update.
             """
         ],
         options: [SQLVerb.group],

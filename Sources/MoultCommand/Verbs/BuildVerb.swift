@@ -16,14 +16,15 @@ enum BuildVerb {
     static let userVersion = Option("user-version", value: .text("N"), "The database's user_version")
 
     static let define = Option(
-        "define", value: .text("NAME=VALUE"), repeats: true, "Set ${NAME} in the script and in those that it reads")
+        "define", value: .text("NAME=VALUE"), repeats: true,
+        "Set ${NAME} in the script and in the scripts that it reads")
 
     static let command = Command(
         "build", .publishers, "build a database from a script and CSV files",
         discussion: [
             """
-            Paths are relative to the script. The same inputs produce the same bytes. After an error, no file is \
-            written.
+            Paths in the script are relative to its directory. The same inputs produce the same bytes. If the build \
+            fails, no file is written.
             """
         ],
         arguments: [script],
@@ -31,7 +32,7 @@ enum BuildVerb {
         usesStore: false,
         examples: [
             .init("Build main.db:", "moult build make.sql -o main.db"),
-            .init("With a version from outside:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
+            .init("Set a variable of the script:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
         ],
         run: run)
 

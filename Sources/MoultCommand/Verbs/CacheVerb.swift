@@ -10,29 +10,31 @@ enum CacheVerb {
         "schema", value: .file("SCHEMA.sql"), "The script that creates the schema, as for moult build")
 
     static let command = Command(
-        "cache", .operators, "check an app's own cache, and replace it if its schema does not fit",
+        "cache", .operators, "check an app's own cache, and replace it if its schema does not match",
         discussion: [
             """
-            For apps without releases: run it before the app opens the cache. FILE is kept if SQLite finds no damage \
-            and it has the schema that the script creates; application_id and user_version count if the script sets \
-            them. Otherwise a new database replaces it.
+            For apps without releases: run this before the app opens the cache. FILE is kept if SQLite finds no \
+            damage and its schema is the one that the script creates; application_id and user_version must match too \
+            if the script sets them. Otherwise a new, empty database replaces FILE.
             """,
             """
-            The old file with its -wal, -shm and -journal is removed after the new file is in place, which has the \
-            same mode and owner. If a process has the database open or locked, nothing changes. For a cache that \
-            belongs to a store, use moult apply.
+            The new file gets the mode and owner of the old one. Once it is in place, the old file is removed with \
+            its -wal, -shm and -journal. If a process has the database open or locked, nothing changes. For a cache \
+            that belongs to a store, use moult apply.
             """,
         ],
         arguments: [file], options: [schema], usesStore: false,
         examples: [
             .init("Before the app starts:", "moult cache /var/cache/gallery/thumbs.db --schema thumbs.sql"),
-            .init("In a script:", "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images"),
+            .init(
+                "In a script, fill a new cache:",
+                "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images"),
         ],
         exits: [
             .init(.done, "the cache is ready"),
             .init(.changes, "the cache is new and empty: the app must fill it again"),
             .init(.failure(.refused), "the path belongs to a store, or is not a regular file"),
-            .init(.failure(.busy), "a process has it open or locked; the message names the process"),
+            .init(.failure(.busy), "a process has FILE open or locked; the message names the process"),
         ],
         run: run)
 

@@ -9,8 +9,9 @@ enum CheckVerb {
         "check", .operators, "check the feed for a newer release",
         discussion: [
             """
-            It installs nothing. A feed that cannot be reached is an error and never counts as no newer release. A newer \
-            release is planned, so the output says if moult apply would refuse it, and which option allows it.
+            It installs nothing. If the feed cannot be reached, the command fails: this never counts as "no newer \
+            release". For a newer release it makes a plan, so the output says whether moult apply would refuse the \
+            release, and which option allows it.
             """
         ],
         options: FeedOptions.all + UpdateOptions.planning,

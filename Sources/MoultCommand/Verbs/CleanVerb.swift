@@ -11,7 +11,7 @@ enum CleanVerb {
     )
     static let quarantine = Option(
         "quarantine-older-than", value: .number("DAYS", in: 0...36_500),
-        "Also remove caches that have been in quarantine for this many days")
+        "Also remove caches that have been in quarantine for at least this many days")
     static let userData = Option(
         "including-user-data", "With --quarantine-older-than: also remove databases with user data")
     static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
@@ -21,7 +21,7 @@ enum CleanVerb {
         discussion: [
             """
             Every successful update does this as well. It keeps generations in use, generations that were created or \
-            left service within the last minute, and files from before moult (0+adopted).
+            replaced within the last minute, and files from before moult (0+adopted).
             """,
             """
             Databases in quarantine stay: damaged caches up to the "quarantineLimit" in moult.json, user data until \

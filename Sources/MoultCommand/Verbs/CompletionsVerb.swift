@@ -9,7 +9,7 @@ enum CompletionsVerb {
         .choice(
             "KIND",
             of: Shell.allCases.map(\.rawValue) + ["man"] + ArgumentType.StoreNames.allCases.map(\.rawValue)),
-        "bash, zsh, fish or man; or the names of a store that the scripts ask for: databases, releases, holds, quarantine"
+        "bash, zsh, fish or man. The scripts also use: databases, releases, holds or quarantine, to get these names of a store"
     )
     static let directory = Argument(
         .directory(), presence: .optional, "The directory for manual pages; only for man, created if missing")
@@ -24,9 +24,9 @@ enum CompletionsVerb {
         ],
         arguments: [kind, directory],
         examples: [
-            .init("Complete in this bash:", "source <(moult completions bash)"),
+            .init("For the current bash session:", "source <(moult completions bash)"),
             .init(
-                "For every bash session of this user:",
+                "For all bash sessions of this user:",
                 "moult completions bash > ~/.local/share/bash-completion/completions/moult"),
             .init("For zsh, in a directory of its fpath:", "moult completions zsh > ~/.zfunc/_moult"),
             .init("For fish:", "moult completions fish > ~/.config/fish/completions/moult.fish"),

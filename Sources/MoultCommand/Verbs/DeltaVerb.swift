@@ -8,14 +8,14 @@ internal import StepKit
 /// `moult delta`: builds the patch between two databases, to show its size.
 enum DeltaVerb {
     static let old = Argument(.file("OLD"), "A database, a bundle or a manifest")
-    static let new = Argument(.file("NEW"), "The file that the patch produces")
+    static let new = Argument(.file("NEW"), "The newer file, which the patch produces")
     static let output = Option("output", letter: "o", value: .file(), "The patch file to write")
     static let database = Option(
         "database", value: .text("NAME"), "The database, if more than one changed between the releases")
 
     static let memory = Option(
         "memory", value: .number("MIB", in: PatchMaking.leastMemory >> 20...1 << 20),
-        "Memory for it beside the two files, at most; else 256 and 100 for each core")
+        "Most memory to use, apart from the two files (default: 256, and 100 for each core)")
 
     static let command = Command(
         "delta", .publishers, "create a patch from one database to another",

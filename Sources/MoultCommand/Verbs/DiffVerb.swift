@@ -7,11 +7,12 @@ internal import MoultSandbox
 enum DiffVerb {
     static let old = Argument(
         .file("OLD"),
-        "The old database, bundle, manifest or store; without NEW, this is the new one and the store is OLD")
+        "The old database, bundle, manifest or store; without NEW, it is the new one, and the store is the old one")
     static let new = Argument(.file("NEW"), presence: .optional, "The new database, bundle, manifest or store")
     static let database = Option(
         "database", value: .text("NAME"), repeats: true, "Only this database")
-    static let rows = Option("rows", value: .number(in: 0...1000), "Show up to N rows of each kind of each table")
+    static let rows = Option(
+        "rows", value: .number(in: 0...1000), "Show up to N added, removed and changed rows each per table")
     static let html = Option(
         "html", value: .file(), "Also write an HTML page to FILE, with rows and a map of changed pages")
 
@@ -24,8 +25,9 @@ enum DiffVerb {
             """,
             """
             Rows are matched by primary key, otherwise by rowid, otherwise by their values. Without a primary key, a \
-            row that only moved to another rowid is unchanged; without a rowid, a changed row is one removed and one \
-            added. Values are equal if they are stored in the same form.
+            row that only moved to another rowid counts as unchanged. If rows can be matched only by their values, a \
+            changed row counts as one removed and one added row. Two values are equal if their type and bytes are, so \
+            1 and 1.0 differ.
             """,
             """
             Between a store and a release, user databases and caches are left out, because the release does not \

@@ -6,21 +6,23 @@ internal import MoultStore
 enum HistoryVerb {
     static let number = Option(
         "number", letter: "n", value: .number(in: 1...1_000_000), "The number of entries to show (default 20)")
-    static let html = Option("html", value: .file(), "Also write an HTML page to FILE that shows where the time went")
+    static let html = Option(
+        "html", value: .file(), "Also write an HTML page to FILE that shows how long each part took")
 
     static let command = Command(
         "history", .operators, "show the history of a store, newest first",
         discussion: [
             """
-            With --verbose or --json, each entry has the duration of its parts: the steps in both passes, and \
-            unpack, seal, consumers, decide and finish between them.
+            With --verbose or --json, each entry shows how long the parts of the update took: the steps of both \
+            passes (moult help steps), and in addition unpack (the bundle), seal (make the files read-only), \
+            consumers (wait until they close databases), decide (record the decision) and finish.
             """
         ],
         options: [number, html],
         examples: [
             .init("Show the last updates:", "moult history"),
             .init("Print the complete history as JSON:", "moult history --json -n 1000000"),
-            .init("Show where the time went:", "moult history --html history.html"),
+            .init("Show how long each part took:", "moult history --html history.html"),
         ],
         run: run)
 

@@ -15,7 +15,7 @@ enum InitVerb {
 
     static let key = Option(
         "key", value: .text("KEY"), repeats: true,
-        "Trust only this key: a .pub file, or its line")
+        "Trust only this key: a .pub file, or the key line in it")
 
     static let feed = Option(
         "feed", value: .text("URL"),

@@ -15,7 +15,7 @@ enum InspectVerb {
             """
             For each database: size, digest, properties, tables with their number of rows, damage, and differences \
             from the manifest. It checks every page and index, as SQLite's integrity_check does. Nothing changes, \
-            and the databases may be in use. --verbose adds the whole schema in the form that manifests digest.
+            and the databases may be in use. --verbose adds the whole schema, in the form whose digest is in manifests.
             """
         ],
         arguments: [subject], options: [database],

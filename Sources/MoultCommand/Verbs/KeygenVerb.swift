@@ -5,9 +5,9 @@ internal import MoultTrust
 /// `moult keygen`: generates a key pair.
 enum KeygenVerb {
     static let name = Argument(
-        .file("NAME"), presence: .optional, "Writes NAME.key and NAME.pub (default: moult.key, moult.pub)")
+        .file("NAME"), presence: .optional, "Write NAME.key and NAME.pub (default: moult.key and moult.pub)")
     static let noPassword = Option(
-        "no-password", "Do not protect the secret key, for machines that sign without an operator")
+        "no-password", "Store the secret key without a password, for machines that sign unattended")
 
     static let root = Option("root", "Create a root key, which only signs key lists and stays offline")
 
@@ -15,9 +15,9 @@ enum KeygenVerb {
         "keygen", .publishers, "create a key pair: one key signs releases, stores trust the other",
         discussion: [
             """
-            The files have the format of minisign, and either program can use them. A password protects the secret \
-            key; it is asked for, or read as a line from stdin. Each use of the key takes 128 MiB of memory and some \
-            tenths of a second; a key created by minisign takes 1 GiB and seconds.
+            The files have minisign's format, and both programs can use them. A password protects the secret key; \
+            moult asks for it, or reads it as a line from stdin. Each use of a key with a password takes 128 MiB of \
+            memory and a few tenths of a second; if minisign created the key, 1 GiB and several seconds.
             """,
             """
             Anyone with the secret key can publish in your name: keep it off the server that serves the releases.

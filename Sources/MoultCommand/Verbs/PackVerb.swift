@@ -35,12 +35,12 @@ enum PackVerb {
         "Also make patches from this older release")
     static let previous = Option(
         "previous", value: .file("MANIFEST"), repeats: true,
-        "Try the release over this older one and show the changes (default: the newest in the output directory; the newest three are always tried)"
+        "Test the release as an update of this older one, and show the changes (default: the newest in the output directory; the newest three are always tested)"
     )
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
-        "Seconds of the processor that stores allow for the check of a database (else 60 for each GB, and 30 at "
-            + "least); here a quarter of that must be enough")
+        "CPU seconds that stores allow for the check of a database (default: 60 per GB, at least 30); here the check "
+            + "must finish in a quarter of that")
     static let allowDirty = Option("allow-dirty", "Pack even if files have uncommitted changes")
     static let define = Option(
         "define", value: .text("NAME=VALUE"), repeats: true, "Set ${NAME} in the draft and its scripts")
@@ -51,10 +51,10 @@ enum PackVerb {
             """
             It builds or copies every database of the draft, checks integrity and foreign keys, and writes the \
             bundle and the manifest. The same inputs produce the same bytes. The bundle is a tar archive compressed \
-            with zstd. Databases may be in use, and no input changes.
+            with zstd. The databases may be in use, and no input file is changed.
             """,
             """
-            Then it installs the release for trial, into an empty store and over earlier releases. It refuses \
+            Then it installs the release as a test, into an empty store and over earlier releases. It refuses \
             whatever stores would refuse: a failed check, a migration that does not produce the new schema, \
             databases that do not open together.
             """,
@@ -72,14 +72,14 @@ enum PackVerb {
         usesStore: false,
         examples: [
             .init("Pack into ./releases:", "moult pack draft.json"),
-            .init("Make the first release of a database file:", "moult pack food.db --product org.example.food"),
+            .init("Make the first release from a database file:", "moult pack food.db --product org.example.food"),
             .init("Make the next release:", "moult pack food.db"),
             .init("Compress more, into another directory:", "moult pack draft.json -o public --level 19"),
             .init(
                 "Add patches for stores with an earlier release:",
                 "moult pack draft.json --delta-from releases/food-2.0.0.json"),
         ],
-        exits: [.init(.failure(.refused), "stores could not install the release, or files are not committed")],
+        exits: [.init(.failure(.refused), "stores could not install the release, or files have uncommitted changes")],
         run: run)
 
     private static let stopped = "stopped before anything was packed"

@@ -10,27 +10,29 @@ enum PlanVerb {
         "The manifest of a release, or a feed: a path or URL (default: the store's feed)")
     static let out = Option(
         "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for moult apply --plan FILE")
-    static let deep = Option("deep", "Also unpack the bundle elsewhere and compare what the databases hold")
+    static let deep = Option("deep", "Also unpack the bundle into a temporary directory and compare the rows")
 
     static let command = Command(
         "plan", .operators, "show what applying a release would do, and change nothing",
         discussion: [
-            "Each line is one change, with a sign before it: see moult help plans. Nothing is changed but FILE.",
+            "Each line is one change, marked with a sign: see moult help plans. Nothing is written except FILE.",
             """
-            With --deep the bundle is unpacked into a temporary directory and compared with what is installed, as by \
-            moult diff: how many rows of each database are added, removed and changed, and what becomes of its schema. \
-            That takes as long as reading both.
+            With --deep, the new databases are compared with the installed ones, as moult diff does it: the output \
+            says how many rows would be added, removed and changed, and how schemas would change. This takes as long \
+            as reading all these databases.
             """,
         ],
         arguments: [release], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
         examples: [
             .init("See what a release would change:", "moult plan releases/dailyvalue-2.1.0.json"),
             .init("See what following the feed would change:", "moult plan"),
-            .init("See what becomes of the rows, too:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
-            .init("Save it, have it approved, and do exactly that:", "moult plan -o approved.plan new.json"),
+            .init("Also see how many rows would change:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
+            .init(
+                "Save the plan, to have it approved and then applied exactly:",
+                "moult plan -o approved.plan new.json"),
         ],
         exits: [
-            .init(.done, "nothing to do"), .init(.changes, "changes are due"),
+            .init(.done, "nothing to do"), .init(.changes, "there are changes to make"),
             .init(.failure(.refused), "the release is refused; the message says why"),
         ],
         run: run)

@@ -20,7 +20,7 @@ enum PublishVerb {
     static let channel = Option("channel", value: .text("NAME"), "The channel of the releases (default stable)")
     static let rollout = Option(
         "rollout", value: .number("PERCENT", in: 0...100),
-        "The percentage of machines that get the releases, or the one of --release")
+        "The percentage of machines that get the new releases, or the release of --release")
     static let release = Option(
         "release", value: .text("VERSION"), "A release in the feed whose --rollout to change")
     static let withdraw = Option(
@@ -28,28 +28,28 @@ enum PublishVerb {
     static let reason = Option("reason", value: .text("TEXT"), "The reason for the withdrawal, shown to operators")
     static let trust = Option(
         "trust", value: .text("KEY"), repeats: true,
-        "New keys for stores to trust: a key list, or public keys")
+        "New keys for stores to trust: a key list, or public keys. With --check: the keys that stores trust now")
     static let threshold = Option(
         "threshold", value: .number(in: 1...16), "How many of the new keys must sign (default 1)")
     static let patches = Option(
         "patches", value: .number("N", in: 0...50),
-        "Keep patches from the last N releases before the newest (default 3)")
+        "Keep patches from the N releases before the newest (default 3)")
     static let keepReleases = Option(
         "keep-releases", value: .number("N", in: 1...100_000),
         "Keep the newest N releases of each channel and what stores need to reach them; drop older ones")
     static let uploadWith = Option(
         "upload-with", value: .text("COMMAND"),
-        "Then copy new files to another place, each with this shell command; see --list-uploads")
+        "Then run this shell command for each new file, to copy it to another place")
     static let listUploads = Option(
         "list-uploads",
-        "Print all files of the feed in a safe order for uploads, with Cache-Control and type, and publish nothing")
+        "Print all files of the feed in a safe order for uploads, with Cache-Control and content type; publish nothing")
     static let serial = Option(
         "serial", value: .number(in: 1...Fields.countLimit - 1),
         "The serial of the feed (default: one more than the last)"
     )
     static let mount = Option(
         "mount", value: .text("OCI"),
-        "Reuse files of another repository of the same registry")
+        "Reuse files of this other repository in the same registry")
     static let check = Option("check", "Check the feed as a store would, and publish nothing")
     static let tidy = Option(
         "tidy", "With --check: remove leftovers of killed commands, and patches not in the feed")
@@ -63,23 +63,25 @@ enum PublishVerb {
             expires.
             """,
             """
-            If the command fails or is killed, run it again: it completes what is already public and undoes the \
-            rest. To check a feed, use --check, with --trust for the public keys that stores trust.
+            If the command fails or is killed, run it again: it completes the changes that are already public and \
+            undoes the others. To check a feed, use --check, and give the public keys that stores trust with \
+            --trust.
             """,
             """
             The directory can also be a repository of a container registry, oci://HOST/NAME. Each release is an \
-            artifact tagged with its version, and the feed has the tag "feed". moult uses the credentials of docker \
-            or skopeo login (docs/registries.md).
+            artifact tagged with its version, and the feed has the tag "feed". moult uses the credentials that \
+            docker login or skopeo login saved (docs/registries.md).
             """,
             """
-            To copy the feed to an object store, give a command with --upload-with. It runs once for each new file, the \
-            feed last, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and MOULT_CACHE_CONTROL in its \
-            environment. If it fails, run the same moult publish again to upload the rest (docs/object-storage.md).
+            To copy the feed to an object store, give a command with --upload-with. It runs once for each new file, \
+            the feed last, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and MOULT_CACHE_CONTROL in \
+            its environment. If it fails, run the same moult publish again to upload the rest \
+            (docs/object-storage.md).
             """,
             """
-            A published version is never replaced. To change keys, give the old and the new key with --key and the \
-            new public key with --trust. If releases and the feed have separate keys, --trust is the list written by \
-            moult trust (moult help keys).
+            A published version is never replaced. To change keys, give the old and the new secret key with --key and \
+            the new public key with --trust. If releases and the feed have separate keys, --trust is the list written \
+            by moult trust (moult help keys).
             """,
         ],
         arguments: [directory, manifests],

@@ -15,7 +15,7 @@ enum QuarantineVerb {
         "table", value: .text("TABLE"), "With --restore: restore only missing rows of this table")
     static let remove = Option("remove", "Remove the set, or all sets with --older-than")
     static let olderThan = Option(
-        "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: the age in days")
+        "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: the minimum age in days")
     static let userData = Option("user-data", "With --older-than: also remove databases with user data")
 
     static let command = Command(
@@ -24,7 +24,7 @@ enum QuarantineVerb {
             """
             An update never destroys what an app or a user wrote. If the new files lack some of it, the complete old \
             database stays here, with the reason, the release and the number of rows. Only caches are removed \
-            without being named.
+            automatically, when they exceed the "quarantineLimit" in moult.json.
             """
         ],
         arguments: [set], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
@@ -39,7 +39,7 @@ enum QuarantineVerb {
         exits: [
             .init(.done, "done"),
             .init(.failure(.refused), "the set does not exist or cannot be restored"),
-            .init(.failure(.busy), "a process has the database open; the message names it"),
+            .init(.failure(.busy), "a process has the database open; the message names the process"),
         ],
         run: run)
 

@@ -11,9 +11,10 @@ enum RecoverVerb {
         "recover", .operators, "finish or undo an interrupted update",
         discussion: [
             """
-            Every command that writes does this first. This one does nothing else, and it tries again after the \
-            others have given up. An update that had not changed anything is removed; one that had is finished, \
-            because apps may already have read the new data. Use --undo if it cannot be finished.
+            Every command that writes to the store does this first. This command does nothing else, and it also \
+            tries again after other commands have failed several times and no longer try. If the update had not \
+            changed anything, its files are removed. Otherwise it is finished, because apps may already have read \
+            the new data; use --undo if it cannot be finished.
             """
         ],
         options: [undo, UpdateOptions.wait], changesStore: true,

@@ -9,7 +9,7 @@ internal import StepKit
 enum ReplaceVerb {
     static let old = Argument(.file("OLD.db"), "The database to replace")
     static let new = Argument(
-        .file("NEW.db"), presence: .optional, "The database with the new content; it does not change")
+        .file("NEW.db"), presence: .optional, "The database with the new content; it is not changed")
     static let undo = Option(
         "undo", "Restore the content from before the last replacement")
     static let preserve = Option(
@@ -17,21 +17,21 @@ enum ReplaceVerb {
     )
     static let check = Option(
         "check", value: .text("SQL=VALUE"), repeats: true,
-        "Refuse NEW.db unless this query on it returns VALUE; also with !=, <, <=, > or >=")
+        "Refuse NEW.db unless this query on it returns VALUE; the operator can also be !=, <, <=, > or >=")
     static let dryRun = Option("dry-run", letter: "n", "Check NEW.db and show the plan; change nothing")
 
     static let command = Command(
-        "replace", .operators, "replace a database file by another, and keep the old one for undo",
+        "replace", .operators, "replace a database file with another, and keep the old one for undo",
         discussion: [
             """
-            NEW.db is checked first, by SQLite's integrity check and by --check. Then its content replaces that of \
-            OLD.db in one step: after a crash, OLD.db has either the old or the new content. If programs have OLD.db \
-            open, the content is written into the open file in one transaction. Mode and owner of OLD.db do not \
-            change. Another hard link to OLD.db keeps the old content.
+            NEW.db is checked first, by SQLite's integrity check and the queries of --check. Then its content \
+            replaces that of OLD.db in one step: after a crash, OLD.db has either the old or the new content. If \
+            programs have OLD.db open, the content is written into the open file in one transaction. Mode and owner \
+            of OLD.db do not change. Other hard links to OLD.db keep the old content.
             """,
             """
             The old file is kept in the directory .OLD.db.moult next to it, one copy for each replacement. Each \
-            --undo goes one copy back; what was written since then goes to quarantine: moult quarantine --store \
+            --undo restores the previous copy; rows written since then go to quarantine: moult quarantine --store \
             .OLD.db.moult. Copies are never removed automatically; to free the space, remove that directory. It is a \
             store, so all verbs for stores work on it. The new content has one additional table, moult_release, with \
             the installed version.

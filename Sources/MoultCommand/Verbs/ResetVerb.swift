@@ -10,21 +10,22 @@ enum ResetVerb {
         "set-user-data-aside", "Required for user data: set it aside and start empty")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, for the quarantine and the history")
     static let again = Option(
-        "salvage-again", "Salvage the newest files of this database in quarantine again")
+        "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")
     static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "reset", .operators, "set a damaged database aside and start with an empty one",
         discussion: [
             """
-            Use it for a database that does not open: a file that is not a database, an empty file, a foreign \
-            journal, or a directory in its place. The file and its sidecar files go to quarantine, and a new one is \
-            created from the release. Nothing is deleted. After a crash, the next command finishes the reset.
+            Use it for a database that does not open: a file that is not a database, an empty file, the journal of \
+            another database, or a directory in its place. The file and its sidecar files go to quarantine, and a new \
+            database is created from the release. Nothing is deleted. After a crash, the next command finishes the \
+            reset.
             """,
             """
-            From a user database, the readable rows are copied into another file next to the old ones. Rows that \
-            could not be copied are listed with the reason. If the disk was full, free some space and run the \
-            command again with --salvage-again: it replaces only that file and its report.
+            The readable rows of a user database are copied into a new file, next to the old files in quarantine. A \
+            report lists the rows that could not be copied, with the reason. If the disk was full, free some space \
+            and run the command again with --salvage-again, which replaces only that new file and its report.
             """,
         ],
         arguments: [database], options: [userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
@@ -39,9 +40,9 @@ enum ResetVerb {
             .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
             .init(
                 .failure(.refused),
-                "it has user data and --set-user-data-aside was not given, or it does not exist"),
+                "the database has user data and --set-user-data-aside was not given, or it does not exist"),
             .init(.failure(.undone), "failed and undone"),
-            .init(.failure(.busy), "a process has the database open; the message names it"),
+            .init(.failure(.busy), "a process has the database open; the message names the process"),
         ],
         run: run)
 

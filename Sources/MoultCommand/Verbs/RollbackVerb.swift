@@ -7,16 +7,16 @@ enum RollbackVerb {
         "to", value: .ofStore("RELEASE", .releases),
         "A kept version or generation (default: the newest older release that is not on hold)")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown with the hold and in the history")
-    static let force = Option("force", "Go to the release of --to even if it is on hold")
+    static let force = Option("force", "Go back to the release of --to even if it is on hold")
     static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "rollback", .operators, "go back to an older release, and put the current one on hold",
         discussion: [
             """
-            It switches back to a kept generation, which is equally fast at any size. User databases stay as they \
-            are. The release that you leave is put on hold, so that no timer installs it again; moult unhold removes \
-            the hold.
+            It switches back to a kept generation, which takes the same time for databases of any size. User \
+            databases stay as they are. The release that you leave is put on hold, so that no timer installs it \
+            again; moult unhold removes the hold.
             """,
             """
             Without --to, it chooses the newest kept release that is older than the installed one and not on hold. \
@@ -33,10 +33,11 @@ enum RollbackVerb {
         ],
         exits: [
             .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
-            .init(.failure(.refused), "no kept release can be used, or it is on hold or not trusted"),
+            .init(.failure(.refused), "no kept release can be used, or the release of --to is on hold or not trusted"),
             .init(.failure(.undone), "failed and undone"),
             .init(
-                .failure(.busy), "another update is running, or a process keeps a database open; the message names it"),
+                .failure(.busy),
+                "another update is running, or a process keeps a database open; the message names the process"),
         ],
         run: run)
 

@@ -11,14 +11,14 @@ enum SQLVerb {
     static let write = Option("write", "Allow statements to change writable databases")
 
     static let group = Option(
-        "group", value: .text("NAME"), "Open the databases of this group, instead of those without one")
+        "group", value: .text("NAME"), "Open the databases of this group instead of those without a group")
 
     static let command = Command(
         "sql", .operators, "run SQL on the databases, all on one connection",
         discussion: [
             """
-            The user database is main, the others have their names: SELECT count(*) FROM food.food. The connection \
-            holds a lease, so all statements see the same release. With --quiet, only rows are printed.
+            The user database is main, the others are attached under their names: SELECT count(*) FROM food.food. The \
+            connection holds a lease, so all statements see the same release. With --quiet, only rows are printed.
             """
         ],
         arguments: [sql], options: [noHeader, csv, write, group],

@@ -4,7 +4,7 @@ internal import MoultTrust
 
 /// `moult sign`: signs files, byte for byte as they are.
 enum SignVerb {
-    static let files = Argument(.file(), presence: .repeated, "The files to sign: manifests, key lists, any file")
+    static let files = Argument(.file(), presence: .repeated, "The files to sign: manifests, key lists or other files")
     static let key = Option("key", letter: "k", value: .file(), "The secret key, created by moult keygen or minisign")
     static let comment = Option(
         "comment", letter: "t", value: .text("TEXT"), "A comment to include in the signature")
@@ -13,7 +13,7 @@ enum SignVerb {
         "sign", .publishers, "sign manifests, in minisign's format",
         discussion: [
             """
-            It writes FILE.minisig next to each FILE and replaces an older signature of the same key. If another key \
+            It writes FILE.minisig next to each FILE and replaces an older signature by the same key. If another key \
             has already signed, the signature goes to FILE.KEYID.minisig, for stores that require several \
             signatures. The bundle needs no signature, because the manifest contains its digest.
             """

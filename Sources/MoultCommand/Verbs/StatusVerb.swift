@@ -6,7 +6,7 @@ internal import MoultStore
 /// `moult status`: the installed release, and whether it is healthy.
 enum StatusVerb {
     static let prometheus = Option("prometheus", "Print metrics for the textfile collector of Prometheus")
-    static let nagios = Option("nagios", "Print one line, with the exit status of a Nagios check")
+    static let nagios = Option("nagios", "Print one line for Nagios, and exit with the status of a Nagios check")
 
     static let command = Command(
         "status", .operators, "show the installed, newer and kept releases",
@@ -18,10 +18,11 @@ enum StatusVerb {
             check.
             """,
             """
-            --nagios is critical if nothing is installed, a database is missing or changed, an update was \
-            interrupted or could not be undone, or the release was withdrawn. It warns if the last attempt failed, \
-            databases are not verified, releases are on hold, a newer release is not installed, the feed or the \
-            release has expired, or a reader still uses an old release although updates wait for readers.
+            With --nagios, the state is critical if nothing is installed, a database is missing or changed, an \
+            update was interrupted or could not be undone, or the installed release was withdrawn. It is a warning \
+            if the last attempt failed, databases are not verified, releases are on hold, a newer release is not \
+            installed, the feed or the release has expired, or a reader still uses an old release although updates \
+            wait for readers.
             """,
         ],
         options: [prometheus, nagios],
@@ -37,7 +38,7 @@ enum StatusVerb {
             .init(.done, "the store could be read; with --nagios: ok"),
             .init(
                 ExitCode(rawValue: 1),
-                "it could not be read; with --nagios: warning"),
+                "the store could not be read; with --nagios: warning"),
             .init(ExitCode(rawValue: 2), "with --nagios: critical"),
             .init(ExitCode(rawValue: 3), "with --nagios: the store could not be read"),
         ],

@@ -17,9 +17,9 @@ enum StepsVerb {
         "steps", .other, "list steps, and trust or test the program of a step",
         discussion: [
             """
-            A manifest can run additional steps before and after the built-in ones. The operator maps each to a \
-            program, and limits what it may do, under "steps" in moult.json. moult runs a program only after it is \
-            trusted, and only while it is unchanged.
+            A manifest can run additional steps before and after the built-in ones. The operator assigns a \
+            program to each, and limits what the program may do, under "steps" in moult.json. moult runs a program \
+            only after it is trusted, and only while it is unchanged.
             """,
             """
             steps test runs a program in a temporary directory. It checks that the program follows the protocol, \

@@ -8,7 +8,7 @@ enum WatchVerb {
     static let once = Option("once", "Exit after the first release")
     static let since = Option(
         "since", value: .text("GENERATION"),
-        "Start after this generation instead of the current one")
+        "Report releases installed after this generation (default: the current one)")
     static let program = Argument(
         .text("CMD"), presence: .repeated, "The program and its arguments, after -- if it has options")
 
