@@ -32,7 +32,7 @@ package struct FileReplacement {
         let move = Files.moveAway(fault.path)
         throw MoultError(
             .notReplaceable, .refused, what: "\(name) cannot be replaced: \(fault.path) \(fault.why)",
-            why: "who can write to that directory decides what --undo brings back",
+            why: "anyone who can write there can change what --undo restores",
             now: fault.remedy.map { "Change that: \(shellLine($0))" }
                 ?? "As user \(Files.userName(fault.owner ?? 0)) or as root: \(move)")
     }
@@ -55,7 +55,7 @@ package struct FileReplacement {
         for file in [path] + (target == nil ? [] : [try Files.resolved(path)]) {
             guard let owner = try StoreLayout.owner(of: file) else { continue }
             throw refusal(
-                "it belongs to the store \(owner.store), and a release of the store decides what is there",
+                "it belongs to the store \(owner.store), and only releases of the store may replace it",
                 "Install a release with: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
         }
         if let target {
@@ -95,7 +95,7 @@ package struct FileReplacement {
     ) throws -> R {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
-            throw refusal("no file \(content.file)", "Give the new database file.")
+            throw refusal("\(content.file) does not exist", "Give the new database file.")
         }
         if let old = try Files.facts(path), (facts.inode, facts.device) == (old.inode, old.device) {
             throw refusal("\(content.file) is the same file", "Give the new database file.")
@@ -285,7 +285,7 @@ package struct FileReplacement {
                 let time = try time(of: plan.to.generation).map { " at \($0)" } ?? ""
                 sentences.append("\(name) gets back the content that it had\(time), before it was replaced, \(content)")
                 if !rows.allSatisfy(\.isEmpty) {
-                    sentences.append("what was written to it since then goes to quarantine")
+                    sentences.append("changes made since then go to quarantine")
                 }
             }
         }
@@ -297,7 +297,7 @@ package struct FileReplacement {
         if try Files.facts(layout.settings) != nil { return }
         throw MoultError(
             .notReplaceable, .refused, what: "nothing to undo for \(name)",
-            why: "\(layout.root) is missing, where moult replace keeps old copies",
+            why: "moult replace keeps old copies in \(layout.root), which does not exist",
             now: "Replace the file first: \(shellLine(["moult", "replace", name])) NEW.db")
     }
 }

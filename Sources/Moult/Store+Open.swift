@@ -42,7 +42,7 @@ extension Store {
     /// User data is set aside only with `settingUserDataAside`; nothing is ever deleted.
     @discardableResult
     public func reset(
-        _ name: String, settingUserDataAside: Bool = false, reason: String = "the app asked for it",
+        _ name: String, settingUserDataAside: Bool = false, reason: String = "requested by the app",
         waiting: Duration = .seconds(10)
     ) throws -> Recovered {
         try Advice.forApps {

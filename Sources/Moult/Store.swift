@@ -185,8 +185,8 @@ public struct Store: Sendable {
         if settings.keys?.entries.map(\.key) == trusted.entries.map(\.key) { return }
         throw MoultError(
             .distrusted, .refused, what: "the store \(layout.root) does not trust the keys that the app names",
-            why: settings.keys == nil ? "it was created without keys" : "\(layout.settings) has others",
-            now: "Put the app's keys into \"keys\" of \(layout.settings), or name another directory.")
+            why: settings.keys == nil ? "it was created without keys" : "\(layout.settings) has different keys",
+            now: "Put the app's keys into \"keys\" of \(layout.settings), or use another directory.")
     }
 
     func settle() throws {

@@ -24,7 +24,7 @@ enum StoreErrors {
 
     static func empty(_ layout: StoreLayout) -> MoultError {
         MoultError(
-            .store, what: "nothing is installed in \(layout.root)", why: "no release was installed yet",
+            .store, what: "nothing is installed in \(layout.root)", why: "no release has been installed yet",
             now: "Install one: moult apply RELEASE")
     }
 }

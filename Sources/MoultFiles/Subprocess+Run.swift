@@ -19,7 +19,7 @@ extension Subprocess {
             if !said.isEmpty, ending != .timedOut { return said }
             return switch ending {
             case .exited(let status): "it ended with status \(status)"
-            case .signalled(let signal): "signal \(signal) ended it"
+            case .signalled(let signal): "it was killed by signal \(signal)"
             case .timedOut: "it did not end in time"
             }
         }

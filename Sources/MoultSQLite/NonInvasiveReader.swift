@@ -37,7 +37,7 @@ package enum NonInvasiveReader {
             guard !holders.isEmpty else { throw error }
             error.what = "\(path) is in use"
             error.why = "\(holders.joined(separator: ", ")) keeps it locked"
-            error.now = "Try again when its transaction has ended, or stop that program."
+            error.now = "Try again when that program has ended its transaction, or stop it."
             throw error
         }
     }

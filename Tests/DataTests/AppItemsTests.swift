@@ -51,7 +51,7 @@ import Testing
         let warnings = plan["warnings"]?.array?.compactMap(\.string) ?? []
         #expect(
             warnings == [
-                "diary.db: its migrations drop or change what the app has made: \(item.name); "
+                "diary.db: its migrations drop or change schema objects of the app: \(item.name); "
                     + "the old database is kept in quarantine"
             ], "\(plan.line)")
         try shop.install("2.0.0")

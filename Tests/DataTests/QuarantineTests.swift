@@ -427,7 +427,7 @@ import Testing
         #expect(ended.status == 0, "\(ended)")
         #expect(
             ended.errors.replacing("\n ", with: "").contains(
-                "b of t is generated in release 2.0.0: the rows have computed values there, and the old values are only in \(set)"
+                "t has generated columns in release 2.0.0: b. The restored rows have computed values there, and the old values are only in \(set)"
             ),
             "\(ended)")
         #expect(try shop.read("diary.db", "SELECT * FROM t") == "1|2|4\n")

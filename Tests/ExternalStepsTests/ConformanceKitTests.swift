@@ -30,7 +30,7 @@ import Testing
         #expect(
             try failures(program)
                 == ["unknown message", "other protocol", "garbage"].map {
-                    "\($0): it returned a result for an unknown request"
+                    "\($0): it returned a result for an invalid request"
                 })
     }
 
@@ -39,7 +39,7 @@ import Testing
             #"echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$(date +%N)$$"'"}}]}'"#
         #expect(
             try failures(Programs.shell(scratch, plan: plan)) == [
-                "plan twice: the same request leads to a different plan"
+                "plan twice: the same request returned a different plan"
             ])
     }
 
@@ -50,7 +50,7 @@ import Testing
         let program = try Programs.shell(
             scratch, plan: plan, apply: "echo x >> \"\(granted)/log\"; echo '{\"reply\":\"result\"}'")
         let found = try failures(program)
-        #expect(found.contains { $0.hasPrefix("apply again: a line: after doing it twice, ") }, "\(found)")
+        #expect(found.contains { $0.hasPrefix("apply again: a line: after applying it twice, ") }, "\(found)")
         #expect(found.contains { $0.hasPrefix("undo: a line: after undoing it, ") }, "\(found)")
     }
 

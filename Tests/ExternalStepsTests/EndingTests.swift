@@ -57,7 +57,7 @@ import Testing
         try Files.remove(program)
         let settled = try Shell.run([moult, "recover", "--store", world.store])
         #expect(settled.status == 0, "\(settled.errors)")
-        #expect(settled.errors.contains("\(program) may not be run as a step"))
+        #expect(settled.errors.contains("\(program) cannot be used as a step"))
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 

@@ -22,7 +22,7 @@ import Testing
         let effect = try #require(plan.effects.last)
         #expect((effect.step, effect.phase, effect.text) == ("test.step", .verify, "a line in the log"))
         #expect(plan.steps.map(\.step) == ["test.step"])
-        #expect(plan.steps.first?.text.hasPrefix("planned read-only by force: Landlock ") == true)
+        #expect(plan.steps.first?.text.hasPrefix("planned without write access, enforced by Landlock ") == true)
         try world.update()
         #expect(try world.world.versions() == ["2.0.0"])
         #expect(try Files.facts(log) == nil)
@@ -110,7 +110,7 @@ import Testing
         try Files.setMode(program, 0o755)
         if geteuid() == 0 {
             try Shell.must(["chown", "12345", program])
-            #expect(try world.failure()?.why == "user 12345 owns it, which is neither root nor this user")
+            #expect(try world.failure()?.why == "its owner is user 12345, and must be root or this user")
             try Shell.must(["chown", "0", program])
         }
         try Files.remove(program)

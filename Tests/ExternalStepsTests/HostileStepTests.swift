@@ -34,7 +34,7 @@ import Testing
             what: "a list", plan: "echo '[]'; \(effects)", says: "it printed something that is not a JSON object: “[]”"),
         Case(
             what: "an unknown reply", plan: #"echo '{"reply":"perhaps"}'; \#(effects)"#,
-            says: "it printed a reply that is not in the protocol: “{\"reply\":\"perhaps\"}”"),
+            says: "it printed a reply that the protocol does not define: “{\"reply\":\"perhaps\"}”"),
         Case(
             what: "silence", plan: "exec sleep 60", timeout: 2, says: "it sent nothing for 2 s, and was killed"),
         Case(
@@ -48,11 +48,11 @@ import Testing
         Case(what: "two results", plan: "\(effects); \(effects)", says: "it returned two results"),
         Case(
             what: "more after the result", plan: #"\#(effects); echo '{"reply":"log","text":"x"}'"#,
-            says: "it continued after its result: “{\"reply\":\"log\",\"text\":\"x\"}”"),
+            says: "it printed more after its result: “{\"reply\":\"log\",\"text\":\"x\"}”"),
         Case(
             what: "a torn line", plan: #"\#(effects); printf '{"reply'"#,
             says: "it printed something that is not a JSON object: “{\"reply”"),
-        Case(what: "a signal", plan: "kill -SEGV $$; exec kill -9 $$", says: "signal 11 ended it"),
+        Case(what: "a signal", plan: "kill -SEGV $$; exec kill -9 $$", says: "it was killed by signal 11"),
         Case(
             what: "a line over 1 MiB", plan: "head -c 1100000 /dev/zero | tr '\\0' x; echo",
             says: "it printed a line of more than 1 MiB"),
@@ -71,20 +71,20 @@ import Testing
         ),
         Case(
             what: "an intent in a plan", plan: #"echo '{"reply":"intent","id":1,"intent":{}}'; read -r x; \#(effects)"#,
-            says: "it printed a reply that is not in the protocol: “intent”"),
+            says: "it printed a reply that the protocol does not define: “intent”"),
         // The core's own changes
         Case(
             what: "a change of the core's",
             plan: #"echo '{"reply":"result","effects":[{"change":{"do":"point","to":"../../etc"}}]}'"#,
             says:
-                "its result is invalid: it plans \"point\", which only the core does; what a step may plan is confirm, keep and custom"
+                "its result is invalid: it plans \"point\", and an external step may plan only confirm, keep and custom"
         ),
         Case(
             what: "a path that is not granted",
             plan:
                 #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"x","with":{"writes":["/etc/passwd"]}}}]}'"#,
             says:
-                "it exceeded its plan: it wants to write to /etc/passwd, which moult.json does not grant (\"writable\")"
+                "it exceeded its plan: it plans to write to /etc/passwd, which \"writable\" in moult.json does not include"
         ),
         Case(
             what: "a way out by dots",

@@ -28,8 +28,8 @@ import Testing
             #expect(ended.status == 3)
             #expect(
                 ended.errors == """
-                    moult: error: steps of others cannot be run here: this kernel has no Landlock, which keeps them from changing what they must not
-                      Boot a kernel from 5.13 on with both enabled, or use releases without such steps.
+                    moult: error: external steps cannot be run on this machine: this kernel has no Landlock, which limits what such a step can change
+                      Boot Linux 5.13 or later with Landlock and seccomp enabled, or use releases without external steps.
 
                     """)
         }

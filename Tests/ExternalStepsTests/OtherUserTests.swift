@@ -40,7 +40,7 @@ struct OtherUserTests {
         #expect(plan.status == 2, "\(plan.errors)")
         let step = try JSON(parsing: plan.output, source: "plan")["steps"]?.array?.first
         let level = step?["enforced"]?.string ?? ""
-        #expect(level.hasPrefix("planned read-only by force: Landlock "))
+        #expect(level.hasPrefix("planned without write access, enforced by Landlock "))
         #expect(level.hasSuffix(", seccomp"))
         let applied = try run("apply", "-q", world.world.second)
         #expect(applied.status == 0, "\(applied.errors)")
@@ -55,6 +55,6 @@ struct OtherUserTests {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try Shell.must(["chown", "65533", program])
-        #expect(try world.failure()?.why == "user 65533 owns it, which is neither root nor this user")
+        #expect(try world.failure()?.why == "its owner is user 65533, and must be root or this user")
     }
 }

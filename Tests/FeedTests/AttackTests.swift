@@ -61,7 +61,7 @@ import Testing
         try refused(
             """
             \(feed) is older than a feed seen before: its serial is 2, and 3 was seen
-              An attacker may be withholding newer releases. If the publisher started over, use --allow-downgrade.
+              An attacker may be withholding newer releases. If the publisher started the feed over, use --allow-downgrade.
             """)
     }
 
@@ -77,7 +77,7 @@ import Testing
         try bench.must("moult rollback -q --reason test; rm store/.moult/history.jsonl")
         #expect(
             try bench.refusal("moult apply rel/test-2.0.0.json", status: 3)
-                == "moult: error: release 2.0.0 has sequence 2: a release with sequence 3 was installed here already\n"
+                == "moult: error: release 2.0.0 has sequence 2: a release with sequence 3 was already installed here\n"
                 + "  Install a later release, or accept this one with --allow-downgrade.\n")
         try bench.must("moult apply -q rel/test-2.0.0.json --allow-downgrade")
     }
@@ -88,7 +88,7 @@ import Testing
         try bench.replaceRelease(0, "rollout", 50)
         try refused(
             """
-            \(feed) differs from the feed seen before: both have serial 1, and a serial belongs to one feed only
+            \(feed) differs from the feed seen before: both have serial 1, and each feed must have its own
               Report this to the publisher.
             """)
     }
@@ -99,7 +99,7 @@ import Testing
         try refused(
             """
             \(feed) has expired: it was valid until 2026-01-01T00:00:00Z
-              An attacker may be withholding a newer one: ask the publisher, or use another mirror.
+              An attacker may be withholding a newer feed: ask the publisher, or use another mirror.
             """)
     }
 

@@ -41,7 +41,7 @@ import Testing
         try refused(
             """
             \(feed) has serial 1000002: the last serial was 1, and the next may be at most 1000000 higher
-              If the publisher did this, a new key list resets the serial: moult help keys
+              If the publisher chose this serial, a new key list can reset it: moult help keys
             """)
         try steal(serial: 1_000_001)
         try bench.must("moult check")
@@ -52,7 +52,7 @@ import Testing
         try refused(
             """
             \(feed) has serial 1000001: this store has seen no feed, and the first serial may be at most 1000000
-              If the publisher did this, a new key list resets the serial: moult help keys
+              If the publisher chose this serial, a new key list can reset it: moult help keys
             """)
     }
 
@@ -81,7 +81,7 @@ import Testing
         try refused(
             """
             \(feed) was made under key list 1, which key list 2 has replaced
-              An attacker may be withholding a newer one: ask the publisher, or use another mirror.
+              An attacker may be withholding a newer feed: ask the publisher, or use another mirror.
             """)
     }
 

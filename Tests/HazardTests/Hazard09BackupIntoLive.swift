@@ -49,7 +49,7 @@ import Testing
         #expect(error?.outcome == .refused)
         #expect(
             error?.why
-                == "its pages have 4096 bytes, those of the release 8192, and it is in WAL mode")
+                == "its page size is 4096, that of the release is 8192, and it is in WAL mode")
         #expect(try Lab.read(path) == "5|old|old\n")
         // When no process has it open, it is installed by an exchange.
         try app.close()

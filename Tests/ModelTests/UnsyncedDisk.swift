@@ -65,7 +65,7 @@ struct UnsyncedDisk {
     }
 
     private func known(_ path: String) throws -> Disk.ID {
-        guard let id = try live.id(path) else { throw Disk.wrong("\(path) is not there") }
+        guard let id = try live.id(path) else { throw Disk.wrong("\(path) does not exist") }
         return id
     }
 

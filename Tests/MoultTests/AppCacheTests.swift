@@ -20,7 +20,7 @@ import Testing
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
     @Test func `a cache is new once and ready from then on`() throws {
-        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("it was not there"))
+        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("the file did not exist"))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let same = "create index \"by_image\" on thumb ( image )"
         #expect(throws: MoultError.self) { try Store.cache(at: path, schema: same) }
@@ -81,7 +81,7 @@ import Testing
 
     @Test func `a schema that is not SQL is a separate error`() throws {
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABEL thumb(x)") }
-        #expect(error?.what == "the schema of a cache cannot be made")
+        #expect(error?.what == "the schema of the cache cannot be created")
         #expect(try Files.list(scratch.path).isEmpty)
     }
 
@@ -90,7 +90,7 @@ import Testing
         for name in [".thumbs.db.moult-new", ".thumbs.db.moult-old", ".thumbs.db.moult-old-wal"] {
             try Files.writeNew(Array("rubbish".utf8), to: scratch.path(name))
         }
-        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("it was not there"))
+        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("the file did not exist"))
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 

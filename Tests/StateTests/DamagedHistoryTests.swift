@@ -57,7 +57,7 @@ import Testing
         let store = try ReleasesStore(1)
         try store.must("echo garbage >> store/.moult/history.jsonl")
         let text = try store.run("moult recover")
-        #expect(text.errors.contains("was damaged and was repaired; the damaged one is now "))
+        #expect(text.errors.contains("was damaged and was repaired; the damaged file was kept as "))
         #expect(try store.must("tail -n 1 store/history.jsonl.damaged") == "garbage\n")
         try store.must("echo again >> store/.moult/history.jsonl; moult recover")
         #expect(try store.must("tail -n 1 store/history.jsonl.damaged.2") == "again\n")

@@ -27,7 +27,7 @@ import Testing
         #expect(
             refused.errors == """
                 moult: error: every kept release older than 2.0.0 is on hold: 1.0.0: it is on hold: too old
-                  To go to one nevertheless: moult rollback --to 1.0.0 --force
+                  To roll back anyway: moult rollback --to 1.0.0 --force
 
                 """)
         #expect(try store.version() == "2.0.0")
@@ -40,7 +40,7 @@ import Testing
         #expect(
             refused.errors == """
                 moult: error: release 3.0.0 is on hold: bad totals
-                  To go to it nevertheless: moult rollback --to 3.0.0 --force
+                  To roll back anyway: moult rollback --to 3.0.0 --force
 
                 """)
         #expect(refused.status == 3)

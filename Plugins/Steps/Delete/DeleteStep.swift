@@ -143,7 +143,11 @@ public struct DeleteStep: Step {
                     why: new == .nothing
                         ? "release \(context.release.version) has another database at the old path"
                         : "the new path is already in use",
-                    now: "Nothing was changed. Move that away, or ask the publisher for a release that keeps the path.")
+                    now: "Nothing was changed. "
+                        + (new == .nothing
+                            ? "Ask the publisher for a release that keeps the path."
+                            : "Move the file at the new path away, or ask the publisher for a release that keeps the path.")
+                )
             }
             return effect(.delete, database.name, .move(from: from, path: database.path))
         }
@@ -160,7 +164,7 @@ public struct DeleteStep: Step {
             if isNewPathTaken {
                 let (old, new) = (context.store.path(from), context.store.path(database.path))
                 missing.now =
-                    "Nothing was changed. Bring the file back. If \(new) is that file, move it back, then apply "
+                    "Nothing was changed. Restore the file. If \(new) is that file, move it back, then apply "
                     + "again: \(shellLine(["mv", new, old]))"
             }
             throw missing

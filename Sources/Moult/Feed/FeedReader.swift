@@ -181,7 +181,7 @@ struct FeedReader {
         if let made = feed.keyList, made < list {
             throw distrust(
                 "\(place) was made under key list \(made), which key list \(list) has replaced", nil,
-                "An attacker may be withholding a newer one: ask the publisher, or use another mirror.")
+                "An attacker may be withholding a newer feed: ask the publisher, or use another mirror.")
         }
         // A newer key list restarts the serials, so that a stolen key cannot exhaust them for good.
         var seen = seen
@@ -189,14 +189,15 @@ struct FeedReader {
         if feed.serial < seen.serial, !allowOlder {
             throw distrust(
                 "\(place) is older than a feed seen before",
-                "its serial is \(feed.serial), and \(seen.serial) was seen",
-                "An attacker may be withholding newer releases. If the publisher started over, use --allow-downgrade.")
+                "its serial is \(feed.serial), and this store has seen serial \(seen.serial)",
+                "An attacker may be withholding newer releases. If the publisher started the feed over, use --allow-downgrade."
+            )
         }
         if feed.serial == seen.serial, let digest = seen.sha256, try SHA256.digest(of: bytes).hex != digest, !allowOlder
         {
             throw distrust(
                 "\(place) differs from the feed seen before",
-                "both have serial \(feed.serial), and a serial belongs to one feed only",
+                "both have serial \(feed.serial), and each feed must have its own",
                 "Report this to the publisher.")
         }
         guard feed.serial - seen.serial <= Feed.serialRange else {
@@ -205,12 +206,12 @@ struct FeedReader {
                 seen.serial == 0
                     ? "this store has seen no feed, and the first serial may be at most \(Feed.serialRange)"
                     : "the last serial was \(seen.serial), and the next may be at most \(Feed.serialRange) higher",
-                "If the publisher did this, a new key list resets the serial: moult help keys")
+                "If the publisher chose this serial, a new key list can reset it: moult help keys")
         }
         guard now <= feed.expires else {
             throw distrust(
                 "\(place) has expired", "it was valid until \(feed.expires)",
-                "An attacker may be withholding a newer one: ask the publisher, or use another mirror.")
+                "An attacker may be withholding a newer feed: ask the publisher, or use another mirror.")
         }
         return feed
     }

@@ -16,7 +16,7 @@ extension Orchestrator {
         if let file = layout.onlyFile {
             throw MoultError(
                 .store, .refused, what: "cannot create a store at \(layout.root)",
-                why: "a directory with this name belongs to the file \(file) and is created by moult replace",
+                why: "this name is reserved for the copies that moult replace keeps of \(file)",
                 now: "Choose another name, or replace the file: \(shellLine(["moult", "replace", file])) NEW.db")
         }
         return try create(layout, settings, wanting: names, mode: 0o755)
@@ -31,11 +31,11 @@ extension Orchestrator {
             let there = try Settings.written(layout)
             guard let name = names.first(where: { there.written[$0] != settings.written[$0] }) else { return false }
             // A feed's URL may contain a password.
-            let value = there.written[name]?.string.map { ", \"\($0)\"" } ?? ""
+            let value = there.written[name]?.string.map { ": \"\($0)\"" } ?? ""
             throw MoultError(
                 .store, .refused, what: "\(layout.root) is already a store with different settings",
                 why: "\(layout.settings) has a different value for \"\(name)\"\(value)",
-                now: "Change that file, or name another directory.")
+                now: "Edit that file, or use another directory.")
         }
         try PathLimit(layout).proveRoot()
         try Files.ensureDirectories(layout.root, mode: mode)

@@ -63,7 +63,7 @@ extension Orchestrator {
         guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
-                why: "it is not new: \(transaction.directory) already exists",
+                why: "a plan is executed only once, and \(transaction.directory) already exists",
                 now: "Make another plan with: moult plan --output FILE RELEASE")
         }
         let calls = ConsumerCalls(
@@ -196,7 +196,8 @@ extension Orchestrator {
         MoultError(
             .stuck, .stuck, what: "the update failed, but the next command may finish it",
             why: "\(reason); and then: \(second)",
-            now: "Nothing has changed yet. Fix that, then finish it: moult recover, or drop it: moult recover --undo",
+            now:
+                "No database has changed yet. Fix the cause, then finish the update: moult recover, or undo it: moult recover --undo",
             cause: reason)
     }
 
@@ -209,7 +210,7 @@ extension Orchestrator {
                 why: failure.reason,
                 now: plan.from == nil
                     ? "No earlier release is kept to roll back to. Fix that program and start it."
-                    : "Fix that program and start it, or go on: moult apply RELEASE")
+                    : "Fix that program and start it, or install another release: moult apply RELEASE")
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"

@@ -19,7 +19,8 @@ extension Orchestrator {
         guard let release = current.feed.release(version) else {
             let last = current.feed.releases.suffix(5).map(\.version.description).joined(separator: ", ")
             throw MoultError(
-                .refused, .refused, what: "no release \(version) in \(current.place)", why: "it has \(last)",
+                .refused, .refused, what: "no release \(version) in \(current.place)",
+                why: "its newest releases are \(last)",
                 now: "Choose one of them.")
         }
         let incoming = try follower.incoming(release, of: current)

@@ -52,7 +52,7 @@ extension Orchestrator {
         guard let fault = try holds().fault else { return }
         var holds: [Hold] = []
         try Holds.change(layout) { holds = $0.all }
-        watcher.tell(.warning("\(fault). The record was rebuilt from the history; see the holds with: moult status"))
+        watcher.tell(.warning("\(fault). The record was rebuilt from the history; to see the holds: moult status"))
         try note("rebuild", ["holds"], reason: fault, holds)
     }
 
@@ -60,7 +60,8 @@ extension Orchestrator {
     /// may have contained.
     func repairHistory(_ moved: String?) throws {
         guard let damaged = try moved ?? History.dropDamagedLines(layout) else { return }
-        watcher.tell(.warning("\(layout.history) was damaged and was repaired; the damaged one is now \(damaged)"))
+        watcher.tell(
+            .warning("\(layout.history) was damaged and was repaired; the damaged file was kept as \(damaged)"))
         try note("repair", ["history"], reason: nil, holds().all)
     }
 
@@ -105,7 +106,8 @@ extension Orchestrator {
         let covering = holds.covering(version)
         guard let first = covering.first else { return nil }
         return MoultError(
-            .refused, .refused, what: "\(release) has no hold of its own", why: first.sentence, now: holds.remedy(covering)
+            .refused, .refused, what: "\(release) has no hold of its own", why: first.sentence,
+            now: holds.remedy(covering)
         )
     }
 }

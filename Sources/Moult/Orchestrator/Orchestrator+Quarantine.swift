@@ -23,7 +23,7 @@ extension Orchestrator {
         throw MoultError(
             .quarantine, .refused, what: "quarantine has no set or database named \"\(name)\"",
             why: sets.isEmpty ? "the quarantine of \(layout.root) is empty" : "it has \(counted(sets.count, "set"))",
-            now: didYouMean(name, among: names) ?? "List it with: moult quarantine")
+            now: didYouMean(name, among: names) ?? "To see its sets: moult quarantine")
     }
 
     /// Copies the database of a set, including the content of its sidecars, into a new file.
@@ -31,7 +31,7 @@ extension Orchestrator {
         guard try Files.facts(file) == nil else {
             throw MoultError(
                 .quarantine, .refused, what: "\(file) exists", why: "an export never overwrites a file",
-                now: "Choose another file.")
+                now: "Choose another file name.")
         }
         try Files.withScratchDirectory { scratch in
             let copy = try proven(set, in: scratch)
@@ -81,8 +81,9 @@ extension Orchestrator {
                     let release = try store.installedVersion.map { " in release \($0)" } ?? ""
                     watcher.tell(
                         .warning(
-                            "\(columns) of \(name) is generated\(release): "
-                                + "the rows have computed values there, and the old values are only in \(set.id)"))
+                            "\(name) has generated columns\(release): \(columns). "
+                                + "The restored rows have computed values there, and the old values are only in \(set.id)"
+                        ))
                 }
                 return result
             }
@@ -159,13 +160,13 @@ extension Orchestrator {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be restored", why: "no release is installed",
-                now: "Install one first, or take the data out: moult quarantine --export FILE \(set.id)")
+                now: "Install a release first, or export the data: moult quarantine --export FILE \(set.id)")
         }
         guard let name = set.record?.database, let database = installed.database(name), !database.kind.isSealed else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be restored",
                 why: "release \(installed.version) has no writable database for it",
-                now: "Take the data out instead: moult quarantine --export FILE \(set.id)")
+                now: "Export the data instead: moult quarantine --export FILE \(set.id)")
         }
         return database
     }
@@ -177,7 +178,7 @@ extension Orchestrator {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) has no database file",
                 why: set.file.map { "\($0) is missing" } ?? "its record cannot be read",
-                now: "Look at the files: \(set.directory)")
+                now: "The files are in \(set.directory).")
         }
         let (copy, whole) = ("\(scratch)/set.db", "\(scratch)/whole.db")
         try NonInvasiveReader.copySet(file, to: copy)
@@ -200,6 +201,6 @@ extension Orchestrator {
     private func damaged(_ set: QuarantineShelf.Set, _ file: String, _ why: String) -> MoultError {
         MoultError(
             .quarantine, .refused, what: "\(file) is damaged", why: why,
-            now: set.record.map { "Read what can be read: moult reset \($0.database) --salvage-again" })
+            now: set.record.map { "Salvage the readable rows: moult reset \($0.database) --salvage-again" })
     }
 }

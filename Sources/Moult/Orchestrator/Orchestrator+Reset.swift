@@ -79,8 +79,8 @@ extension Orchestrator {
     private func noSet(of name: String) -> MoultError {
         MoultError(
             .refused, .refused, what: "no rows of \(name) to salvage",
-            why: "\(layout.quarantine) has no set of user data of that name",
-            now: "moult status shows what is installed.")
+            why: "\(layout.quarantine) has no set of user data of that database",
+            now: "To see the installed databases: moult status")
     }
 
     private func salvage(_ set: QuarantineShelf.Set, template: String?) throws -> Reset {
@@ -139,7 +139,7 @@ extension Orchestrator {
             }
             if report == nil, try QuarantineRecord(in: directory).map({ !$0.kind.isDisposable }) == true {
                 report = Salvage.Report()
-                report?.note = "no room was left even for a report"
+                report?.note = "no disk space was left for a report"
                 report?.mayBeRepeated = true
             }
             let file = "\(directory)/\(SetAside.salvagedName)"

@@ -43,7 +43,7 @@ extension Doctor {
         return [
             Finding(
                 kind: "walReadOnly", path: path, what: "\(name) is in WAL mode in a read-only directory",
-                why: "SQLite cannot make the files that it needs beside it, and opening it fails",
+                why: "SQLite cannot create its -wal and -shm there, so the database cannot be opened",
                 fix: command("sqlite3", path, "PRAGMA journal_mode=DELETE"))
         ]
     }
@@ -91,7 +91,7 @@ extension Doctor {
             Finding(
                 kind: "sqliteVersion", path: layout.root,
                 what: "SQLite \(SQLiteVersion.linked) has a bug in ROLLBACK TO with journals in memory",
-                why: "a program that is built or set to keep them there may corrupt its database",
+                why: "a program that keeps its journals in memory may corrupt its database",
                 fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
         ]
     }
@@ -100,7 +100,7 @@ extension Doctor {
         Finding(
             kind: "sqliteVersion", path: path,
             what: "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
-            why: "in rare cases two processes that write and checkpoint in the same moment corrupt it",
+            why: "in rare cases two processes that write and checkpoint at the same moment corrupt the database",
             fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
     }
 

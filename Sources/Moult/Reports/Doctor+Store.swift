@@ -15,7 +15,7 @@ extension Doctor {
                     ? "an update is running: \(workers.map(\.description).joined(separator: ", "))"
                     : "an update was interrupted",
                 why: isRunning
-                    ? "findings may be out of date soon" : "it must be finished or removed",
+                    ? "findings may be out of date soon" : "it must be finished or undone",
                 fix: isRunning
                     ? command("moult", "status", "--store", layout.root)
                     : command("moult", "recover", "--store", layout.root),
@@ -44,8 +44,8 @@ extension Doctor {
                 return nil
             }
             return Finding(
-                kind: "dangling", path: path, what: "the link leads nowhere: \(target)",
-                why: "a program that opens it by default makes an empty database there", fix: command("rm", path))
+                kind: "dangling", path: path, what: "the link points to a missing file: \(target)",
+                why: "SQLite creates an empty database there when a program opens the link", fix: command("rm", path))
         }
     }
 
@@ -53,7 +53,7 @@ extension Doctor {
         try [layout.settings, layout.root, layout.hidden].compactMap { path in
             guard let facts = try Files.factsThroughLinks(path), facts.mode & 0o002 != 0 else { return nil }
             return Finding(
-                kind: "writable", path: path, what: "every user may write to it",
+                kind: "writable", path: path, what: "every user can write to it",
                 why: "the settings name programs that moult runs with the caller's rights",
                 fix: command("chmod", "o-w", path))
         }
@@ -75,7 +75,7 @@ extension Doctor {
             findings.append(
                 Finding(
                     kind: "plainSecret", path: layout.settings,
-                    what: "the secret in \(address) is sent over plain http",
+                    what: "the secret in \(address) is sent over plain HTTP",
                     why: "anyone between this machine and the server can read it", fix: "change the URL to https",
                     isAdvice: true))
         }
@@ -88,7 +88,7 @@ extension Doctor {
         return [
             Finding(
                 kind: "history", path: layout.history, what: fault,
-                why: "some of what was done to the store is not shown",
+                why: "some changes of the store are missing from the history",
                 fix: command("moult", "recover", "--store", layout.root))
         ]
     }
@@ -134,7 +134,7 @@ extension Doctor {
                 let isCurrent = name == current
                 return Finding(
                     kind: "generation", path: layout.generation(name), what: error.why ?? error.what,
-                    why: isCurrent ? "it is in service" : "rollback cannot use it",
+                    why: isCurrent ? "it is in service" : "the store cannot roll back to it",
                     fix: isCurrent
                         ? command("moult", "apply", "--store", layout.root, "RELEASE")
                         : command("moult", "clean", "--store", layout.root))
@@ -171,7 +171,7 @@ extension Doctor {
             guard let fault else { return nil }
             let words = (remedy ?? ["moult", "verify", database.name]) + ["--store", layout.root]
             return Finding(
-                kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) as it is",
+                kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) in this state",
                 fix: shellLine(words)
                     + (remedy == ["moult", "apply"] && settings.feed == nil ? " RELEASE" : ""))
         }
@@ -197,7 +197,7 @@ extension Doctor {
         return [
             Finding(
                 kind: "proc", path: SystemFeatures.proc, what: "/proc is not mounted",
-                why: "open files of other processes, and the type of the file system, cannot be seen",
+                why: "moult cannot see the open files of other processes or the type of a file system",
                 fix: "mount -t proc proc /proc", isAdvice: true)
         ]
     }
@@ -217,7 +217,7 @@ extension Doctor {
             places.append(system.place)
             return Finding(
                 kind: "network", path: path, what: "\(system.place) is a \(system.type) file system",
-                why: "file locks and shared memory may not work between machines, which corrupts databases",
+                why: "file locks and shared memory may not work between machines, which can corrupt databases",
                 fix: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
         }
     }

@@ -32,7 +32,7 @@ extension Call {
             guard try facts.kind == .file && (facts.size == 0 || beginsLikeAPage(file)) else {
                 throw MoultError(
                     .system, what: "cannot save the page to \(file)", why: "a file exists that is not such a page",
-                    now: "Choose another file.")
+                    now: "Choose another file name.")
             }
         }
         try OutputFile.write(html, to: file)

@@ -82,7 +82,7 @@ enum DeltaVerb {
         guard try facts.kind == .file && (facts.size == 0 || SeekTable.read(Descriptor(path, .read)) != nil) else {
             throw MoultError(
                 .output, what: "cannot write the patch to \(path)", why: "a file exists that is not a patch",
-                now: "Choose another file.")
+                now: "Choose another file name.")
         }
     }
 

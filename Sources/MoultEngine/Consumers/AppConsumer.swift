@@ -12,7 +12,7 @@ extension AppConsumer: ConsumerChannel {
     ) throws {
         let message = call.message
         guard try Threads.wait(for: call.time, { try await body(message) }) else {
-            throw ConsumerFault("this process did not \(message.kind.rawValue) it in time")
+            throw ConsumerFault("the \(message.kind.rawValue) callback of this process did not return in time")
         }
     }
 }

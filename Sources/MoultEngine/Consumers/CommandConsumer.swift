@@ -21,9 +21,9 @@ extension CommandConsumer: ConsumerChannel {
         if ended.succeeded { return }
         let command = words.joined(separator: " ")
         switch ended.ending {
-        case .timedOut: throw ConsumerFault("pid \(ended.pid) (\(command)) did not end in time, and was killed")
-        case .exited(let status): throw ConsumerFault(Self.text("\(command) ended with status \(status)", ended))
-        case .signalled(let signal): throw ConsumerFault("signal \(signal) ended \(command)")
+        case .timedOut: throw ConsumerFault("pid \(ended.pid) (\(command)) did not exit in time, and was killed")
+        case .exited(let status): throw ConsumerFault(Self.text("\(command) exited with status \(status)", ended))
+        case .signalled(let signal): throw ConsumerFault("\(command) was killed by signal \(signal)")
         }
     }
 

@@ -80,11 +80,12 @@ package final class ConsumerCalls {
         let all = (try? OpenFiles.holders(of: call.paths).map(\.description)) ?? []
         let holders = all.filter { !reason.contains($0) }
         let names = call.message.databases.map(\.name).joined(separator: ", ")
-        let open = holders.isEmpty ? "" : "; \(holders.joined(separator: ", ")) has it open"
+        let open = holders.isEmpty ? "" : "; in use by \(holders.joined(separator: ", "))"
         return MoultError(
             .inUse, .busy, what: "the consumer \(consumer.name) does not release \(names)",
             why: "\(reason)\(open)",
-            now: "Nothing was changed. Fix or stop it and try again, or continue without it: --force-after SECONDS",
+            now:
+                "Nothing was changed. Fix or stop the consumer and try again, or continue without it: --force-after SECONDS",
             cause: error)
     }
 

@@ -18,7 +18,7 @@ struct ExclusiveAccess {
         for signal in [SIGTERM, SIGKILL] {
             for holder in try OpenFiles.holders(of: [path]) {
                 let name = signal == SIGTERM ? "TERM" : "KILL"
-                warn("\(holder.description) still has \(path) open, and is killed by \(name)")
+                warn("\(holder.description) still has \(path) open, and is sent SIG\(name)")
                 // It may have exited in the meantime; whether the file is free is checked next.
                 _ = kill(holder.pid, signal)
             }

@@ -14,7 +14,7 @@ extension SignalConsumer: ConsumerChannel {
         while try OpenFiles.isOpen(call.paths, in: pid) {
             if call.isOver {
                 throw ConsumerFault(
-                    "\(ProcessFacts(pid: pid).description) still has it open after \(release.rawValue)")
+                    "\(ProcessFacts(pid: pid).description) still has a database open after \(release.rawValue)")
             }
             try call.stop()
             usleep(10_000)
@@ -31,7 +31,7 @@ extension SignalConsumer: ConsumerChannel {
         if kill(pid, signal.number) == 0 { return true }
         let code = Errno(errno)
         if code == Errno(ESRCH) { return false }
-        throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) of \(pidFile): \(code)")
+        throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) from \(pidFile): \(code)")
     }
 
     /// The process that wrote the PID file; nil if it has exited.

@@ -107,10 +107,10 @@ struct ContentTransfer {
         let rename = "ALTER TABLE \(name) RENAME TO app_rejected"
         throw MoultError(
             .preserve, .refused,
-            what: "\(live.path) has a table \(name) that is not moult's: it has no column \(column)",
-            why: "under that name moult keeps rows that do not fit into a release",
+            what: "the table \(name) in \(live.path) is not moult's: it has no column \(column)",
+            why: "moult uses this name for rows that do not fit into a release",
             now:
-                "Nothing was changed. Give it another name, in the app as well: \(shellLine(["sqlite3", live.path, rename]))"
+                "Nothing was changed. Rename the table, in the app as well: \(shellLine(["sqlite3", live.path, rename]))"
         )
     }
 
@@ -136,7 +136,7 @@ struct ContentTransfer {
                     why:
                         "the installed release preserves \(rule.table), and a table with another name is not carried over",
                     now:
-                        "Nothing was changed. Give the table its name back, or leave its rows behind in quarantine: repeat the "
+                        "Nothing was changed. Rename the table back, or leave its rows in quarantine: repeat the "
                         + "command with --accept-unpreserved")
             }
         }
@@ -191,7 +191,8 @@ struct ContentTransfer {
                 .preserve, .refused,
                 what: "the rows to preserve in \(database.name) do not fit into release \(release)",
                 why: [error.what, error.why].compactMap(\.self).joined(separator: ": "),
-                now: "Nothing was changed. The publisher must release a \"preserve\" that says what happens to them.",
+                now:
+                    "Nothing was changed. The publisher must publish a release whose \"preserve\" says what to do with these rows.",
                 cause: error)
         }
     }

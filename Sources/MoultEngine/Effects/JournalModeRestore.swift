@@ -60,8 +60,8 @@ struct JournalModeRestore {
             try OpenFiles.holders(of: [path]).isEmpty
         else { return }
         throw MoultError(
-            .inUse, what: "the journal mode of \(path) cannot be set to \(mode)", why: "SQLite leaves it as it is",
-            now: "Check that the disk works and has room, then run: moult recover")
+            .inUse, what: "the journal mode of \(path) cannot be set to \(mode)", why: "SQLite did not change it",
+            now: "Check that the disk works and has free space, then run: moult recover")
     }
 }
 

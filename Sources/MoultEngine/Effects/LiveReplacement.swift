@@ -87,15 +87,15 @@ final class LiveReplacement: WritableEffect {
         if let holder, let old = there.encoding, let encoding = new.encoding, old != encoding {
             throw MoultError(
                 .inUse, .refused, what: what,
-                why: "its text is in \(old), that of the release in \(encoding), and \(holder) has it open",
+                why: "its text encoding is \(old), that of the release is \(encoding), and \(holder) has it open",
                 now: "Stop that program, and try again.")
         }
         guard there.isWAL, there.pageSize != new.pageSize else { return }
-        let why = "its pages have \(there.pageSize) bytes, those of the release \(new.pageSize), and it is in WAL mode"
+        let why = "its page size is \(there.pageSize), that of the release is \(new.pageSize), and it is in WAL mode"
         throw MoultError(
             .inUse, .refused, what: what, why: why,
             now: (holder.map { "Stop \($0), and try again. Or publish" } ?? "Publish")
-                + " the release with that page size, or with \"replace\": \"exchange\".")
+                + " the release with page size \(there.pageSize), or with \"replace\": \"exchange\".")
     }
 
     private func holdWAL(_ live: Connection, _ source: Connection) throws {
@@ -208,7 +208,7 @@ final class LiveReplacement: WritableEffect {
 
     private func inUse(_ cause: (any Error)?) -> MoultError {
         InUse.error(
-            place, advice: "Try again when its transaction has ended, or stop that program.", cause: cause)
+            place, advice: "Try again when that program has ended its transaction, or stop it.", cause: cause)
     }
 }
 

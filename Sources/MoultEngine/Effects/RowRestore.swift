@@ -42,7 +42,7 @@ final class RowRestore: WritableEffect {
             guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code || ResultCode.locked ~= code else {
                 throw error
             }
-            throw InUse.error(place, advice: "Try again when its transaction has ended.", cause: error)
+            throw InUse.error(place, advice: "Try again when that program has ended its transaction.", cause: error)
         }
     }
 

@@ -91,5 +91,5 @@ extension SetAside {
         }
     }
 
-    static let advice = "Stop that program, and try again: what it writes meanwhile would be set aside, too."
+    static let advice = "Stop that program, and try again: its writes until then would be set aside as well."
 }

@@ -40,7 +40,7 @@ package struct StandaloneCache {
             let connection = try Connection.inMemory()
             do { try connection.execute(sql) } catch {
                 throw MoultError(
-                    .cacheSchema, .usage, what: "the schema of a cache cannot be made",
+                    .cacheSchema, .usage, what: "the schema of the cache cannot be created",
                     why: (error as? MoultError)?.why ?? "\(error)", now: "Correct the SQL.", cause: error)
             }
             try self.init(Identity(of: connection)) { path in
@@ -122,7 +122,7 @@ package struct StandaloneCache {
         let pages: Fitness.Pages = policy == .refuse ? .quick : .ifLeftOpen
         switch try Fitness.of(path, pages: pages, judge: { try expected.difference(to: Identity(of: $0)) }) {
         case .fits: return nil
-        case .missing: return policy == .refuse ? "the file was missing" : "it was not there"
+        case .missing: return policy == .refuse ? "the file was missing" : "the file did not exist"
         case .unfit(let why): return why
         case .untold(let error):
             // The state of a locked database is unknown, and a failing disk must not be written to.
@@ -135,7 +135,7 @@ package struct StandaloneCache {
         if let owner = try StoreLayout.owner(of: path) {
             throw MoultError(
                 .notACache, .refused, what: "\(name) belongs to the store \(owner.store)",
-                why: "a release of the store decides what is there",
+                why: "only releases of the store may replace it",
                 now: "Repair it with: \(shellLine(owner.repair + ["--store", owner.store]))")
         }
         guard let facts = try Files.facts(path) else { return }
@@ -152,7 +152,8 @@ package struct StandaloneCache {
             throw refusal("this user may not read it", "Run the command as the owner of the file.")
         }
         if try Files.isMountPoint(path) {
-            throw refusal("it is a mount point, which cannot be replaced", "Mount its directory instead.")
+            throw refusal(
+                "it is a mount point, which cannot be replaced", "Mount the directory that contains it instead.")
         }
     }
 
@@ -200,7 +201,8 @@ package struct StandaloneCache {
         }
         if let why = try Files.canGiveAttributes(of: facts) {
             throw MoultError(
-                .notACache, .refused, what: "\(name) cannot be replaced: a new file would have another owner", why: why,
+                .notACache, .refused, what: "\(name) cannot be replaced: a new file would have a different owner",
+                why: why,
                 now: "Run the command as the owner of the file.")
         }
         try Files.copyAttributes(from: path, to: fresh)
@@ -255,7 +257,7 @@ package struct StandaloneCache {
         }
         let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
         throw MoultError(
-            .locked, .busy, what: "the cache \(path) is being made",
+            .locked, .busy, what: "the cache \(path) is being created",
             why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(directory)",
             now: "Try again later.")
     }

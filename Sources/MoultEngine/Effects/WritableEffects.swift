@@ -79,7 +79,7 @@ final class WritableEffects {
         throw MoultError(
             .inUse, .refused, what: "\(path) cannot be updated by this user: it belongs to user \(user)",
             why: "\(directory) is sticky, and there the kernel lets only \(user) open the -wal (fs.protected_regular)",
-            now: "Nothing was changed. Let \(user) run the command: then the store must belong to \(user), too.")
+            now: "Nothing was changed. Run the command as user \(user), who must own the store as well.")
     }
 
     private func proveFree(_ effect: any WritableEffect) throws {
@@ -256,7 +256,7 @@ final class WritableEffects {
             guard isCommitted else { continue }
             throw MoultError(
                 .stuck, .refused, what: "the update to \(release.version) cannot be undone any more",
-                why: "it is done in \(effect.database ?? "a database") already, and apps may have written since",
+                why: "\(effect.database ?? "a database") is already updated, and apps may have written to it since",
                 now: "Finish it: moult recover. Then go back with: moult rollback")
         }
     }

@@ -120,8 +120,8 @@ final class Displacement {
     private func cannotKeep() -> MoultError {
         MoultError(
             .quarantine, .refused, what: "the old content of \(place) cannot be kept",
-            why: "the file system or the owner of the file does not allow a second name for it",
-            now: "Let the release replace it live: \"replace\": \"live\".")
+            why: "the file system or the owner of the file does not allow a hard link to it",
+            now: "Publish the release with \"replace\": \"live\".")
     }
 
     // MARK: the end of the update

@@ -52,8 +52,8 @@ struct HardLinks {
             return "\(shellLine(["cp", "-p", file, copy])) && \(shellLine(["mv", copy, file]))"
         }
         return MoultError(
-            .hardLinked, .busy, what: "\(place) is in use, and is the same file as one elsewhere",
-            why: "it has several names (hard links, as cp -al makes them), and the update would change all of them",
+            .hardLinked, .busy, what: "\(place) is in use, and the same file has other names",
+            why: "the update would change the file under all its names (hard links, as cp -al makes them)",
             now: "Stop the app, then give the database a file of its own: \(commands.joined(separator: " && "))")
     }
 }

@@ -86,8 +86,8 @@ package struct Applier {
     private func step(of effect: Effect) throws -> any Step {
         if let step = steps.named(effect.step) { return step }
         throw MoultError(
-            .stuck, .stuck, what: "the step \(effect.step) is not there", why: "the unfinished update needs it",
-            now: "Run this with the version of moult that has it: moult recover")
+            .stuck, .stuck, what: "the step \(effect.step) is missing", why: "the unfinished update needs it",
+            now: "With a version of moult that has this step, run: moult recover")
     }
 
     static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
@@ -105,13 +105,13 @@ package struct Applier {
     static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",
-            why: "\(reason)", now: "Fix that, then run: moult recover", cause: reason)
+            why: "\(reason)", now: "Fix the cause, then run: moult recover", cause: reason)
     }
 
     static func stuck(_ plan: Plan, undoing reason: any Error, failed: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
-            now: "Fix that, then run: moult recover", cause: reason)
+            now: "Fix the cause, then run: moult recover", cause: reason)
     }
 }
 

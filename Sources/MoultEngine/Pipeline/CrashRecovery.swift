@@ -220,7 +220,7 @@ package struct CrashRecovery {
         throw MoultError(
             .stuck, .stuck, what: "\(seated)/\(Generation.manifestName) cannot be read",
             why: "the unfinished update needs it",
-            now: "Go back to what was installed before: moult recover --undo")
+            now: "Return to the release installed before: moult recover --undo")
     }
 
     private func applier(
@@ -282,6 +282,6 @@ package struct CrashRecovery {
         MoultError(
             .stuck, .stuck, what: "the unfinished \(plan.title) in \(layout.root) cannot be finished or undone",
             why: "\(error)",
-            now: "Fix that, then run: moult recover, or go back with: moult recover --undo", cause: error)
+            now: "Fix the cause, then run: moult recover, or go back with: moult recover --undo", cause: error)
     }
 }

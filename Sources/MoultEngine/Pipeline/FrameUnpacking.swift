@@ -30,7 +30,7 @@ struct FrameUnpacking {
         let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
         let archive = try ConfinedArchive(bundle, stop: { try counter.add(0) })
         guard let (layout, reader) = try archive.bundle(members: members.mapValues(\.size), frames: declared) else {
-            throw MoultError(unsealed: bundle, "it is not made of frames, as the manifest says")
+            throw MoultError(unsealed: bundle, "it does not consist of the frames in the manifest")
         }
         let targets = try layout.members.map { member in
             try wanted[member.name].map { Target(try Descriptor(place($0), .create, mode: 0o600)) }
@@ -48,7 +48,7 @@ struct FrameUnpacking {
                 try target.write(piece)
             } else {
                 let name = layout.members[piece.member].name
-                try prove(piece.frame, piece.bytes, "\(name) in it differs at byte \(piece.offset) or behind")
+                try prove(piece.frame, piece.bytes, "\(name) in it differs at byte \(piece.offset) or later")
             }
             try counter.add(piece.bytes.count)
         }

@@ -32,7 +32,8 @@ struct GenerationSealer {
             if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(
-                    .generation, what: "\(path) was not staged", why: "no step created it", now: "Report this.")
+                    .generation, what: "\(path) was not staged", why: "no step created it",
+                    now: "Report this as a defect of moult.")
             }
             let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
             var entry = Seal.Entry(member: database.member, sha256: digest, facts: facts)

@@ -199,8 +199,9 @@ package struct Journal {
         case "undone", "committed": state.isOver = true
         default:
             throw MoultError(
-                .stuck, .stuck, what: "\(path) has a record that this version of moult does not know",
-                why: "it was written by another version", now: "Finish it with that version: moult recover")
+                .stuck, .stuck, what: "\(path) has a record that this version of moult cannot read",
+                why: "it was written by another version of moult",
+                now: "Finish the update with that version: moult recover")
         }
     }
 }

@@ -80,7 +80,7 @@ struct MemberStaging {
                 try counter.add(bytes.count)
             }
             let digest = try file.finish()
-            if digest != patch.result.sha256 { throw unfit("what \(patch.path) makes", digest, patch.result) }
+            if digest != patch.result.sha256 { throw unfit("the result of \(patch.path)", digest, patch.result) }
             if index > 0, let base { try Files.remove(base) }
             base = result
         }

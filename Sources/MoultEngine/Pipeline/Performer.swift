@@ -93,7 +93,8 @@ package final class Performer: Changes, @unchecked Sendable {
 
     private func customIsTheSteps(_ effect: Effect, _ name: String) -> MoultError {
         MoultError(
-            .refused, what: "the step \(effect.step) does not do its own change \(name)", why: "the core cannot do it",
+            .refused, what: "the step \(effect.step) does not apply its own change \(name)",
+            why: "only the step can apply it",
             now: "Report this to the author of the step.")
     }
 
@@ -199,7 +200,7 @@ package final class Performer: Changes, @unchecked Sendable {
             _ = try Files.renameIfFree(waiting, to: layout.file(path))
         } else if try Files.facts(layout.file(path)) == nil {
             throw MoultError(
-                .stuck, what: "\(layout.file(path)) was not made", why: "its staged file is gone",
+                .stuck, what: "\(layout.file(path)) was not created", why: "its staged file is missing",
                 now: "Apply the release again.")
         }
         try Files.syncDirectory(Files.directory(of: layout.file(path)))

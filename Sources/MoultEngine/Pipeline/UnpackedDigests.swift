@@ -106,12 +106,12 @@ final class UnpackedFile: Sendable {
         throw MoultError(
             .digest, what: "the manifest of \(bundle) contradicts itself",
             why:
-                "the frames of \(name) make a file with SHA-256 \(whole.prefix(8))…, and the manifest says \(sha256.prefix(8))…",
+                "the frames of \(name) form a file with SHA-256 \(whole.prefix(8))…, and the manifest says \(sha256.prefix(8))…",
             now: "Report this to the publisher: the release must be packed again.")
     }
 
     private func differs(at offset: Int, _ bundle: String) -> MoultError {
-        MoultError(unsealed: bundle, "\(name) in it differs at byte \(offset) or behind")
+        MoultError(unsealed: bundle, "\(name) in it differs at byte \(offset) or later")
     }
 }
 

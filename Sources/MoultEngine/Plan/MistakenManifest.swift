@@ -10,7 +10,7 @@ enum MistakenManifest {
         if start.starts(with: "SQLite format 3\0".utf8) {
             throw MoultError(
                 .manifest, what: "\(path) is a database, not the manifest of a release",
-                now: "Make a release of it: \(shellLine(["moult", "pack", path]))")
+                now: "Pack a release from it: \(shellLine(["moult", "pack", path]))")
         }
         guard let kind = ArchiveKind.appearance(of: start) else { return }
         let manifest = ArchiveKind.name(of: path).map { "\($0).json" }
@@ -18,7 +18,7 @@ enum MistakenManifest {
         throw MoultError(
             .manifest, what: "\(path) is an archive (\(kind)), not the manifest of a release",
             now: isThere
-                ? "Install it by its manifest: \(shellLine(["moult", "apply", manifest ?? ""]))"
+                ? "Install the release by its manifest: \(shellLine(["moult", "apply", manifest ?? ""]))"
                 : "Give the manifest of the release: moult pack writes it next to the bundle.")
     }
 
@@ -32,7 +32,7 @@ enum MistakenManifest {
             else { throw error }
             throw MoultError(
                 error.code, error.outcome, what: "\(name) is a draft, not the manifest of a release",
-                now: "Make a release of it: \(shellLine(["moult", "pack", name]))", cause: error)
+                now: "Pack a release from it: \(shellLine(["moult", "pack", name]))", cause: error)
         }
     }
 }

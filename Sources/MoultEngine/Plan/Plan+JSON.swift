@@ -58,7 +58,7 @@ extension Plan {
         }
         // These become names of directories.
         guard Transaction.isID(try fields.string("plan")) else {
-            throw fields.fail("plan", "is not an identifier that moult gives its plans")
+            throw fields.fail("plan", "is not a plan ID")
         }
         let bundle = try fields.optionalObject("bundle")
         let request = try fields.object("request")

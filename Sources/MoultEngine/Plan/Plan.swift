@@ -144,7 +144,7 @@ package struct Plan: Sendable, Equatable {
     /// The state that an undone update leaves: `1.0.0 is unchanged`.
     package var asBefore: String {
         if let file { return "\(file) is unchanged" }
-        return "\(from.map { "\($0.version) is" } ?? "nothing is") unchanged"
+        return from.map { "\($0.version) is unchanged" } ?? "nothing is installed"
     }
 
     /// The file name in a store of a single file, whose users do not know about releases.
@@ -192,7 +192,7 @@ package struct Plan: Sendable, Equatable {
         package let why: String
 
         package var text: String {
-            "the cache \(database) is not up to date: \(why). The next update recreates it, or: moult apply"
+            "the cache \(database) is not up to date: \(why). The next update recreates it. To do so now: moult apply"
         }
         package var json: JSON { ["database": .string(database), "why": .string(why)] }
     }

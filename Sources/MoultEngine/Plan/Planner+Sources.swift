@@ -51,8 +51,8 @@ extension Planner {
         }
         guard let manifestPath = plan.manifestPath else {
             throw MoultError(
-                .refused, .refused, what: "\(plan.bundled.joined(separator: ", ")) no longer exists",
-                why: "a kept generation has the databases as they came and nothing else, and the bundle is not at hand",
+                .refused, .refused, what: "missing database files: \(plan.bundled.joined(separator: ", "))",
+                why: "the kept generation no longer has them, and the store does not keep bundles",
                 now: "Install the release from its manifest: moult apply RELEASE")
         }
         let path = "\(Files.directory(of: manifestPath))/\(bundle.file)"

@@ -158,7 +158,7 @@ package struct Planner {
         guard let current = try store.installed else {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
-                why: "nothing is installed",
+                why: "a rollback needs an installed release",
                 now: "Install a release first: moult apply RELEASE")
         }
         let holds = try store.holds

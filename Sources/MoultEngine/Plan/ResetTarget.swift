@@ -14,7 +14,7 @@ struct ResetTarget {
                 .refused, .refused, what: "release \(release.version) has no database \"\(name)\"",
                 why: names.isEmpty
                     ? "all of its databases are read-only"
-                    : "those that can be reset are \(names.joined(separator: ", "))",
+                    : "the databases that can be reset are \(names.joined(separator: ", "))",
                 now: didYouMean(name, among: names))
         }
         if database.kind.isSealed {
@@ -25,7 +25,7 @@ struct ResetTarget {
         if !database.kind.isDisposable, !setsUserDataAside {
             throw MoultError(
                 .refused, .refused, what: "\(name) contains user data",
-                why: "a reset sets all of it aside and starts with an empty one",
+                why: "a reset sets all of it aside and starts with an empty database",
                 now: "If you want that: moult reset \(name) --set-user-data-aside")
         }
     }

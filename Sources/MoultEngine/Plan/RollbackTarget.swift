@@ -45,7 +45,7 @@ package struct RollbackTarget {
         guard !older.isEmpty else {
             throw MoultError(
                 .refused, .refused, what: "no kept release is older than \(current.manifest.version)",
-                why: "the kept ones are \(kept.map(\.name).joined(separator: ", "))",
+                why: "the kept generations are \(kept.map(\.name).joined(separator: ", "))",
                 now: "Choose one: moult rollback --to GENERATION")
         }
         if let target = older.first(where: { holds.rollbackRefusal(of: $0.version) == nil }) { return target.name }
@@ -53,7 +53,7 @@ package struct RollbackTarget {
         throw MoultError(
             .refused, .refused, what: "every kept release older than \(current.manifest.version) is on hold",
             why: older.map { "\($0.version): \(holds.obstacle(to: $0.version) ?? "")" }.joined(separator: "; "),
-            now: "To go to one nevertheless: moult rollback --to \(older[0].version) --force")
+            now: "To roll back anyway: moult rollback --to \(older[0].version) --force")
     }
 
     /// In the store of a single file: the file as it was before the last replacement, or before the one before that.
@@ -69,8 +69,8 @@ package struct RollbackTarget {
         if !all.isEmpty {
             return MoultError(
                 .refused, .refused, what: "no release to roll back to",
-                why: "only the files from before moult are kept: \(all.joined(separator: ", "))",
-                now: "To bring those back: moult rollback --to \(all[0])")
+                why: "only adopted files, from before the first install, are kept: \(all.joined(separator: ", "))",
+                now: "To restore them: moult rollback --to \(all[0])")
         }
         return MoultError(
             .refused, .refused, what: "nothing to roll back to",
@@ -79,14 +79,14 @@ package struct RollbackTarget {
     }
 
     private func notKept(_ wanted: String, _ all: [String]) -> MoultError {
-        let kept = "those kept are \(all.joined(separator: ", "))"
+        let kept = "the kept generations are \(all.joined(separator: ", "))"
         let (what, why) =
             if wanted == "installed" || Self.isNamed(wanted, current.name) {
-                ("\(current.name) is the installed generation", "a rollback goes to another one; \(kept)")
+                ("\(current.name) is the installed generation", "a rollback needs another one; \(kept)")
             } else if wanted.hasPrefix(Generation.adopted) {
                 (
                     "no kept generation \(wanted)",
-                    "a generation of that name has the files that were in the store before moult, and here were none; \(kept)"
+                    "only a store that adopted files has such a generation; \(kept)"
                 )
             } else {
                 ("no kept generation \(wanted)", kept)
@@ -100,15 +100,15 @@ package struct RollbackTarget {
         if matching.isEmpty { throw notKept(wanted, all) }
         guard matching.count == 1, let name = matching.first else {
             throw MoultError(
-                .refused, .refused, what: "several generations are of version \(wanted)",
-                why: "those kept are \(all.joined(separator: ", "))",
+                .refused, .refused, what: "several generations have version \(wanted)",
+                why: "the kept generations are \(all.joined(separator: ", "))",
                 now: "Choose one of them: moult rollback --to GENERATION")
         }
         if !force, let version = Kept(name)?.version,
             var refusal = holds.rollbackRefusal(of: version)
         {
             if holds.fault == nil {
-                refusal.now = "To go to it nevertheless: moult rollback --to \(wanted) --force"
+                refusal.now = "To roll back anyway: moult rollback --to \(wanted) --force"
             }
             throw refusal
         }

@@ -16,7 +16,7 @@ package struct SavedPlan {
             try plan.store == layout.root
                 || Files.factsThroughLinks(plan.store)?.isSameFile(Files.factsThroughLinks(layout.root)) == true
         else {
-            throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
+            throw stale("it was made for the store \(plan.store), not for \(layout.root)")
         }
         let used = try HistoryReader(layout).entry(of: plan.id) {
             $0.isLongBefore(plan)
@@ -27,7 +27,7 @@ package struct SavedPlan {
         for fact in plan.facts {
             let now = try Plan.Fact.read(fact.path, fact.field)
             if now.value != fact.value {
-                throw stale("\(fact.path): \(fact.field) was \(short(fact.value)), is \(short(now.value))")
+                throw stale("\(fact.path): \(fact.field) was \(short(fact.value)), and is now \(short(now.value))")
             }
         }
     }
@@ -39,7 +39,7 @@ package struct SavedPlan {
             let difference = zip(now, before).first { $0 != $1 }
             throw stale(
                 difference.map { "\"\($1.text)\" would now be \"\($0.text)\"" }
-                    ?? "the store now needs different effects")
+                    ?? "the store now needs different changes")
         }
     }
 

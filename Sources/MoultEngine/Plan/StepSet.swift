@@ -33,7 +33,7 @@ package struct StepSet: Sendable {
             if named(step.name) != nil {
                 throw MoultError(
                     .settings, what: "steps.\(step.name) in moult.json names a step that already exists",
-                    why: "it is built into this command", now: "Choose another name, or leave out \"executable\".")
+                    why: "it is a built-in step", now: "Choose another name, or leave out \"executable\".")
             }
             if let external { set.others.append(external(step)) }
         }
@@ -94,13 +94,13 @@ package struct StepSet: Sendable {
             if step.isForbidden, isUsed {
                 throw MoultError(
                     .refused, .refused, what: "release \(manifest.version) uses the step \(step.name)",
-                    why: "moult.json forbids it", now: "Use a release without it.")
+                    why: "moult.json forbids it", now: "Use a release without this step.")
             }
             if step.isRequired, !isUsed {
                 throw MoultError(
                     .refused, .refused, what: "release \(manifest.version) does not use the step \(step.name)",
                     why: "moult.json requires it",
-                    now: "Use a release that uses it, or specify where it runs: \"after\": \"copy\" in moult.json.")
+                    now: "Use a release with this step, or specify where it runs: \"after\": \"copy\" in moult.json.")
             }
         }
         guard let use = uses.first(where: { use in !others.contains { $0.name == use.step } }) else { return }

@@ -93,8 +93,8 @@ struct WorkerCall<Asked: WorkerRequest> {
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try stop()
             throw MoultError(
-                .validation, .busy, what: "\(question.failure): it was interrupted", why: "signal \(signal) ended it",
-                now: "Try again.")
+                .validation, .busy, what: "\(question.failure): it was interrupted",
+                why: "it was killed by signal \(signal)", now: "Try again.")
         // The command's reply to an unknown verb. A database that has taken over the process cannot send it.
         case .exited(64) where !isReady: throw NotKnown()
         case .signalled(let signal):

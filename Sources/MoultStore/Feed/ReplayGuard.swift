@@ -54,7 +54,7 @@ package struct ReplayGuard: Equatable {
         guard !policy.takesOlder, sequence < self.sequence, let installed, installed < sequence else {
             return nil
         }
-        return "a release with sequence \(self.sequence) was installed here already"
+        return "a release with sequence \(self.sequence) was already installed here"
     }
 
     /// Replaces the record; durable if a power failure must not make an old feed acceptable.

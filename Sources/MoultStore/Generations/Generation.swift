@@ -49,7 +49,7 @@ package struct Generation: Sendable {
         let path = "\(directory)/\(manifestName)"
         do {
             guard let bytes = try Files.read(path, limit: Manifest.largest) else {
-                throw MoultError(.generation, what: "\(path) is not there")
+                throw MoultError(.generation, what: "\(path) does not exist")
             }
             let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
             return Generation(name: name, in: layout, manifest: manifest, bytes: bytes)
@@ -146,7 +146,7 @@ package struct Generation: Sendable {
     func seal() throws -> Seal {
         let path = path(Seal.fileName)
         guard let bytes = try Files.read(path, limit: 1 << 24) else {
-            throw MoultError(.generation, what: "generation \(name) has no seal", why: "\(path) is not there")
+            throw MoultError(.generation, what: "generation \(name) has no seal", why: "\(path) does not exist")
         }
         return try Seal(parsing: bytes, source: path)
     }

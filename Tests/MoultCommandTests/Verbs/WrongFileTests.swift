@@ -22,7 +22,7 @@ import Testing
         #expect(
             try error("moult apply --store \(store) my.sqlite").hasSuffix(
                 "/my.sqlite is a database, not the manifest of a release\n"
-                    + "  Make a release of it: moult pack \(world.scratch.path("my.sqlite"))\n"))
+                    + "  Pack a release from it: moult pack \(world.scratch.path("my.sqlite"))\n"))
     }
 
     @Test(arguments: ["store", "signed"]) func `a bundle is not the manifest of a release`(_ store: String) throws {
@@ -31,7 +31,7 @@ import Testing
             try error("moult apply --store \(store) rel/test-1.0.0.tar.zst")
                 == """
                 moult: error: \(bundle).tar.zst is an archive (data compressed with zstd), not the manifest of a release
-                  Install it by its manifest: moult apply \(bundle).json --store \(store)
+                  Install the release by its manifest: moult apply \(bundle).json --store \(store)
 
                 """)
         try world.must("mkdir alone; cp rel/test-1.0.0.tar.zst alone")
@@ -45,7 +45,7 @@ import Testing
             try error("moult apply --store \(store) d.json")
                 == """
                 moult: error: d.json is a draft, not the manifest of a release
-                  Make a release of it: moult pack d.json
+                  Pack a release from it: moult pack d.json
 
                 """)
     }
@@ -152,7 +152,7 @@ import Testing
     @Test func `a reset lists the databases that it can reset`() throws {
         #expect(
             try error("moult reset nope")
-                == "moult: error: release 1.0.0 has no database \"nope\": those that can be reset are user\n")
+                == "moult: error: release 1.0.0 has no database \"nope\": the databases that can be reset are user\n")
     }
 
     @Test(arguments: [("--fore 3", "--force-after"), ("--stor x", "--store"), ("--create-", "--create")])

@@ -122,14 +122,14 @@ import Testing
             "bundle instead of the manifest", "moult apply rel/test-2.0.0.tar.zst", 1,
             """
             {dir}/rel/test-2.0.0.tar.zst is an archive (data compressed with zstd), not the manifest of a release
-              Install it by its manifest: moult apply {dir}/rel/test-2.0.0.json
+              Install the release by its manifest: moult apply {dir}/rel/test-2.0.0.json
             """),
         Case(
             "large bundle instead of the manifest", "truncate -s 2M rel/test-2.0.0.tar.zst",
             "moult plan rel/test-2.0.0.tar.zst", 1,
             """
             {dir}/rel/test-2.0.0.tar.zst is an archive (data compressed with zstd), not the manifest of a release
-              Install it by its manifest: moult apply {dir}/rel/test-2.0.0.json
+              Install the release by its manifest: moult apply {dir}/rel/test-2.0.0.json
             """),
         Case(
             "unknown manifest format", "sed -i 's/\"manifest\": 1/\"manifest\": 9/' rel/test-2.0.0.json",
@@ -166,25 +166,25 @@ import Testing
         Case(
             "store of another product", "moult init --product org.example.other", 3,
             """
-            {dir}/store is already a store with different settings: {dir}/store/moult.json has a different value for "product", "org.example.test"
-              Change that file, or name another directory.
+            {dir}/store is already a store with different settings: {dir}/store/moult.json has a different value for "product": "org.example.test"
+              Edit that file, or use another directory.
             """),
         Case(
             "the store of one file", "moult init .app.db.moult --product org.example.test", 3,
             """
-            cannot create a store at {dir}/.app.db.moult: a directory with this name belongs to the file {dir}/app.db and is created by moult replace
+            cannot create a store at {dir}/.app.db.moult: this name is reserved for the copies that moult replace keeps of {dir}/app.db
               Choose another name, or replace the file: moult replace {dir}/app.db NEW.db
             """),
         Case(
             "a database instead of a release", "sqlite3 a.db 'CREATE TABLE t(x)'", "moult apply a.db", 1,
             """
             {dir}/a.db is a database, not the manifest of a release
-              Make a release of it: moult pack {dir}/a.db
+              Pack a release from it: moult pack {dir}/a.db
             """),
         Case(
             "a file of a store is not replaced", "cp store/food.db new.db", "moult replace store/food.db new.db", 3,
             """
-            store/food.db cannot be replaced: it belongs to the store {dir}/store, and a release of the store decides what is there
+            store/food.db cannot be replaced: it belongs to the store {dir}/store, and only releases of the store may replace it
               Install a release with: moult apply RELEASE --store {dir}/store
             """),
         Case(
@@ -207,7 +207,7 @@ import Testing
         Case(
             "unknown generation", "moult apply -q rel/test-2.0.0.json", "moult rollback --to 9.9.9", 3,
             """
-            no kept generation 9.9.9: those kept are {generation}
+            no kept generation 9.9.9: the kept generations are {generation}
               Choose one of them: moult rollback --to GENERATION
             """),
         Case(

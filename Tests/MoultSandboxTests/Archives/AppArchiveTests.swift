@@ -51,7 +51,7 @@ import Testing
         ("echo nonsense", "it is not JSON"),
         ("exit 64", "it ended with status 64"),
         ("kill -9 $$", "SIGKILL ended"),
-        (#"echo '{"layout":{}}'"#, "it is not made of frames"),
+        (#"echo '{"layout":{}}'"#, "it does not consist of the frames"),
         (
             #"echo '{"layout":{"frameSize":1,"modified":0,"members":[{"name":"food.db","size":1000000000000}]}}'"#,
             "a layout of too many frames"

@@ -59,7 +59,7 @@ struct RegistryFeedTests {
         #expect(
             refusal == """
                 moult: error: \(place) has expired: it was valid until \(expires)
-                  An attacker may be withholding a newer one: ask the publisher, or use another mirror.
+                  An attacker may be withholding a newer feed: ask the publisher, or use another mirror.
 
                 """)
         #expect(requests.map(\.method) == ["HEAD"])
@@ -80,7 +80,7 @@ struct RegistryFeedTests {
         try bench.follow(place)
         try bench.must("moult apply -q")
         try bench.publish("2.0.0", 2, to: place, "-k a.key --rollout 0")
-        #expect(try bench.run("moult check").output.contains("2.0.0 is skipped: it goes to 0 % of machines"))
+        #expect(try bench.run("moult check").output.contains("2.0.0 is skipped: it is rolled out to 0 % of machines"))
         try bench.must("moult publish \(place) --release 2.0.0 --rollout 100 -k a.key -q && moult apply -q")
         #expect(try bench.installed() == "2.0.0")
     }

@@ -108,7 +108,7 @@ def installed(directory: str) -> str:
         exists = os.path.isdir(directory)
         raise MoultError(
             f"nothing is installed in {directory}",
-            "no release was installed yet" if exists else "no such directory",
+            "no release has been installed yet" if exists else "no such directory",
             f"Apply one: moult apply {'' if exists else '--create '}--store {shlex.quote(directory)} MANIFEST",
             code="E800",
         ) from None

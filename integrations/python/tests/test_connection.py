@@ -277,5 +277,5 @@ def test_a_store_with_nothing_installed(place, moult):
     assert (raised.value.code, raised.value.exit_status) == ("E800", None)
     assert "--create" in raised.value.now
     subprocess.run([moult, "init", "-q", store.path, "--product", "org.example.shop"], check=True)
-    with pytest.raises(MoultError, match="no release was installed yet"):
+    with pytest.raises(MoultError, match="no release has been installed yet"):
         store.generation

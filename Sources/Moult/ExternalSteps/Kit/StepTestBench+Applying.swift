@@ -34,7 +34,7 @@ extension StepTestBench {
         else { return }
         check(name("apply again")) {
             try run("apply")
-            try prove(after, "doing it twice")
+            try prove(after, "applying it twice")
             return nil
         }
         guard
@@ -83,7 +83,7 @@ extension StepTestBench {
         }
         check("apply again: \(effect.text)") {
             try step.apply(effect, context)
-            try prove(after, "doing it twice")
+            try prove(after, "applying it twice")
             return nil
         }
         for again in ["", " again"] {
@@ -110,7 +110,7 @@ extension StepTestBench {
                     if point == count { conversation.onResult = { throw StepConversation.Killed() } }
                 }
             } catch is StepConversation.Killed { return }
-            throw Finding("it ended before the point at which it was to be killed")
+            throw Finding("it exited before the point where the test kills it")
         }
         check(name("killed at point \(point + 1) of \(count + 1), then undo")) {
             try kill()

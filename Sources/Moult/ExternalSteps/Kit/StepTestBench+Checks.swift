@@ -49,7 +49,7 @@ extension StepTestBench {
         else { return }
         check("plan twice") {
             if try self.plan(step, context).effects != planned {
-                throw Finding("the same request leads to a different plan")
+                throw Finding("the same request returned a different plan")
             }
             return counted(planned.count, "effect")
         }
@@ -99,7 +99,7 @@ extension StepTestBench {
                         if error.why?.contains("and without a result") == true { return "ended with a status" }
                         throw error
                     }
-                    throw Finding("it returned a result for an unknown request")
+                    throw Finding("it returned a result for an invalid request")
                 }
             }
         }

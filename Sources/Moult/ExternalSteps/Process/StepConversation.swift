@@ -212,8 +212,9 @@ struct StepRefusal: Error {
         let outcome: MoultError.Outcome = isRetryable ? .busy : kind == "refused" ? .refused : .failed
         return MoultError(
             .stepRefused, outcome,
-            what: "the step \(step) failed at \(asked): " + visible(message) + (path.map { " (\(visible($0)))" } ?? ""),
-            why: code.map { "its code for that is \(visible($0))" },
+            what: "the step \(step) failed during \(asked): " + visible(message)
+                + (path.map { " (\(visible($0)))" } ?? ""),
+            why: code.map { "its error code is \(visible($0))" },
             now: hint.map(visible))
     }
 }

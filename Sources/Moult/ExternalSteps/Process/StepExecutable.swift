@@ -19,7 +19,7 @@ package final class StepExecutable: Sendable {
     /// Reads the program; throws unless it is a regular file that only root or this user can change.
     package init(_ path: String) throws {
         func refused(_ why: String, _ now: String) -> MoultError {
-            MoultError(.stepTrust, .refused, what: "\(path) may not be run as a step", why: why, now: now)
+            MoultError(.stepTrust, .refused, what: "\(path) cannot be used as a step", why: why, now: now)
         }
         guard let facts = try Files.factsThroughLinks(path) else {
             throw refused("no such file", "Install it there, or correct \"executable\" in moult.json.")
@@ -30,7 +30,9 @@ package final class StepExecutable: Sendable {
         let file = try Descriptor(path, .read)
         let opened = try file.facts()
         guard opened.kind == .file, opened.owner == 0 || opened.owner == geteuid() else {
-            throw refused("user \(opened.owner) owns it, which is neither root nor this user", "chown it.")
+            throw refused(
+                "its owner is user \(opened.owner), and must be root or this user",
+                "As root: \(shellLine(["chown", "root", path]))")
         }
         guard opened.mode & 0o022 == 0 else {
             throw refused(
@@ -38,7 +40,7 @@ package final class StepExecutable: Sendable {
                 shellLine(["chmod", "go-w", path]))
         }
         guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", shellLine(["chmod", "+x", path])) }
-        guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Make it smaller.") }
+        guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Use a smaller program.") }
         number = try MemoryFile.make()
         self.path = path
         let copy = number
@@ -84,7 +86,8 @@ extension StepExecutable {
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
         // Some interpreters, such as Perl, read from this descriptor, and start at the offset that the previous one left.
         guard !isScript || lseek(number, 0, SEEK_SET) == 0 else {
-            throw MoultError(.stepTrust, what: "cannot run the step \(name)", why: "cannot go back to the start of \(path)")
+            throw MoultError(
+                .stepTrust, what: "cannot run the step \(name)", why: "cannot seek to the start of \(path)")
         }
         var command = Subprocess.Command([isScript ? path : name], in: scratch)
         command.executable = (number, isScript)

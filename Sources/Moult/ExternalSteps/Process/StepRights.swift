@@ -15,7 +15,7 @@ package struct StepRights: Sendable {
 
     /// The protection in force, as shown in the plan.
     static func level(mountsReadOnly: Bool) -> String {
-        "planned read-only by force: Landlock \(Guard.level.landlock), seccomp"
+        "planned without write access, enforced by Landlock \(Guard.level.landlock), seccomp"
             + (mountsReadOnly ? ", read-only mounts" : "")
     }
 
@@ -23,11 +23,13 @@ package struct StepRights: Sendable {
     func enforced(scratch: String) throws -> Guard {
         guard Guard.level.landlock > 0, Guard.level.hasSeccomp else {
             throw MoultError(
-                .stepTrust, .refused, what: "steps of others cannot be run here",
+                .stepTrust, .refused, what: "external steps cannot be run on this machine",
                 why:
-                    "this kernel has \(Guard.level.landlock > 0 ? "no seccomp" : "no Landlock"), which keeps them from "
-                    + "changing what they must not",
-                now: "Boot a kernel from 5.13 on with both enabled, or use releases without such steps.")
+                    "this kernel has \(Guard.level.landlock > 0 ? "no seccomp" : "no Landlock"), which limits "
+                    + "what such a step can change",
+                now:
+                    "Boot Linux 5.13 or later with Landlock and seccomp enabled, or use releases without external steps."
+            )
         }
         return Guard(.program(plans: plans, sockets: sockets), writing: writable + [scratch])
     }

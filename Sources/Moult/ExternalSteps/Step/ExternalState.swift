@@ -13,11 +13,11 @@ package struct ExternalState {
 
     package init(_ step: ExternalStep) throws {
         guard let path = step.settings.executable else {
-            (word, why, description) = ("rules only", "no program is named", nil)
+            (word, why, description) = ("rules only", "moult.json names no executable", nil)
             return
         }
         guard try Files.factsThroughLinks(path) != nil else {
-            (word, why, description) = ("missing", "\(path) is not there", nil)
+            (word, why, description) = ("missing", "\(path) does not exist", nil)
             return
         }
         do {

@@ -65,7 +65,7 @@ package struct ExternalStep: PlacedStep {
                 let fault = ParameterSchema(schema).fault(in: with, at: "with")
             {
                 throw MoultError(
-                    .stepRefused, .refused, what: "the step \(name) does not take these parameters",
+                    .stepRefused, .refused, what: "the step \(name) does not accept these parameters",
                     why: visible(fault),
                     now: "To see its parameters: moult steps --json")
             }
@@ -143,7 +143,7 @@ package struct ExternalStep: PlacedStep {
             throw MoultError(
                 .stepTrust, .refused, what: "the step \(name) is not run",
                 why: "moult.json lets it write to \(path), and the store's own files are there",
-                now: "Grant a directory beside the store.")
+                now: "Grant a directory outside the store.")
         }
     }
 }
@@ -161,7 +161,7 @@ package struct StepDescription: Sendable, Equatable {
         guard let major = answer["protocol"]?.integer else { throw wrong("\"protocol\" is missing") }
         guard major == 1 else { throw wrong("it uses protocol \(major), and this version of moult uses protocol 1") }
         guard let name = answer["name"]?.string, let summary = answer["summary"]?.string else {
-            throw wrong("\"name\" and \"summary\" must be texts")
+            throw wrong("\"name\" and \"summary\" must be strings")
         }
         if let fault = PlainName.fault(name) { throw wrong("its name \"\(visible(name))\" \(fault)") }
         guard answer["planIsPure"]?.bool == true else {

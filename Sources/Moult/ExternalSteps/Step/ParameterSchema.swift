@@ -31,7 +31,7 @@ struct ParameterSchema {
 
     /// The first violation of the schema in a value, with its position.
     func fault(in value: JSON, at place: String) -> String? {
-        if schema.bool == false { return "\(place) is not known" }
+        if schema.bool == false { return "\(place) is not allowed" }
         for rule in schema.members ?? [] {
             if let fault = fault(rule.name, rule.value, value, place) { return fault }
         }
@@ -43,7 +43,7 @@ struct ParameterSchema {
         case "type":
             let types = rule.array?.compactMap(\.string) ?? [rule.string ?? ""]
             return types.contains { Self.isOf($0, value) }
-                ? nil : "\(place) must be of type \(types.joined(separator: " or ")), is \(value.kind)"
+                ? nil : "\(place) must be of type \(types.joined(separator: " or ")), but is \(value.kind)"
         case "enum": return rule.array?.contains(value) == true ? nil : "\(place) must be one of \(rule.line)"
         case "const": return rule == value ? nil : "\(place) must be \(rule.line)"
         case "required":
@@ -73,8 +73,10 @@ struct ParameterSchema {
             return nil
         case "minimum": return bound(value, rule) { $0 >= $1 } ? nil : "\(place) must be at least \(rule.line)"
         case "maximum": return bound(value, rule) { $0 <= $1 } ? nil : "\(place) must be at most \(rule.line)"
-        case "minLength": return length(value, rule) { $0 >= $1 } ? nil : "\(place) is shorter than \(rule.line)"
-        case "maxLength": return length(value, rule) { $0 <= $1 } ? nil : "\(place) is longer than \(rule.line)"
+        case "minLength":
+            return length(value, rule) { $0 >= $1 } ? nil : "\(place) is shorter than \(rule.line) characters"
+        case "maxLength":
+            return length(value, rule) { $0 <= $1 } ? nil : "\(place) is longer than \(rule.line) characters"
         case "minItems":
             return (value.array?.count).map { $0 >= Int(rule.integer ?? 0) } ?? true
                 ? nil : "\(place) has too few items"

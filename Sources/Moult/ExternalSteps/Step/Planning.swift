@@ -21,7 +21,7 @@ struct Planning {
         let before = try footprint()
         let answer = try conversation.ask("plan", ["context": step.contextJSON(context, with)])
         if let touched = try footprint().changes(since: before).first {
-            throw Misbehaviour.outsideThePlan("\(touched) changed while it planned").error(step.name, "plan")
+            throw Misbehaviour.outsideThePlan("\(touched) changed during planning").error(step.name, "plan")
         }
         let level = StepRights.level(mountsReadOnly: answer.mountsAreReadOnly)
         do {
@@ -55,7 +55,7 @@ struct Planning {
                 if let step { _ = try step.writes(of: effect) }
             default:
                 throw wrong(
-                    "it plans \"\(json["change"]?["do"]?.string ?? "")\", which only the core does; what a step may plan is confirm, keep and custom"
+                    "it plans \"\(json["change"]?["do"]?.string ?? "")\", and an external step may plan only confirm, keep and custom"
                 )
             }
             return effect
@@ -70,7 +70,7 @@ extension ExternalStep {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let texts = list.array?.map(\.string) else { throw wrong("\"writes\" must be a list of paths") }
         return try texts.map { text in
-            guard let text, text.hasPrefix("/") else { throw wrong("\"writes\" must have absolute paths") }
+            guard let text, text.hasPrefix("/") else { throw wrong("\"writes\" must contain only absolute paths") }
             guard let path = try PathRules.resolvedForWriting(text) else {
                 throw StepConversation.Misbehaving(.outsideThePlan("\(visible(text)) has no directory to be in"))
             }
@@ -80,7 +80,7 @@ extension ExternalStep {
             guard isGranted else {
                 throw StepConversation.Misbehaving(
                     .outsideThePlan(
-                        "it wants to write to \(visible(text)), which moult.json does not grant (\"writable\")"))
+                        "it plans to write to \(visible(text)), which \"writable\" in moult.json does not include"))
             }
             return path
         }

@@ -71,7 +71,7 @@ struct Preparing {
         for changed in after.changes(since: before) where changed != context.stagedGeneration {
             guard mine.contains(changed) else { throw failed("it changed \(changed)") }
             guard let facts = after.entries[changed], facts.kind == .file, facts.links == 1 else {
-                throw failed("\(changed) is no longer a plain file")
+                throw failed("\(changed) is no longer a regular file with one name")
             }
         }
     }
