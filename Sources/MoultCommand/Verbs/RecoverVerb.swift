@@ -12,7 +12,7 @@ enum RecoverVerb {
         discussion: [
             """
             Every command that writes to the store does this first. This command does nothing else, and it also \
-            tries again after other commands have failed several times and no longer try. If the update had not \
+            tries again after other commands have failed three times and no longer try. If the update had not \
             changed anything, its files are removed. Otherwise it is finished, because apps may already have read \
             the new data; use --undo if it cannot be finished.
             """
