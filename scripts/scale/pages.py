@@ -43,16 +43,18 @@ def figures(staged, at_once, measured, seed):
             mirror, f"{total:,}", f"{total / week:,.0f}", f"{max(peak for peak, _ in quiet):,}",
             f"{max(peak for peak, _ in during):,}", f"{sum(minutes) / 1e12:.2f} TB", f"{max(minutes) * 8 / 60 / 1e9:.2f} Gbit/s"])
     failed = sum(total for _, total in staged["failed"])
-    text = table(["mirror", "requests", "mean per second", "peak per second", "peak while a is down", "sent", "peak minute"], rows)
+    text = table(["mirror", "requests", "requests per second, mean", "requests per second, peak", "peak while mirror a is down", "data sent",
+                  "data rate in the peak minute"], rows)
     text += f"""
 {staged["machines"]:,} machines, seed {seed}, {staged["decisions"]:,} decisions. While mirror a was down, stores tried it {failed:,} times.
-According to the log of nginx for a real store, an unchanged feed takes {idle} request with {idle_bytes:,} bytes, a changed feed {feed}
-with {feed_bytes:,}, and a release of {release_bytes / 1e6:.1f} MB another {release}.
+According to the nginx log of one real store, an unchanged feed takes {idle} request and {idle_bytes:,} bytes, a changed feed {feed} requests
+and {feed_bytes:,} bytes, and a release of {release_bytes / 1e6:.1f} MB another {release} requests.
 
 """
     rows = []
     for name, result in [("2.0.1 to 1, 10, 50 and 100 %", staged), ("2.0.1 to all machines at once", at_once)]:
         counts = result["left"]
         rows.append([name, f"{result['withdrawn']:,}", *map(duration, at([0.5, 0.9, 0.99, 1], counts)), f"{result['withdrawn'] - sum(counts):,}"])
-    text += table(["rollout of the fix", "machines that got 2.0.0", "half were updated after", "90 %", "99 %", "all", "still on 2.0.0"], rows)
+    text += table(["rollout of the fix", "machines that installed 2.0.0", "half have the fix after", "90 % have it after",
+                   "99 % have it after", "all have it after", "machines left on 2.0.0"], rows)
     return text
