@@ -7,13 +7,13 @@ import PackagePlugin
     func performCommand(context: PluginContext, arguments: [String]) throws {
         let tool = try context.tool(named: "MoultTool").url.path(percentEncoded: false)
         let directory = context.package.directoryURL.path(percentEncoded: false)
-        guard chdir(directory) == 0 else { throw Failure(text: "cannot go to \(directory)") }
+        guard chdir(directory) == 0 else { throw Failure(text: "cannot change to \(directory)") }
         if !arguments.isEmpty { return try run(tool, ["pack"] + arguments) }
         let drafts = context.package.targets.compactMap(\.sourceModule).flatMap { target in
             let draft = target.directoryURL.appending(path: "Database/draft.json")
             return target.sourceFiles.map(\.url).filter { $0 == draft }
         }
-        if drafts.isEmpty { throw Failure(text: "no target has a Database/draft.json; name a draft") }
+        if drafts.isEmpty { throw Failure(text: "no target has a Database/draft.json; give the path of a draft") }
         for draft in drafts { try run(tool, ["pack", "--output", "releases", draft.path(percentEncoded: false)]) }
     }
 

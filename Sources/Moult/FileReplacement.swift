@@ -33,7 +33,7 @@ package struct FileReplacement {
         throw MoultError(
             .notReplaceable, .refused, what: "\(name) cannot be replaced: \(fault.path) \(fault.why)",
             why: "anyone who can write there can change what --undo restores",
-            now: fault.remedy.map { "Change that: \(shellLine($0))" }
+            now: fault.remedy.map { "To fix this: \(shellLine($0))" }
                 ?? "As user \(Files.userName(fault.owner ?? 0)) or as root: \(move)")
     }
 

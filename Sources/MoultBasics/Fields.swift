@@ -17,7 +17,7 @@ public struct Fields {
     /// Reads an object; any other value is an error.
     public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
         guard case .object(let members) = json else {
-            throw failure(place.isEmpty ? "the document" : place, "must be an object, is \(json.kind)", nil)
+            throw failure(place.isEmpty ? "the document" : place, "must be an object, but is \(json.kind)", nil)
         }
         self.place = place
         self.members = members
@@ -39,7 +39,7 @@ public struct Fields {
 
     private func value<Value>(_ name: String, _ wanted: String, _ convert: (JSON) -> Value?) throws -> Value? {
         guard let json = json(name) else { return nil }
-        guard let value = convert(json) else { throw fail(name, "must be \(wanted), is \(json.kind)") }
+        guard let value = convert(json) else { throw fail(name, "must be \(wanted), but is \(json.kind)") }
         return value
     }
 
@@ -68,8 +68,8 @@ public struct Fields {
     /// A count, which cannot be negative; nil if it is missing.
     public func optionalCount(_ name: String) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
-        guard number >= 0 else { throw fail(name, "must not be negative, is \(number)") }
-        guard number < Self.countLimit else { throw fail(name, "must be less than 2^53, is \(number)") }
+        guard number >= 0 else { throw fail(name, "must not be negative, but is \(number)") }
+        guard number < Self.countLimit else { throw fail(name, "must be less than 2^53, but is \(number)") }
         return number
     }
     /// A required count.
@@ -79,7 +79,7 @@ public struct Fields {
     public func optionalNumber(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard range.contains(number) else {
-            throw fail(name, "must be from \(range.lowerBound) to \(range.upperBound), is \(number)")
+            throw fail(name, "must be from \(range.lowerBound) to \(range.upperBound), but is \(number)")
         }
         return number
     }
@@ -88,7 +88,9 @@ public struct Fields {
     public func optionalStrings(_ name: String) throws -> [String]? {
         guard let values = try value(name, "a list of strings", { $0.array }) else { return nil }
         return try values.enumerated().map { index, json in
-            guard let text = json.string else { throw fail("\(name)[\(index)]", "must be a string, is \(json.kind)") }
+            guard let text = json.string else {
+                throw fail("\(name)[\(index)]", "must be a string, but is \(json.kind)")
+            }
             return text
         }
     }
@@ -99,7 +101,7 @@ public struct Fields {
         var texts: [String: String] = [:]
         for member in members {
             guard let text = member.value.string else {
-                throw fail("\(name).\(member.name)", "must be a string, is \(member.value.kind)")
+                throw fail("\(name).\(member.name)", "must be a string, but is \(member.value.kind)")
             }
             // Swift takes two ways to write é for one name: one of the values would be lost.
             guard texts.updateValue(text, forKey: member.name) == nil else {
@@ -126,7 +128,7 @@ public struct Fields {
     /// The name and fields of each member of an object, in order.
     public func named(_ name: String) throws -> [(name: String, fields: Fields)] {
         guard let json = json(name) else { return [] }
-        guard case .object(let members) = json else { throw fail(name, "must be an object, is \(json.kind)") }
+        guard case .object(let members) = json else { throw fail(name, "must be an object, but is \(json.kind)") }
         return try members.map { ($0.name, try Fields($0.value, at: path("\(name).\($0.name)"), failure: error)) }
     }
 
@@ -137,7 +139,7 @@ public struct Fields {
         guard let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue)
             let list = words.map { "\"\($0)\"" }.joined(separator: ", ")
-            throw fail(name, "must be one of \(list), is \"\(text)\"", now: didYouMean(text, among: words))
+            throw fail(name, "must be one of \(list), but is \"\(text)\"", now: didYouMean(text, among: words))
         }
         return word
     }

@@ -20,9 +20,9 @@ package struct PathLimit {
         throw MoultError(
             .store, .refused, what: "cannot create a store at \(layout.root)",
             why:
-                "its path has \(root.utf8.count) bytes, and at most \(Self.longestRoot) leave room for databases below it",
+                "its path has \(root.utf8.count) bytes, and the limit for a store is \(Self.longestRoot)",
             now:
-                "Choose a directory with a shorter path: SQLite opens no file whose path has more than \(Self.longest) bytes."
+                "Choose a directory with a shorter path: SQLite cannot open a file whose path has more than \(Self.longest) bytes."
         )
     }
 
@@ -40,7 +40,7 @@ package struct PathLimit {
             throw MoultError(
                 .store, .refused, what: "release \(release.version) cannot be installed in \(layout.root)",
                 why:
-                    "\(path) has \(path.utf8.count) bytes, and SQLite opens no file whose path has more than \(Self.longest)",
+                    "\(path) has \(path.utf8.count) bytes, and SQLite cannot open a file whose path has more than \(Self.longest)",
                 now: "Install it into a store with a shorter path: moult init DIR --product \(release.product)")
         }
     }

@@ -123,7 +123,7 @@ package final class StoreSnapshot {
             let path = generation.path(database.member)
             guard let entry = seal.entry(database.member) else {
                 throw MoultError(
-                    .generation, what: "\(path) was never sealed", why: "the generation's record does not have it")
+                    .generation, what: "\(path) was never sealed", why: "the generation's record does not list it")
             }
             switch try entry.standing(of: path) {
             case .confirmed: continue

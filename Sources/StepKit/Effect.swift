@@ -152,11 +152,11 @@ extension Effect {
         case .confirm(let text): text
         case .retire(let generation): "out of service, kept for rollback (generation \(generation))"
         case .unlink(let path): "\(path): the link to the read-only file is removed"
-        case .adopt(let path, let generation): "\(path) was here before moult: kept as generation \(generation)"
+        case .adopt(let path, let generation): "\(path) already exists: adopted as generation \(generation)"
         case .seal(_, let size): "\(ByteCount(size)) from the bundle, read-only"
         case .keepTemplate(_, let size): "\(ByteCount(size)) template kept for rollback and reset"
         case .linkInPlace(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
-        case .restore(let generation): "back from the kept generation \(generation)"
+        case .restore(let generation): "restored from the kept generation \(generation)"
         case .installGeneration(let generation): "generation \(generation)"
         case .switchCurrent(let to, let from): "current: \(from ?? "nothing") -> \(to)"
         case .link(let path, _): "\(path) through current"
@@ -169,7 +169,7 @@ extension Effect {
         case .migrate(let path, let members, let from, let to, let rows):
             (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
                 + rows.map(\.migratedText)).joined(separator: "; ")
-        case .restoreRows(let path, let table, let set, _, _): "\(path): rows of \(table) come back from \(set)"
+        case .restoreRows(let path, let table, let set, _, _): "\(path): rows of \(table) are restored from \(set)"
         case .keep(let why): why
         case .postpone(let path, let why): "\(path) stays for now: \(why)"
         case .attach(let main, let names):

@@ -66,7 +66,7 @@ public struct RowFate: Sendable, Equatable {
     /// The same text for migrations, which carry nothing over: `values of 3 rows of note change, the old ones are kept
     /// in quarantine`.
     public var migratedText: String {
-        "values of \(counted(kept, "row")) of \(table) change or are dropped, the old database is kept in quarantine"
+        "values of \(counted(kept, "row")) of \(table) change or are dropped (the old database is kept in quarantine)"
     }
 
     /// The counts in the form for plans and results.

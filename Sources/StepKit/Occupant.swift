@@ -97,7 +97,7 @@ extension PlanContext {
             what:
                 "\(store.path(path(of: database))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
             why:
-                "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace it",
+                "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace the file",
             now: "Nothing was changed. To let the release take it over, and keep the file in quarantine: "
                 + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(database.name)")
     }
@@ -127,8 +127,8 @@ extension PlanContext {
         MoultError(
             .userDatabase, .refused,
             what: "the user database \(place) does not fit release \(release.version): \(lack)",
-            why: "the release has no migration that brings it there, and its app would fail",
-            now: "Nothing was changed. The publisher must add a migration, or say \"schema\": \"app\" "
+            why: "no migration of the release changes that, and the app would fail",
+            now: "Nothing was changed. The publisher must add a migration, or set \"schema\": \"app\" "
                 + "if the app changes the schema by itself.")
     }
 
@@ -136,8 +136,8 @@ extension PlanContext {
     public func missing(_ database: Database, at path: String) -> MoultError {
         MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
-            why: "the installed release has it there; its disk may not be mounted",
-            now: "Bring the file back. To start with an empty one instead: moult reset \(database.name) "
+            why: "the installed release uses this file; its disk may not be mounted",
+            now: "Restore the file. To start with an empty database instead: moult reset \(database.name) "
                 + "--set-user-data-aside")
     }
 }
@@ -152,7 +152,7 @@ extension Manifest {
     public func migrationMisfit(_ why: String, of database: Database) -> MoultError {
         MoultError(
             .userDatabase, .refused,
-            what: "the migrations of \(database.name) do not lead to the database of release \(version)", why: why,
+            what: "the migrations of \(database.name) do not result in the schema of release \(version)", why: why,
             now: "Nothing was changed. The publisher must correct the migrations, or the template.")
     }
 }
@@ -165,7 +165,7 @@ extension MoultError {
         MoultError(
             .preserve, .refused,
             what: "release \(release) does not preserve \(counted(rows, "row")) of \(database.name).\(table)",
-            why: "the installed release preserves that table, and this one does not",
+            why: "the installed release preserves that table, and the new one does not",
             now: "Nothing was changed. To leave the rows behind in quarantine: "
                 + "moult apply --accept-unpreserved")
     }

@@ -13,7 +13,7 @@ public enum PlainName {
         // SQLite would treat such a file as a sidecar of another database.
         let lower = name.lowercased()
         for suffix in ["-wal", "-shm", "-journal"] where lower.hasSuffix(suffix) {
-            return "ends with \(suffix), which belongs to SQLite"
+            return "ends with \(suffix), which SQLite uses itself"
         }
         return reserved.contains(lower) ? "is a name that moult uses itself" : nil
     }

@@ -124,7 +124,7 @@ import Testing
         try shop.pack("1.0.0", databases)
         let ended = try shop.apply("1.0.0")
         #expect(ended.status == 0)
-        #expect(ended.errors.contains("a query that does not say which") == warns, "\(ended)")
+        #expect(ended.errors.contains("a query without a database name") == warns, "\(ended)")
     }
 
     @Test func `a golden query and diff tell the two spellings apart`() throws {

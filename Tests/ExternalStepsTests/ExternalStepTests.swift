@@ -66,7 +66,7 @@ import Testing
         let program = try Programs.shell(scratch, describe: describe)
         let cases: [(JSON, String?)] = [
             (["size": 3], nil), (["size": 0], "with.size must be at least 1"),
-            (["size": "3"], "with.size must be of type integer, is a string"),
+            (["size": "3"], "with.size must be of type integer, but is a string"),
             (["seize": 3], "with.seize is not known"),
         ]
         for (with, fault) in cases {

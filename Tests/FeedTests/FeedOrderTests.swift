@@ -30,7 +30,7 @@ import Testing
         try steal(serial: serial)
         try refused(
             """
-            \(feed): serial must be less than 2^53, is \(serial)
+            \(feed): serial must be less than 2^53, but is \(serial)
               Report this to the publisher.
             """)
     }

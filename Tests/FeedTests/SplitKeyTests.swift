@@ -61,7 +61,7 @@ import Testing
             """
             test-2.0.0.json is not signed by a trusted key: its signature is by key \(try bench.id("online")); the trusted key is \
             \(try bench.id("release"))
-              Ask the publisher for a file that its current keys signed; they are in \(list).
+              Ask the publisher for a file signed with its current keys, which are listed in \(list).
             """)
         try bench.must("rm public/test-2.0.0.json.minisig")
         try refused(
@@ -112,7 +112,7 @@ import Testing
             """
             feed.json is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
             \(try bench.id("online"))
-              Ask the publisher for a file that its current keys signed; they are in \(list).
+              Ask the publisher for a file signed with its current keys, which are listed in \(list).
             """)
     }
 
@@ -126,7 +126,7 @@ import Testing
             """
             \(path) is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
             \(try bench.id("release"))
-              Ask the publisher for a file that its current keys signed; they are in \(list).
+              Ask the publisher for a file signed with its current keys, which are listed in \(list).
             """)
     }
 

@@ -129,7 +129,7 @@ import Testing
             why: "it was changed while it was read"),
         End(
             script: "echo ready; echo '{\"rows\":3}'",
-            why: "rows of its answer must be a list of objects, is a whole number"),
+            why: "rows of its answer must be a list of objects, but is a whole number"),
         End(script: "exec sleep 1000", why: "it did not end in time"),
     ])
     func `end of the process is a refusal`(end: End) throws {

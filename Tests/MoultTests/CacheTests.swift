@@ -156,7 +156,7 @@ import Testing
             ),
             (
                 "PRAGMA application_id = 7; PRAGMA user_version = 9",
-                "its user_version is 9, and the release knows at most 8"
+                "its user_version is 9, and the release supports at most 8"
             ),
             ("PRAGMA user_version = 5; PRAGMA application_id = 8", "its application_id is 8, not 7"),
             ("PRAGMA user_version = 5; PRAGMA application_id = 7", nil),

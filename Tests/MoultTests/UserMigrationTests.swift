@@ -205,7 +205,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "\(path) is newer than release 2.0.0 knows")
-        #expect(error?.why == "its user_version is 5, and that release knows 2")
+        #expect(error?.why == "its user_version is 5, and that release supports 2")
         #expect(try tree() == before)
     }
 

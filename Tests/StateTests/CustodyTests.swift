@@ -131,7 +131,7 @@ import Testing
         try Shell.must(["chmod", "666", "\(path)/moult.json"])
         let ended = try moult(["apply", manifest], as: 65534)
         #expect(ended.status == 3)
-        #expect(ended.errors.contains("Change that: chmod go-w \(path)/moult.json"), "\(ended)")
+        #expect(ended.errors.contains("To fix this: chmod go-w \(path)/moult.json"), "\(ended)")
         try Shell.must(["chown", "65533", "\(path)/moult.json"])
         #expect(try moult(["plan", manifest], as: 65534).status == 3)
         #expect(try moult(["status"], as: 65534).status == 0)

@@ -7,7 +7,7 @@ public import StepKit
 public struct AttachStep: Step {
     public let name = "attach"
     public let summary =
-        "opens the databases together, each group on one connection; names must be legal, and few enough"
+        "opens each group of databases on one connection; checks their names and number"
 
     public init() {}
 

@@ -31,8 +31,8 @@ struct AttachedSet {
                 what: "the release has \(group.others.count) databases to attach"
                     + (group.name.map { " in group \($0)" } ?? ""),
                 why: "SQLite attaches at most \(limit) to one connection, and "
-                    + "\"attach\": { \"group\": \"NAME\" } gives a database another one",
-                now: "The publisher must write groups into the draft, or merge databases.")
+                    + "\"attach\": { \"group\": \"NAME\" } moves a database to another connection",
+                now: "The publisher must define groups in the draft, or merge databases.")
         }
     }
 
@@ -46,9 +46,9 @@ struct AttachedSet {
         else { return }
         throw MoultError(
             Self.code, .refused,
-            what: "the databases do not open together: \(first) is in \(encoding), and \(other) in \(another)",
+            what: "the databases cannot be opened together: \(first) is in \(encoding), and \(other) in \(another)",
             why: "SQLite attaches only databases of one text encoding",
-            now: "Nothing was changed. The publisher must make all of them in one encoding.")
+            now: "Nothing was changed. The publisher must create all of them with the same encoding.")
     }
 
     /// Opens all files together, read-only, and returns the tables of each.
@@ -90,7 +90,7 @@ struct AttachedSet {
             for name in names {
                 if let other = first[SQLName(name)] {
                     warnings.append(
-                        "table \(name) is in \"\(other)\" and in \"\(alias)\": a query that does not say which reads \"\(other)\""
+                        "table \(name) is in \"\(other)\" and in \"\(alias)\": a query without a database name reads \"\(other)\""
                     )
                 } else {
                     first[SQLName(name)] = alias

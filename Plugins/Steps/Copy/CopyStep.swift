@@ -6,7 +6,7 @@ public import StepKit
 /// database is created from its template if it is missing, or migrated to the new schema.
 public struct CopyStep: Step {
     public let name = "copy"
-    public let summary = "stages the new generation, moves the pointer, makes or migrates user databases"
+    public let summary = "stages the new generation, switches to it, creates or migrates user databases"
 
     public init() {}
 
@@ -102,7 +102,7 @@ public struct CopyStep: Step {
                 throw MoultError(
                     Template.code, what: "\(target) is not the database in the manifest",
                     why: "it has \(facts.size) bytes, and the manifest says \(database.size)",
-                    now: "Build the database and the manifest again, together.")
+                    now: "Rebuild the database and the manifest together.")
             }
             return .linkInPlace(target: target, size: database.size)
         }

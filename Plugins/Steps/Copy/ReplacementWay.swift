@@ -21,7 +21,7 @@ struct ReplacementWay {
         }
         if isMoved { return (.exchange, "moved from its old path") }
         if let why = try reasonToKeepTheFile() { return (.live, why) }
-        if let forced { return (forced, forced == .live ? "as the release says" : "no process may have it open") }
+        if let forced { return (forced, forced == .live ? "as the release says" : "not while a process has it open") }
         guard let holder = try OpenFiles.holder(of: path) else { return (.exchange, "no process has it open") }
         return (.live, "\(holder) has it open")
     }
@@ -39,21 +39,23 @@ struct ReplacementWay {
             if link.owner == 0 || link.owner == geteuid() { return }
             throw MoultError(
                 Template.code, .refused, what: "\(path) is a symbolic link to \(target)",
-                why: "user \(link.owner) made the link, and this command could change a file that is not that user's",
-                now: "Nothing was changed. If the link is right, make it again as the user who runs the command.")
+                why: "user \(link.owner) created the link, and could make this command change a file of another user",
+                now: "Nothing was changed. If the link is correct, recreate it as the user who runs the command.")
         }
         let deciders = [link, try Files.facts(target), try Files.facts(Files.directory(of: target))].compactMap(\.self)
         guard let other = deciders.first(where: { $0.owner != 0 }) else { return }
         throw MoultError(
             Template.code, .refused, what: "\(path) is a symbolic link to \(target)",
             why: "user \(other.owner) controls the link, the file or its directory, and this command runs as root",
-            now: "Nothing was changed. Run it as that user, or give the file and its directory to root.")
+            now:
+                "Nothing was changed. Run the command as that user, or make root the owner of the link, the file and its directory."
+        )
     }
 
     /// Why replacing the file with another one would make a difference for its users.
     private func reasonToKeepTheFile() throws -> String? {
         guard let facts = try Files.facts(path) else { return nil }
-        if facts.kind == .link { return "it is a symbolic link, and the file that it leads to stays" }
+        if facts.kind == .link { return "it is a symbolic link, and its target is not replaced" }
         if facts.links > 1 { return "the file has other hard links" }
         if try Files.isMountPoint(path) { return "it is a mount point" }
         return try Files.canGiveAttributes(of: facts)

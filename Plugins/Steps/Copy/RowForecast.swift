@@ -112,7 +112,7 @@ struct PreserveRules {
                 .preserve, .refused,
                 what: "databases.\(database.name).preserve[\(index)] of release \(release) does not fit its own schema",
                 why: fault.subject == .condition ? "\"\(entry.where ?? "")\": \(fault.why)" : fault.why,
-                now: "Nothing was changed. The publisher must correct it and release again.")
+                now: "Nothing was changed. The publisher must correct it and publish a new release.")
         }
         try connection.close()
     }

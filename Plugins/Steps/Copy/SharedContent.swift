@@ -34,7 +34,7 @@ struct SharedContent {
         let place = context.store.path(path)
         let facts = try examine(place, isOwn: isOwn, reason)
         if isOwn, facts.digest == database.sha256 {
-            return .keep(why: "its content is of this release already")
+            return .keep(why: "its content is already from this release")
         }
         // An app with its own file open does not know moult, so its file is not replaced while it runs.
         let forced = isOwn || reason == .takenOver || context.policy.alwaysAdopts ? database.replace : .exchange

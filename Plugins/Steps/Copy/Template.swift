@@ -28,7 +28,9 @@ enum Template {
         throw MoultError(
             code, .refused, what: "release \(context.release.version) moves and migrates the database \(database.name)",
             why: "one update cannot do both safely",
-            now: "Nothing was changed. The publisher must release the new path first, and the migrations after it.")
+            now:
+                "Nothing was changed. The publisher must publish the new path first, and the migrations in a later release."
+        )
     }
 
     private static func broughtBack(_ database: Database, _ context: PlanContext) throws -> Change {
@@ -37,9 +39,9 @@ enum Template {
         // An empty file is an empty database.
         if try Files.facts(adopted)?.size != 0, case .unfit(let why) = try Fitness.of(adopted, judge: { _ in nil }) {
             throw MoultError(
-                code, .refused, what: "\(place) cannot be replaced by the file that was there before moult",
-                why: "that file, \(adopted), is not a valid database: \(why)",
-                now: "Nothing was changed. To get that file beside the database: "
+                code, .refused, what: "\(place) cannot be replaced by the adopted file",
+                why: "\(adopted) is not a valid database: \(why)",
+                now: "Nothing was changed. To copy that file next to the database: "
                     + shellLine(["cp", adopted, try Files.firstFree("\(place).adopted")]))
         }
         let way = try ReplacementWay(path: place, forced: nil).choose()
@@ -59,6 +61,6 @@ enum Template {
         }
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way.way,
-            why: "the file that was here before moult comes back", reason: .rolledBack, rows: rows)
+            why: "the adopted file is restored", reason: .rolledBack, rows: rows)
     }
 }

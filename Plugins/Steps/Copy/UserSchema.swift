@@ -20,8 +20,8 @@ struct UserSchema {
         }
         guard version <= known else {
             throw MoultError(
-                Template.code, .refused, what: "\(place) is newer than release \(context.release.version) knows",
-                why: "its user_version is \(version), and that release knows \(known)",
+                Template.code, .refused, what: "\(place) is newer than release \(context.release.version) supports",
+                why: "its user_version is \(version), and that release supports \(known)",
                 now: "Apply a newer release. The database was not touched.")
         }
         let pending = database.migrations.filter { $0.number > version }

@@ -107,7 +107,7 @@ public struct DeleteStep: Step {
                     + (context.restoring == nil
                         ? "run: moult reset \(database.name)"
                             + (database.kind.isDisposable ? "" : " --set-user-data-aside")
-                        : "repeat the command. Or put back the rows of a table with: --table TABLE"))
+                        : "repeat the command. Or restore only the rows of a table: --table TABLE"))
         }
         return [
             effect(
@@ -139,7 +139,7 @@ public struct DeleteStep: Step {
             guard new == .nothing, !context.release.databases.contains(where: { $0.path == from }) else {
                 throw MoultError(
                     .occupied, .refused,
-                    what: "\(context.store.path(from)) cannot move to \(database.path)",
+                    what: "\(context.store.path(from)) cannot be moved to \(database.path)",
                     why: new == .nothing
                         ? "release \(context.release.version) has another database at the old path"
                         : "the new path is already in use",
@@ -171,8 +171,8 @@ public struct DeleteStep: Step {
         case .link(let target), .sealedLink(let target):
             throw MoultError(
                 .occupied, .refused,
-                what: "\(context.store.path(from)) cannot move to \(database.path)",
-                why: "it is a symbolic link to \(target), and a link is not moved",
+                what: "\(context.store.path(from)) cannot be moved to \(database.path)",
+                why: "it is a symbolic link to \(target), and moult does not move links",
                 now: "Nothing was changed. Put the file itself there, then apply again.")
         case .directory, .other: throw try context.obstacle(at: from, database)
         }
@@ -225,7 +225,7 @@ public struct DeleteStep: Step {
             let sidecar = context.store.path(path + suffix)
             throw MoultError(
                 .straySidecar, .refused, what: "\(sidecar) is next to the read-only database \(path)",
-                why: "it belongs to another file, and some versions of SQLite would read it with this one",
+                why: "it belongs to another file, and some versions of SQLite would read it together with the database",
                 now: "Nothing was changed. \(Files.moveAway(sidecar))")
         }
     }

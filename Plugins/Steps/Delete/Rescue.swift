@@ -14,7 +14,7 @@ struct Rescue {
         let place = context.plan.store.path(path)
         // A process that has it open prevents the reset, and reading it here would drop that process's locks.
         if try OpenFiles.isOpenHere(place) { return }
-        try context.progress(.init("read what is left of \(database.name)", done: 0, total: 0))
+        try context.progress(.init("salvage the rows of \(database.name)", done: 0, total: 0))
         let scratch = "\(context.staging)/copies"
         let directory = "\(context.staging)/salvaged"
         let target = "\(directory)/\(Self.fileName)"

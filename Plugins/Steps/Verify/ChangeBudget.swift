@@ -14,7 +14,7 @@ struct ChangeBudget {
     func prove(_ rows: [ValidationReport.Rows]) throws {
         for (budget, rows) in zip(budgets, rows) {
             guard let before = rows.before else { continue }
-            guard let after = rows.after else { throw refused(budget, before, nil, "be gone") }
+            guard let after = rows.after else { throw refused(budget, before, nil, "be removed") }
             if let shrink = budget.shrink, after < before, !shrink.allows(before - after, of: before) {
                 throw refused(budget, before, after, "shrink by more than \(shrink)")
             }
@@ -29,6 +29,6 @@ struct ChangeBudget {
             ContentCheck.code, .refused, what: "table \(budget.table) of \(database.name) would \(what)",
             why: after.map { "it has \(before) rows, and \($0) in release \(release.version)" }
                 ?? "it has \(before) rows",
-            now: "If that is right, publish the release with another budget.")
+            now: "If that is intended, publish the release with another budget.")
     }
 }

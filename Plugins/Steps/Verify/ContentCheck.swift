@@ -36,7 +36,7 @@ struct ContentCheck {
         if digest != database.sha256 {
             throw failed(
                 "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
-                now: "Build the database and the manifest again, together.")
+                now: "Rebuild the database and the manifest together.")
         }
     }
 
@@ -58,7 +58,7 @@ struct ContentCheck {
     func prove(_ report: ValidationReport) throws {
         func found<Fact>(_ fact: Fact?) throws -> Fact {
             if let fact { return fact }
-            throw report.failure ?? failed("it did not respond")
+            throw report.failure ?? failed("the process that checks it did not respond")
         }
         guard report.isOpen else {
             throw MoultError(
@@ -68,7 +68,7 @@ struct ContentCheck {
         }
         if report.isWAL {
             throw failed(
-                "it is in WAL mode, and would need sidecars to be read",
+                "it is in WAL mode, and SQLite would need sidecars to read it",
                 now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
         }
         if validation.wantsIdentity { try prove(found(report.identity)) }
@@ -96,7 +96,7 @@ struct ContentCheck {
         }
     }
 
-    private func failed(_ why: String, now: String = "Publish the release again with the right file.") -> MoultError {
+    private func failed(_ why: String, now: String = "Publish the release again with the correct file.") -> MoultError {
         MoultError(Self.code, what: "\(database.member) does not match the manifest", why: why, now: now)
     }
 }

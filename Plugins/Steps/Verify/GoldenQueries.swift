@@ -21,8 +21,8 @@ struct GoldenQueries {
             case .text(let answer) where !check.expect.isMet(by: answer):
                 throw MoultError(
                     ContentCheck.code, .refused, what: "\(database.member) fails a golden query",
-                    why: "\(shortened(check.sql)) gives \(shortened(answer)), expected \(check.expect)",
-                    now: "Publish the release again with the right data.")
+                    why: "\(shortened(check.sql)) returns \(shortened(answer)), expected \(check.expect)",
+                    now: "Publish the release again with the correct data.")
             case .text: continue
             }
         }

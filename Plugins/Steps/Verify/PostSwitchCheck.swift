@@ -12,7 +12,7 @@ struct PostSwitchCheck {
     func prove() throws {
         let path = context.store.path(context.path(of: database))
         guard let reached = try Files.factsThroughLinks(path) else {
-            throw failed("\(path) leads nowhere")
+            throw failed("\(path) does not lead to a file")
         }
         guard database.kind.isSealed else {
             // A database that the operator restores from quarantine may have the schema of an older release.
@@ -26,13 +26,13 @@ struct PostSwitchCheck {
         guard let expected,
             (reached.device, reached.inode, reached.size) == (expected.device, expected.inode, expected.size)
         else {
-            throw failed("\(path) does not reach \(proven)")
+            throw failed("\(path) does not lead to \(proven)")
         }
         // SQLite looks for sidecars next to the target of a link, older versions next to the link.
         let beside = try Files.target(ofLink: proven) ?? proven
         for suffix in ["-wal", "-shm", "-journal"] {
             for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
-                throw failed("\(name) is beside it and would change what SQLite reads")
+                throw failed("\(name) is next to the database and would change what SQLite reads")
             }
         }
     }
@@ -63,6 +63,6 @@ struct PostSwitchCheck {
     private func failed(_ why: String) -> MoultError {
         MoultError(
             MoultError.Code(720), what: "\(database.name) is not the installed file", why: why,
-            now: "Find out which program writes to it, then apply again.")
+            now: "Find out which program changes it, then apply the release again.")
     }
 }

@@ -7,7 +7,7 @@ public import StepKit
 public struct VerifyStep: Step {
     public let name = "verify"
     public let summary =
-        "digest, identity, health, golden queries and change budget; then the file at the app's path"
+        "checks digest, identity, health, golden queries and change budget; then the file at the app's path"
 
     public init() {}
 

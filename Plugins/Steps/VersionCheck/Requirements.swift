@@ -13,8 +13,8 @@ struct Requirements {
             guard let app = context.policy.appVersion else {
                 throw MoultError.refusal(
                     what: "release \(version) requires app \(range)",
-                    why: "this store does not say which version the app has",
-                    now: "Say it with --app VERSION, or set \"app\" in moult.json.")
+                    why: "the store does not know the version of the app",
+                    now: "Give it with --app VERSION, or set \"app\" in moult.json.")
             }
             try demand(range.contains(app), "app \(range)", "the app is \(app)", "Update the app first.")
             findings.append("app \(app) satisfies \(range)")
@@ -28,7 +28,7 @@ struct Requirements {
         if let range = requires.from, let installed = context.installed?.version {
             try demand(
                 range.contains(installed), "an installed version \(range)", "\(installed) is installed",
-                "Apply a release in between first.")
+                "First apply a release in that range.")
             findings.append("from \(installed) satisfies \(range)")
         }
         return findings

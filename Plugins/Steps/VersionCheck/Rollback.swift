@@ -28,8 +28,8 @@ struct Rollback {
         if version > known {
             throw MoultError.refusal(
                 what: "\(path) is too new for release \(context.release.version)",
-                why: "its user_version is \(version), and that release knows \(known)",
-                now: "Stay, or set the user's database aside first.")
+                why: "its user_version is \(version), and that release supports \(known)",
+                now: "Keep the installed release, or apply a newer one.")
         }
     }
 }

@@ -32,7 +32,7 @@ struct VersionOrder {
                 now: "To install it anyway: moult apply --allow-downgrade. To roll back instead: moult rollback")
         }
         return "installed \(old.version) > \(new.version): a downgrade, "
-            + (context.policy.allowDowngrade ? "allowed" : "followed to match")
+            + (context.policy.allowDowngrade ? "allowed" : "accepted because the store follows \"match\"")
     }
 
     private func sameVersion(as old: Manifest) throws -> String {

@@ -102,7 +102,7 @@ extension DatabaseInspection {
         compare("its size", size, declared.size)
         compare("its SHA-256", sha256, declared.sha256)
         compare("its user_version", Int(identity.userVersion), declared.identity.userVersion)
-        if isWAL { differences.append("it is in WAL mode, and would need sidecars to be read") }
+        if isWAL { differences.append("it is in WAL mode, and SQLite would need sidecars to read it") }
         compare("its application_id", Int(identity.applicationID), declared.identity.applicationID)
         compare("its schema", schemaDigest, declared.identity.schema)
         return differences

@@ -180,13 +180,13 @@ package struct Assessment {
     private func markerFault(_ connection: Connection, _ database: Database) throws -> String? {
         guard database.marker else { return nil }
         guard try connection.int(ReleaseMarker.isThere) == 1 else {
-            return "it has no table \(ReleaseMarker.table), so its content is of no release"
+            return "it has no table \(ReleaseMarker.table), so its content is not from a release"
         }
         guard try connection.scalar(ReleaseMarker.digest) != .text(database.sha256) else { return nil }
         guard case .text(let release)? = try connection.scalar("SELECT release FROM \(ReleaseMarker.table)") else {
-            return "its table \(ReleaseMarker.table) is empty, so its content is of no release"
+            return "its table \(ReleaseMarker.table) is empty, so its content is not from a release"
         }
-        return "its content is of release \(release)"
+        return "its content is from release \(release)"
     }
 
     // MARK: recording

@@ -93,7 +93,7 @@ package struct Verifier {
         let stray = try sidecar(path, file)
         var sidecars = Check(
             subject: database.name, method: "sidecars",
-            finding: stray.map { "\($0) is beside it and would change what SQLite reads" })
+            finding: stray.map { "\($0) is next to the database and would change what SQLite reads" })
         sidecars.remedy = try stray.map { ["mv", $0, try Files.firstFree("\($0).old")] }
         checks.insert(sidecars, at: 2)
         return checks

@@ -7,7 +7,7 @@ extension Consumer {
         return try fields.objects("consumers").map { part in
             let consumer = try Consumer(part)
             if !names.insert(consumer.name).inserted {
-                throw part.fail("name", "is the name of another consumer, too: \"\(consumer.name)\"")
+                throw part.fail("name", "is also the name of another consumer: \"\(consumer.name)\"")
             }
             return consumer
         }
@@ -40,7 +40,8 @@ extension Consumer {
             throw fields.fail(
                 "command",
                 means.isEmpty
-                    ? "is missing, and so are signal and systemd" : "and signal and systemd exclude each other",
+                    ? "is missing, and so are signal and systemd"
+                    : "and signal and systemd: only one of them may be given",
                 now: "Choose one way to notify the consumer.")
         }
         return means[0]

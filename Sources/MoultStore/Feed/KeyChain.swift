@@ -104,7 +104,7 @@ package struct KeyChain {
             // The operator's settings no longer determine the keys.
             if serial > 0, error.code == .unknownKey {
                 error.now =
-                    "Ask the publisher for a file that its current keys signed; they are in \(layout.keys)/\(KeyList.fileName(serial))."
+                    "Ask the publisher for a file signed with its current keys, which are listed in \(layout.keys)/\(KeyList.fileName(serial))."
             }
             // A store without a list gets it from a feed, which shows which list is the newest.
             let feed = "\(Files.directory(of: name))/\(Feed.fileName)"
@@ -113,7 +113,7 @@ package struct KeyChain {
                 try Files.factsThroughLinks(feed) != nil
             {
                 error.now =
-                    "Key lists lie beside it, for stores that follow the feed: "
+                    "The key lists next to it may allow that key; the store gets them from the feed: "
                     + shellLine(["moult", "apply", "--feed", feed])
             }
             throw error

@@ -20,7 +20,7 @@ package enum Provenance: Sendable, Equatable {
         case .signed(let signers): "signed by \(signers.map(\.description).joined(separator: " and "))"
         case .unchecked: "signature not checked: this store has no key"
         case .unsigned: "not signed"
-        case .kept: "proven when it came"
+        case .kept: "verified when it was installed"
         case .planned: "as planned"
         }
     }

@@ -65,25 +65,26 @@ package struct Generation: Sendable {
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
-                throw lost(layout, "it is not a symlink", because: "something else was put in its place")
+                throw lost(layout, "it is not a symlink", because: "something else has replaced it")
             }
             guard try lastInstalled(layout) != nil else { return nil }
-            throw lost(layout, "it is not there", because: "it says which generation is in service")
+            throw lost(layout, "it is missing", because: "it shows which generation is in service")
         }
         guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
-            throw lost(layout, "it points at \(target)", because: "that is not a generation of this store")
+            throw lost(layout, "it points at \(target)", because: "that is not the name of a generation")
         }
         let name = String(target.dropFirst(12))
         // A lost generation is restored with its release; one that was never installed is not.
         if try Files.facts(layout.generation(name)) == nil, let last = try lastInstalled(layout), last != name {
-            throw lost(layout, "it points at \(target)", because: "that is not there, and \(last) was installed last")
+            throw lost(
+                layout, "it points at \(target)", because: "that generation is missing, and \(last) was installed last")
         }
         return name
     }
 
     private static func lost(_ layout: StoreLayout, _ what: String, because why: String) -> MoultError {
         MoultError(
-            .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Put it back with: moult recover")
+            .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Restore it with: moult recover")
     }
 
     /// The last installed generation according to the history, if it exists and no update is running; used only if the

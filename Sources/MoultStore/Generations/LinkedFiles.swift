@@ -15,7 +15,7 @@ package struct LinkedFiles {
     package func take(_ file: String, sha256: String, to target: String) throws {
         if try Files.shareIfPossible(file, at: target, mode: 0o444) { return }
         guard let facts = try Files.facts(file) else {
-            throw MoultError(.digest, what: "\(file) cannot be used again", why: "it no longer exists")
+            throw MoultError(.digest, what: "\(file) cannot be reused", why: "it no longer exists")
         }
         // Recorded before the name exists, so that a crash in between is noticed.
         try add(SealedFacts(sha256: sha256, facts))

@@ -26,7 +26,7 @@ package struct Seal: Sendable, Equatable {
 
         /// The state of the file at a path, without reading it.
         package func standing(of path: String) throws -> Standing {
-            guard let facts = try Files.factsThroughLinks(path) else { return .damaged("is not there") }
+            guard let facts = try Files.factsThroughLinks(path) else { return .damaged("is missing") }
             if facts.kind != .file { return .damaged("is not a regular file") }
             if facts.size != sealed.size { return .damaged("has \(facts.size) bytes instead of \(sealed.size)") }
             let all = [sealed] + recorded

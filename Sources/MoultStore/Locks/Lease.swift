@@ -60,6 +60,6 @@ package final class Lease: Sendable {
         return MoultError(
             .locked, .busy, what: "generation \(name) of \(layout.root) cannot be read now",
             why: "\(holders.isEmpty ? "another process" : holders) has locked it",
-            now: "End that process. As the owner of the store, protect its readers from such locks: moult recover")
+            now: "End that process. If you own the store, protect its readers from such locks: moult recover")
     }
 }

@@ -55,10 +55,11 @@ package final class StoreLock: Sendable {
             guard Files.isDenied(error) else { throw error }
             let isReadOnly = error.cause as? Errno == .readOnly
             throw MoultError(
-                .store, what: "you may not change the store \(layout.root)", why: "\(error.what): \(error.why ?? "")",
+                .store, what: "this user cannot change the store \(layout.root)",
+                why: "\(error.what): \(error.why ?? "")",
                 now: isReadOnly
                     ? "Mount its file system for writing, or use another store."
-                    : "Run this as the user who owns the store.", cause: error.cause)
+                    : "Run the command as the user who owns the store.", cause: error.cause)
         }
     }
 }

@@ -124,7 +124,8 @@ package struct Holds: Sendable, Equatable {
         let bytes = Array(json.pretty.utf8)
         guard bytes.count <= Self.largest / 2 else {
             throw MoultError(
-                .store, .refused, what: "\(layout.holds) would be too large", why: "there are \(all.count) holds",
+                .store, .refused, what: "\(layout.holds) would be too large",
+                why: "it would contain \(all.count) holds",
                 now: "Remove holds with: moult unhold, or hold a range of versions.")
         }
         // A rename cannot replace a directory, and its content is not ours to remove.
@@ -148,7 +149,7 @@ package struct Holds: Sendable, Equatable {
                 holds = Holds(known)
                 if reader.torn > 0 { gap = "lines of the history cannot be read" }
             } else {
-                gap = "the history has none"
+                gap = "the history has no record of holds"
             }
         } catch { gap = "\(error)" }
         if let hold = settings.hold { holds.place(hold) }

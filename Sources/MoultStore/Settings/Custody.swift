@@ -28,7 +28,7 @@ package struct Custody {
         guard Self.isRoot, let fault = try faults().first, try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "root does not use the store \(layout.root): \(fault.path) \(fault.why)",
-            why: "a user who can change a store decides which programs run, and could become root", now: advice(fault))
+            why: "a user who can change the store could make root run any program", now: advice(fault))
     }
 
     /// Throws if another user could have written the settings that name programs and keys.
@@ -36,8 +36,8 @@ package struct Custody {
         guard let fault = try Self.fault(ofFile: layout.settings), try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "\(fault.path) \(fault.why)",
-            why: "it names programs that moult runs, or keys that it trusts",
-            now: fault.remedy.map { "Change that: \(shellLine($0))" }
+            why: "it names the programs that moult runs and the keys that the store trusts",
+            now: fault.remedy.map { "To fix this: \(shellLine($0))" }
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
@@ -74,7 +74,7 @@ package struct Custody {
         let first =
             if let user = fault.owner.map(Files.userName) {
                 "Run the command as user \(user), for instance with sudo -u \(user)."
-            } else { "Change that: \(shellLine(fault.remedy ?? ["chmod", "go-w", fault.path]))." }
+            } else { "To fix this: \(shellLine(fault.remedy ?? ["chmod", "go-w", fault.path]))." }
         return "\(first) If you trust every user who can write there: mkdir -p "
             + "\(Files.directory(of: Self.trustedStores)) && echo \(shellLine([layout.root])) >> \(Self.trustedStores)"
     }
@@ -160,8 +160,9 @@ package struct Custody {
         guard let facts = try Files.facts(list) else { return false }
         if let fault = Self.fault(list, facts, allowsSticky: false) {
             throw MoultError(
-                .custody, .refused, what: "\(list) \(fault.why)", why: "only root may say which stores are trusted",
-                now: "Give it back to root: chown root \(list); chmod 644 \(list)")
+                .custody, .refused, what: "\(list) \(fault.why)",
+                why: "only root may change the list of trusted stores",
+                now: "Restore its owner and mode: chown root \(list); chmod 644 \(list)")
         }
         let lines = String(decoding: try Files.read(list, limit: 1 << 20) ?? [], as: UTF8.self).split(separator: "\n")
         let paths = [layout.root, try Files.resolved(layout.root)]

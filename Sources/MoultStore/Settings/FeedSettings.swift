@@ -46,9 +46,9 @@ package struct FeedSettings: Sendable, Equatable {
 
     private static func groups(_ fields: Fields) throws -> [[Address]] {
         guard let json = fields.json("mirrors") else { return [] }
-        guard let items = json.array else { throw fields.fail("mirrors", "must be a list, is \(json.kind)") }
+        guard let items = json.array else { throw fields.fail("mirrors", "must be a list, but is \(json.kind)") }
         func place(_ json: JSON, _ name: String) throws -> Address {
-            guard let text = json.string else { throw fields.fail(name, "must be a string, is \(json.kind)") }
+            guard let text = json.string else { throw fields.fail(name, "must be a string, but is \(json.kind)") }
             return try Self.place(text, fields, name)
         }
         return try items.enumerated().map { index, item in

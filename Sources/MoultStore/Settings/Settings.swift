@@ -82,7 +82,7 @@ package struct Settings: Sendable, Equatable {
         minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.mostSeconds) ?? minimumAge
         if let path = try fields.optionalString("cacheRoot") {
             guard path.hasPrefix("/"), path.utf8.count > 1 else {
-                throw fields.fail("cacheRoot", "must be an absolute path, is \"\(path)\"")
+                throw fields.fail("cacheRoot", "must be an absolute path, but is \"\(path)\"")
             }
             cacheRoot = path.hasSuffix("/") ? String(path.dropLast()) : path
         }
@@ -122,7 +122,9 @@ package struct Settings: Sendable, Equatable {
             )
         }
         do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {
-            error.now = error.now ?? "Correct the file. To make a new one instead: \(Files.moveAway(layout.settings))"
+            error.now =
+                error.now
+                ?? "Correct the file, or move it away and create a new one: \(Files.moveAway(layout.settings))"
             throw error
         }
     }

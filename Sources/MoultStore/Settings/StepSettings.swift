@@ -53,7 +53,7 @@ package struct StepSettings: Sendable, Equatable {
         if before != nil, after != nil { throw fields.fail("after", "and before exclude each other") }
         let parameters = fields.json("with") ?? .object([])
         guard let members = parameters.members else {
-            throw fields.fail("with", "must be an object, is \(parameters.kind)")
+            throw fields.fail("with", "must be an object, but is \(parameters.kind)")
         }
         with = members
         use = (before ?? after).map {
@@ -61,13 +61,13 @@ package struct StepSettings: Sendable, Equatable {
         }
         writable = try fields.optionalStrings("writable") ?? []
         for path in writable where !path.hasPrefix("/") || path.utf8.count < 2 {
-            throw fields.fail("writable", "must be absolute paths, has \"\(path)\"")
+            throw fields.fail("writable", "must contain only absolute paths, not \"\(path)\"")
         }
         switch fields.json("network") {
         case nil, false: network = .none
         case true: network = .all
         case "local": network = .local
-        case let other?: throw fields.fail("network", "must be true, false or \"local\", is \(other.kind)")
+        case let other?: throw fields.fail("network", "must be true, false or \"local\", but is \(other.kind)")
         }
         timeout = try fields.optionalNumber("timeout", in: Settings.timeouts) ?? timeout
         prepareTimeout = try fields.optionalNumber("prepareTimeout", in: Settings.timeouts) ?? prepareTimeout

@@ -68,13 +68,15 @@ extension Feed.Release {
             throw fields.fail("version", "\"\(text)\" is not a SemVer version")
         }
         let rollout = try fields.optionalCount("rollout") ?? 100
-        guard rollout <= 100 else { throw fields.fail("rollout", "is a share in per cent, at most 100, is \(rollout)") }
+        guard rollout <= 100 else {
+            throw fields.fail("rollout", "must be a percentage of at most 100, but is \(rollout)")
+        }
         let channel = try fields.optionalString("channel") ?? Self.usualChannel
         if let fault = PlainName.databaseFault(channel) { throw fields.fail("channel", "\"\(channel)\" \(fault)") }
         let part = try fields.object("manifest")
         let manifest = try Feed.File(part)
         guard manifest.size <= Manifest.largest else {
-            throw part.fail("size", "must be at most \(Manifest.largest), is \(manifest.size)")
+            throw part.fail("size", "must be at most \(Manifest.largest), but is \(manifest.size)")
         }
         self.init(
             version: version, sequence: try fields.count("sequence"), channel: channel, manifest: manifest,

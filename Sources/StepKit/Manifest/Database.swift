@@ -239,7 +239,7 @@ public struct Database: Sendable, Equatable {
                 return "its user_version is \(version), and the release needs at least \(least)"
             }
             if let most = userVersionAtMost, version > most {
-                return "its user_version is \(version), and the release knows at most \(most)"
+                return "its user_version is \(version), and the release supports at most \(most)"
             }
             return nil
         }

@@ -16,12 +16,14 @@ extension ManifestReader {
         guard let part = try fields.optionalObject("frames") else { return nil }
         func sizes(_ name: String) throws -> [Int] {
             guard let json = part.json(name) else { throw part.fail(name, "is missing") }
-            guard let list = json.array else { throw part.fail(name, "must be a list, is \(json.kind)") }
+            guard let list = json.array else { throw part.fail(name, "must be a list, but is \(json.kind)") }
             return try list.enumerated().map { index, json in
                 let place = "\(name)[\(index)]"
-                guard let size = json.integer else { throw part.fail(place, "must be a whole number, is \(json.kind)") }
+                guard let size = json.integer else {
+                    throw part.fail(place, "must be a whole number, but is \(json.kind)")
+                }
                 guard (1...1 << 40).contains(size) else {
-                    throw part.fail(place, "must be from 1 to \(1 << 40), is \(size)")
+                    throw part.fail(place, "must be from 1 to \(1 << 40), but is \(size)")
                 }
                 return Int(size)
             }

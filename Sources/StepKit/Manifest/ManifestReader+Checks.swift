@@ -28,7 +28,8 @@ extension ManifestReader {
             }
             guard let dot = name.firstIndex(of: "."), name.index(after: dot) < name.endIndex else {
                 throw fields.fail(
-                    "budget.\(name)", "names no table", now: "Write it as in food.items: the database, then the table.")
+                    "budget.\(name)", "does not name a table",
+                    now: "Write it as in food.items: the database, then the table.")
             }
             let budget = Manifest.Budget(
                 database: String(name[..<dot]), table: String(name[name.index(after: dot)...]),
@@ -48,7 +49,7 @@ extension ManifestReader {
                     "Choose one phase, as in \"after\": \"copy\".")
             }
             let with = part.json("with") ?? .object([])
-            guard with.members != nil else { throw part.fail("with", "must be an object, is \(with.kind)") }
+            guard with.members != nil else { throw part.fail("with", "must be an object, but is \(with.kind)") }
             let step = Manifest.StepUse(
                 step: try plainName(part, "step"), when: before == nil ? .after : .before, phase: phase, with: with)
             try done(part)

@@ -59,7 +59,7 @@ extension ManifestReader {
         ]
         for (name, kinds) in owners where fields.json(name) != nil && !kinds.contains(kind) {
             let owner = kinds.map(\.rawValue).joined(separator: ", ")
-            throw fields.fail(name, "belongs to databases of kind \"\(owner)\", and this one is \"\(kind.rawValue)\"")
+            throw fields.fail(name, "is only for databases of kind \(owner), and this one is \"\(kind.rawValue)\"")
         }
     }
 
@@ -91,7 +91,7 @@ extension ManifestReader {
     /// SQLite stores both numbers of the identity in 32 bits.
     private func int32(_ fields: Fields, _ name: String) throws -> Int? {
         guard let number = try fields.optionalInteger(name) else { return nil }
-        guard Int32(exactly: number) != nil else { throw fields.fail(name, "must fit in 32 bits, is \(number)") }
+        guard Int32(exactly: number) != nil else { throw fields.fail(name, "must fit in 32 bits, but is \(number)") }
         return number
     }
 
@@ -102,7 +102,7 @@ extension ManifestReader {
         // The text appears in messages.
         guard (1...20).contains(sqlite.utf8.count),
             sqlite.utf8.allSatisfy({ Version.isDigit($0) || $0 == UInt8(ascii: ".") })
-        else { throw part.fail("sqlite", "must be a version of SQLite as in 3.40.1") }
+        else { throw part.fail("sqlite", "must be a version of SQLite, such as 3.40.1") }
         let proof = Database.Proof(check: check, sqlite: sqlite, moult: try version(part, "moult"))
         try done(part)
         return proof
@@ -123,7 +123,7 @@ extension ManifestReader {
     /// A draft names the files; a sealed manifest also has their sizes and digests.
     private mutating func migrations(_ fields: Fields) throws -> [Database.Migration] {
         guard let list = fields.json("migrations") else { return [] }
-        guard let items = list.array else { throw fields.fail("migrations", "must be a list, is \(list.kind)") }
+        guard let items = list.array else { throw fields.fail("migrations", "must be a list, but is \(list.kind)") }
         return try items.enumerated().map { index, json in
             let place = "migrations[\(index)]"
             if let member = json.string {
@@ -150,7 +150,7 @@ extension ManifestReader {
         guard let number = Int(file.prefix { $0.isASCII && $0.isNumber }), number > 0, Int32(exactly: number) != nil
         else {
             throw fields.fail(
-                place, "\"\(member)\" has a file name that does not begin with the user_version to which it leads",
+                place, "\"\(member)\" must have a file name that begins with the user_version that it sets",
                 now: "Name it as in migrations/user/0002-notes.sql.")
         }
         return number

@@ -66,7 +66,7 @@ struct ManifestReader {
     }
 
     /// The advice if a field is missing that only drafts may omit.
-    static let sealing = "A draft is sealed by: moult pack"
+    static let sealing = "To make a release from a draft: moult pack"
 
     /// Reads a field that `pack` adds; it is optional in a draft.
     func sealed<Value>(
@@ -108,7 +108,7 @@ struct ManifestReader {
     /// A number of bytes, limited to the maximum size of a SQLite database, so that sums never overflow.
     func size(_ fields: Fields, _ name: String) throws -> Int {
         let size = try fields.count(name)
-        guard size <= 1 << 48 else { throw fields.fail(name, "must be at most \(1 << 48), is \(size)") }
+        guard size <= 1 << 48 else { throw fields.fail(name, "must be at most \(1 << 48), but is \(size)") }
         return size
     }
 

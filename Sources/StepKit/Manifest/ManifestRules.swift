@@ -57,7 +57,7 @@ struct ManifestRules {
                 let place = "databases.\(database.name).attach.as"
                 if ["main", "temp"].contains(alias.lowercased()) {
                     throw fields.fail(
-                        place, "\"\(alias)\" cannot be attached, because SQLite has that name already",
+                        place, "\"\(alias)\" cannot be attached, because SQLite uses that name",
                         now: "Give it another name, as in \"attach\": { \"as\": \"shipped\" }.")
                 }
                 if let other = seen.updateValue(database.name, forKey: alias.lowercased()) {
@@ -75,8 +75,8 @@ struct ManifestRules {
             if migration.number <= last {
                 throw fields.fail(
                     "databases.\(database.name).migrations[\(index)]",
-                    "leads to user_version \(migration.number), and the one before it to \(last)",
-                    now: "Give them ascending numbers, in that order.")
+                    "sets user_version \(migration.number), and the migration before it sets \(last)",
+                    now: "Number the migrations in ascending order.")
             }
             last = migration.number
         }
@@ -87,7 +87,8 @@ struct ManifestRules {
             most < least
         else { return }
         throw fields.fail(
-            "databases.\(database.name).compatible.userVersionAtMost", "is \(most), less than the least, \(least)")
+            "databases.\(database.name).compatible.userVersionAtMost",
+            "is \(most), less than userVersionAtLeast, \(least)")
     }
 
     private func references(_ manifest: Manifest) throws {

@@ -16,10 +16,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("9223372036854775807", "rel/x-1.0.0.json: sequence must be less than 2^53, is 9223372036854775807"),
-        ("9007199254740992", "rel/x-1.0.0.json: sequence must be less than 2^53, is 9007199254740992"),
+        ("9223372036854775807", "rel/x-1.0.0.json: sequence must be less than 2^53, but is 9223372036854775807"),
+        ("9007199254740992", "rel/x-1.0.0.json: sequence must be less than 2^53, but is 9007199254740992"),
         // The next one is counted from it.
-        ("9007199254740991", "x-2.0.0.json: sequence must be less than 2^53, is 9007199254740992"),
+        ("9007199254740991", "x-2.0.0.json: sequence must be less than 2^53, but is 9007199254740992"),
     ])
     func `a sequence that leaves no room for the next one is refused`(_ sequence: String, _ message: String) throws {
         let ended = try scratch.moult(

@@ -97,7 +97,7 @@ import Testing
             verify.out == """
                 ok food  path      sound
                 ok food  seal      copied; its SHA-256 matches
-                x  food  sidecars  \(sealed)-wal is beside it and would change what SQLite reads
+                x  food  sidecars  \(sealed)-wal is next to the database and would change what SQLite reads
                 x  user  path      no file at \(world.store)/user.db
 
                 4 checks: 2 found a problem

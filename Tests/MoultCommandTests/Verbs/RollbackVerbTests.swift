@@ -21,7 +21,7 @@ import Testing
 
                 ok   check    back from 2.0.0 to 1.0.0, with its verified files
                 ok - delete   food        out of service, kept for rollback (generation \(two))
-                ok ~ copy     food        back from the kept generation \(one)
+                ok ~ copy     food        restored from the kept generation \(one)
                 ok = copy     user        exists: never replaced
                 ok   attach   user + food as "food" (read-only)
                 ok   verify   food: the verified file: inode, size, time
@@ -50,7 +50,7 @@ import Testing
         let tree = try world.tree
         let run = try world.run("moult rollback --dry-run --to 1.0.0 --reason 'no rye'")
         #expect(run.status == 2)
-        #expect(run.out.contains("\n~ copy     food        back from the kept generation "))
+        #expect(run.out.contains("\n~ copy     food        restored from the kept generation "))
         #expect(run.out.hasSuffix("\napply with: moult rollback --to 1.0.0 --reason 'no rye'\n"))
         #expect(try world.tree == tree)
         let json = try #require(try world.json("moult rollback -n --json").first)

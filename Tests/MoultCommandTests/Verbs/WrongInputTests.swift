@@ -93,7 +93,7 @@ import Testing
             1, found: .preparing,
             """
             food.db does not match the manifest: its user_version is 7, and the manifest says 8
-              Publish the release again with the right file.
+              Publish the release again with the correct file.
             """),
         Case(
             "wrong schema",
@@ -101,7 +101,7 @@ import Testing
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
             food.db does not match the manifest: its schema does not match the manifest (sha256:{schema}..., not sha256:00000000...)
-              Publish the release again with the right file.
+              Publish the release again with the correct file.
             """),
         Case(
             "wrong digest",
@@ -195,7 +195,7 @@ import Testing
         Case(
             "wrong settings", "sed -i 's/\"newer\"/\"never\"/' store/moult.json", "moult apply rel/test-2.0.0.json", 1,
             """
-            {dir}/store/moult.json: follow must be one of "newer", "match", is "never"
+            {dir}/store/moult.json: follow must be one of "newer", "match", but is "never"
               Did you mean "newer"?
             """),
         Case(
@@ -234,8 +234,8 @@ import Testing
             "sed -i 's/\"sequence\"/\"requires\": {\"app\": \">=3.2\"}, &/' rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 3,
             """
-            release 2.0.0 requires app >=3.2: this store does not say which version the app has
-              Say it with --app VERSION, or set "app" in moult.json.
+            release 2.0.0 requires app >=3.2: the store does not know the version of the app
+              Give it with --app VERSION, or set "app" in moult.json.
             """),
     ]
 
@@ -302,14 +302,14 @@ import Testing
             Case(
                 "apply", "moult apply rel/test-2.0.0.json", 1,
                 """
-                you may not change the store {dir}/store: cannot open {dir}/store/.moult/lock: Permission denied
-                  Run this as the user who owns the store.
+                this user cannot change the store {dir}/store: cannot open {dir}/store/.moult/lock: Permission denied
+                  Run the command as the user who owns the store.
                 """),
             Case(
                 "hold", "moult hold --reason x", 1,
                 """
-                you may not change the store {dir}/store: cannot open {dir}/store/.moult/lock: Permission denied
-                  Run this as the user who owns the store.
+                this user cannot change the store {dir}/store: cannot open {dir}/store/.moult/lock: Permission denied
+                  Run the command as the user who owns the store.
                 """),
             Case(
                 "init", "moult init other --product a.b", 1,

@@ -65,15 +65,15 @@ import Testing
 
     @Test(arguments: [
         ("echo nonsense", "it is not JSON"),
-        ("echo '[]'", "the document must be an object, is a list"),
+        ("echo '[]'", "the document must be an object, but is a list"),
         ("echo '{}'", "it has no known field"),
         (#"echo '{"bytes":5}'"#, "5 bytes of no member"),
         (#"echo '{"end":true}'"#, "the end of no member"),
         (#"echo '{"member":"food.db"}'; echo '{"member":"notes/1.sql"}'"#, "a member in a member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":0}'"#, "0 bytes of no member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":262145}'"#, "262145 bytes of no member"),
-        (#"echo '{"member":"food.db"}'; echo '{"bytes":-1}'"#, "bytes must not be negative, is -1"),
-        (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, is a string"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":-1}'"#, "bytes must not be negative, but is -1"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, but is a string"),
         (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "it has no known field"),
         (
             #"truncate -s 0 /proc/self/fd/3; echo '{"member":"food.db"}'; echo '{"bytes":5}'"#,

@@ -9,9 +9,9 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/manifest", 2),
         says: "manifest is format 2, and this version of moult reads format 1. Install a newer moult."),
     .init(.draft, .set("/manifest", 0), says: "manifest is format 0, and this version of moult reads format 1"),
-    .init(.draft, .set("/manifest", "1"), says: "manifest must be a whole number, is a string"),
+    .init(.draft, .set("/manifest", "1"), says: "manifest must be a whole number, but is a string"),
     .init(
-        .draft, .set("/manifest", .number(1)), says: "manifest must be a whole number, is a decimal number",
+        .draft, .set("/manifest", .number(1)), says: "manifest must be a whole number, but is a decimal number",
         beyond: .wholeNumbersHaveNoPoint),
     .init(.draft, .remove("/product"), says: "product is missing"),
     .init(
@@ -32,16 +32,16 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/version", "2.1"),
         says: "version \"2.1\" is not a SemVer version. Write it as in 2.1.0."),
-    .init(.draft, .set("/version", .number(2.1)), says: "version must be a string, is a decimal number"),
+    .init(.draft, .set("/version", .number(2.1)), says: "version must be a string, but is a decimal number"),
     .init(
         .draft, .set("/version", .string("1.0.0-" + String(repeating: "a", count: 123))),
         says: "version is longer than 128 characters"),
-    .init(.draft, .set("/sequence", -1), says: "sequence must not be negative, is -1"),
-    .init(.draft, .set("/sequence", .number(1.5)), says: "sequence must be a whole number, is a decimal number"),
+    .init(.draft, .set("/sequence", -1), says: "sequence must not be negative, but is -1"),
+    .init(.draft, .set("/sequence", .number(1.5)), says: "sequence must be a whole number, but is a decimal number"),
     .init(
         .draft, .set("/created", "20 November 2026"),
         says: "created \"20 November 2026\" is not a time. Write it as in 2026-11-20T10:00:00Z."),
-    .init(.draft, .set("/created", .null), says: "created must be a string, is null"),
+    .init(.draft, .set("/created", .null), says: "created must be a string, but is null"),
     .init(
         .draft, .set("/expires", "2027-02-30T10:00:00Z"),
         says: "expires \"2027-02-30T10:00:00Z\" is not a time. Write it as in 2026-11-20T10:00:00Z.",
@@ -49,9 +49,9 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/expires", "2026-11-20T10:00:00Z"), says: "expires must be later than created",
         beyond: .expiresAfterCreated),
-    .init(.draft, .set("/critical", "budget"), says: "critical must be a list of strings, is a string"),
-    .init(.draft, .set("/critical", ["budget", 1]), says: "critical[1] must be a string, is a whole number"),
-    .init(.draft, .set("", []), says: "the document must be an object, is a list"),
+    .init(.draft, .set("/critical", "budget"), says: "critical must be a list of strings, but is a string"),
+    .init(.draft, .set("/critical", ["budget", 1]), says: "critical[1] must be a string, but is a whole number"),
+    .init(.draft, .set("", []), says: "the document must be an object, but is a list"),
 
     // Unknown fields
     .init(.draft, .set("/databses", [:]), says: "databses is not a known field. Did you mean \"databases\"?"),
@@ -79,31 +79,31 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/requires/moult", ""),
         says: "requires.moult \"\" is not a version range. Write it as in \">=1.4 <3\", \"^2.1\" or \"~2.1.3\"."),
-    .init(.draft, .set("/requires/from", 2), says: "requires.from must be a string, is a whole number"),
-    .init(.draft, .set("/requires", []), says: "requires must be an object, is a list"),
+    .init(.draft, .set("/requires/from", 2), says: "requires.from must be a string, but is a whole number"),
+    .init(.draft, .set("/requires", []), says: "requires must be an object, but is a list"),
 
     // The bundle
     .init(.draft, .remove("/bundle/file"), says: "bundle.file is missing"),
     .init(
         .draft, .set("/bundle/file", "../x.tar.zst"),
         says: "bundle.file \"../x.tar.zst\" has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"),
-    .init(.draft, .set("/bundle/size", -5), says: "bundle.size must not be negative, is -5"),
+    .init(.draft, .set("/bundle/size", -5), says: "bundle.size must not be negative, but is -5"),
     .init(
         .draft, .set("/bundle/size", .integer(1 << 48 + 1)),
-        says: "bundle.size must be at most 281474976710656, is 281474976710657"),
+        says: "bundle.size must be at most 281474976710656, but is 281474976710657"),
     .init(
         .draft, .set("/bundle/sha256", .string(Sample.digest.uppercased())),
         says: "bundle.sha256 must be 64 hexadecimal digits in lower case"),
     .init(
         .draft, .set("/bundle/sha256", "abc"), says: "bundle.sha256 must be 64 hexadecimal digits in lower case"),
     .init(.draft, .remove("/bundle/frames/packed"), says: "bundle.frames.packed is missing"),
-    .init(.draft, .set("/bundle/frames/packed", 5), says: "bundle.frames.packed must be a list, is a whole number"),
+    .init(.draft, .set("/bundle/frames/packed", 5), says: "bundle.frames.packed must be a list, but is a whole number"),
     .init(
         .draft, .set("/bundle/frames/content/0", 0),
-        says: "bundle.frames.content[0] must be from 1 to 1099511627776, is 0"),
+        says: "bundle.frames.content[0] must be from 1 to 1099511627776, but is 0"),
     .init(
         .draft, .set("/bundle/frames/content/0", "1"),
-        says: "bundle.frames.content[0] must be a whole number, is a string"),
+        says: "bundle.frames.content[0] must be a whole number, but is a string"),
     .init(
         .draft, .set("/bundle/frames/sha256", "abc"),
         says: "bundle.frames.sha256 must be digests of 64 hexadecimal digits in lower case, one after the other"),
@@ -115,8 +115,8 @@ let wrongDrafts: [WrongManifest] = [
         says: "bundle.frames must have as many packed and content sizes as digests", beyond: .framesFitTogether),
 
     // Patches
-    .init(.sealed, .set("/patches", [:]), says: "patches must be a list of objects, is an object"),
-    .init(.sealed, .set("/patches/0", 1), says: "patches[0] must be an object, is a whole number"),
+    .init(.sealed, .set("/patches", [:]), says: "patches must be a list of objects, but is an object"),
+    .init(.sealed, .set("/patches/0", 1), says: "patches[0] must be an object, but is a whole number"),
     .init(
         .sealed, .set("/patches/0/member", "food-3.db"),
         says: "patches[0].member \"food-3.db\" is not a file of this release. Did you mean \"food-2.db\"?",
@@ -131,8 +131,8 @@ let wrongDrafts: [WrongManifest] = [
     // Databases
     .init(.draft, .remove("/databases"), says: "databases must name at least one database"),
     .init(.draft, .set("/databases", [:]), says: "databases must name at least one database"),
-    .init(.draft, .set("/databases", []), says: "databases must be an object, is a list"),
-    .init(.draft, .set("/databases/food", "food.db"), says: "databases.food must be an object, is a string"),
+    .init(.draft, .set("/databases", []), says: "databases must be an object, but is a list"),
+    .init(.draft, .set("/databases/food", "food.db"), says: "databases.food must be an object, but is a string"),
     .init(
         .draft, .set("/databases/2nd", ["kind": "cache"]),
         says: "databases.2nd is not the name of a database: it must begin with a letter"),
@@ -144,20 +144,20 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.food.kind is missing. It is one of \"reference\", \"shared\", \"user\", \"cache\"."),
     .init(
         .draft, .set("/databases/food/kind", "refernce"),
-        says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", is \"refernce\"."
+        says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", but is \"refernce\"."
             + " Did you mean \"reference\"?"),
     .init(
         .draft, .set("/databases/food/kind", "overlay"),
-        says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", is \"overlay\""),
+        says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", but is \"overlay\""),
     .init(
-        .draft, .set("/databases/food/kind", true), says: "databases.food.kind must be a string, is true"),
+        .draft, .set("/databases/food/kind", true), says: "databases.food.kind must be a string, but is true"),
     .init(
         .draft, .set("/databases/food/member", "data/food.db"),
         says: "databases.food.member \"data/food.db\" has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"),
     .init(.draft, .set("/databases/food/member", ".."), says: "databases.food.member \"..\" begins with '.'"),
     .init(
         .draft, .set("/databases/food/member", "food.db-wal"),
-        says: "databases.food.member \"food.db-wal\" ends with -wal, which belongs to SQLite"),
+        says: "databases.food.member \"food.db-wal\" ends with -wal, which SQLite uses itself"),
     .init(
         .draft, .set("/databases/food/member", "Manifest.json"),
         says: "databases.food.member \"Manifest.json\" is a name that moult uses itself"),
@@ -165,23 +165,23 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/food/path", "moult.json"),
         says: "databases.food.path \"moult.json\" is a name that moult uses itself"),
     .init(.draft, .set("/databases/food/path", ""), says: "databases.food.path \"\" is empty"),
-    .init(.draft, .set("/databases/food/size", -1), says: "databases.food.size must not be negative, is -1"),
+    .init(.draft, .set("/databases/food/size", -1), says: "databases.food.size must not be negative, but is -1"),
     .init(
         .draft, .set("/databases/food/size", .integer(.max)),
-        says: "databases.food.size must be less than 2^53, is 9223372036854775807"),
+        says: "databases.food.size must be less than 2^53, but is 9223372036854775807"),
     .init(
         .draft, .set("/databases/food/verify", "deep"),
-        says: "databases.food.verify must be one of \"quick\", \"full\", is \"deep\""),
+        says: "databases.food.verify must be one of \"quick\", \"full\", but is \"deep\""),
     .init(
         .draft, .set("/databases/maps/place", "inplace"),
-        says: "databases.maps.place must be one of \"generation\", \"in-place\", is \"inplace\"."
+        says: "databases.maps.place must be one of \"generation\", \"in-place\", but is \"inplace\"."
             + " Did you mean \"in-place\"?"),
     .init(
         .draft, .set("/databases/pantry/replace", "swap"),
-        says: "databases.pantry.replace must be one of \"live\", \"exchange\", is \"swap\""),
+        says: "databases.pantry.replace must be one of \"live\", \"exchange\", but is \"swap\""),
     .init(
         .draft, .set("/databases/pantry/marker", "no"),
-        says: "databases.pantry.marker must be true or false, is a string"
+        says: "databases.pantry.marker must be true or false, but is a string"
     ),
 
     // Duplicate names
@@ -213,19 +213,19 @@ let wrongDrafts: [WrongManifest] = [
     // Attaching
     .init(
         .draft, .set("/databases/food/attach/as", "main"),
-        says: "databases.food.attach.as \"main\" cannot be attached, because SQLite has that name already."
+        says: "databases.food.attach.as \"main\" cannot be attached, because SQLite uses that name."
             + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }."),
     .init(
         .draft, .set("/databases/food/attach/as", "Temp"),
-        says: "databases.food.attach.as \"Temp\" cannot be attached, because SQLite has that name already."
+        says: "databases.food.attach.as \"Temp\" cannot be attached, because SQLite uses that name."
             + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }."),
     .init(
         .draft, .set("/databases/main", ["kind": "reference"]),
-        says: "databases.main.attach.as \"main\" cannot be attached, because SQLite has that name already."
+        says: "databases.main.attach.as \"main\" cannot be attached, because SQLite uses that name."
             + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }.", beyond: .mainAndTempAreTaken),
     .init(
         .draft, .set("/databases/second", ["kind": "user", "attach": ["as": "main"]]),
-        says: "databases.second.attach.as \"main\" cannot be attached, because SQLite has that name already."
+        says: "databases.second.attach.as \"main\" cannot be attached, because SQLite uses that name."
             + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }.", beyond: .mainAndTempAreTaken),
     .init(
         .draft, .set("/databases/food/attach/as", "Maps"),
@@ -244,10 +244,10 @@ let wrongDrafts: [WrongManifest] = [
     // Identity
     .init(
         .draft, .set("/databases/food/identity/applicationID", .integer(1 << 31)),
-        says: "databases.food.identity.applicationID must fit in 32 bits, is 2147483648"),
+        says: "databases.food.identity.applicationID must fit in 32 bits, but is 2147483648"),
     .init(
         .draft, .set("/databases/food/identity/userVersion", "2"),
-        says: "databases.food.identity.userVersion must be a whole number, is a string"),
+        says: "databases.food.identity.userVersion must be a whole number, but is a string"),
     .init(
         .draft, .set("/databases/food/identity/schema", .string(Sample.digest)),
         says: "databases.food.identity.schema must be \"sha256:\" and 64 hexadecimal digits in lower case"),
@@ -255,22 +255,22 @@ let wrongDrafts: [WrongManifest] = [
     // Fields of another kind
     .init(
         .draft, .set("/databases/user/place", "generation"),
-        says: "databases.user.place belongs to databases of kind \"reference\", and this one is \"user\""),
+        says: "databases.user.place is only for databases of kind reference, and this one is \"user\""),
     .init(
         .draft, .set("/databases/food/preserve", []),
-        says: "databases.food.preserve belongs to databases of kind \"shared\", and this one is \"reference\""),
+        says: "databases.food.preserve is only for databases of kind shared, and this one is \"reference\""),
     .init(
         .draft, .set("/databases/food/replace", "live"),
-        says: "databases.food.replace belongs to databases of kind \"shared\", and this one is \"reference\""),
+        says: "databases.food.replace is only for databases of kind shared, and this one is \"reference\""),
     .init(
         .draft, .set("/databases/thumbs/marker", true),
-        says: "databases.thumbs.marker belongs to databases of kind \"shared\", and this one is \"cache\""),
+        says: "databases.thumbs.marker is only for databases of kind shared, and this one is \"cache\""),
     .init(
         .draft, .set("/databases/pantry/migrations", []),
-        says: "databases.pantry.migrations belongs to databases of kind \"user\", and this one is \"shared\""),
+        says: "databases.pantry.migrations is only for databases of kind user, and this one is \"shared\""),
     .init(
         .draft, .set("/databases/user/compatible", [:]),
-        says: "databases.user.compatible belongs to databases of kind \"cache\", and this one is \"user\""),
+        says: "databases.user.compatible is only for databases of kind cache, and this one is \"user\""),
 
     // Rows to preserve
     .init(.draft, .remove("/databases/pantry/preserve/0/table"), says: "databases.pantry.preserve[0].table is missing"),
@@ -280,27 +280,27 @@ let wrongDrafts: [WrongManifest] = [
             + " is \"keep_user\". Did you mean \"keep-user\"?"),
     .init(
         .draft, .set("/databases/pantry/preserve/0/onReject", "fail"),
-        says: "databases.pantry.preserve[0].onReject must be one of \"block\", \"table\", is \"fail\""),
+        says: "databases.pantry.preserve[0].onReject must be one of \"block\", \"table\", but is \"fail\""),
     .init(
         .draft, .set("/databases/pantry/unpreserved", "drop"),
-        says: "databases.pantry.unpreserved must be one of \"refuse\", \"keep\", is \"drop\""),
+        says: "databases.pantry.unpreserved must be one of \"refuse\", \"keep\", but is \"drop\""),
     .init(
         .draft, .set("/databases/user/schema", "apps"),
-        says: "databases.user.schema must be one of \"release\", \"app\", is \"apps\". Did you mean \"app\"?"),
+        says: "databases.user.schema must be one of \"release\", \"app\", but is \"apps\". Did you mean \"app\"?"),
     .init(
         .draft, .set("/databases/pantry/preserve/0/columns", ["desc"]),
-        says: "databases.pantry.preserve[0].columns must be an object, is a list"),
+        says: "databases.pantry.preserve[0].columns must be an object, but is a list"),
     .init(
         .draft, .set("/databases/pantry/preserve/0/columns/desc", .null),
-        says: "databases.pantry.preserve[0].columns.desc must be a string, is null"),
+        says: "databases.pantry.preserve[0].columns.desc must be a string, but is null"),
 
     // Migrations
     .init(
         .draft, .set("/databases/user/migrations", "0002.sql"),
-        says: "databases.user.migrations must be a list, is a string"),
+        says: "databases.user.migrations must be a list, but is a string"),
     .init(
         .draft, .set("/databases/user/migrations/0", 2),
-        says: "databases.user.migrations[0] must be an object, is a whole number"),
+        says: "databases.user.migrations[0] must be an object, but is a whole number"),
     .init(
         .draft, .set("/databases/user/migrations/0", "../0002.sql"),
         says: "databases.user.migrations[0] \"../0002.sql\" has a part that begins with '.'"),
@@ -312,50 +312,52 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.user.migrations[1].member \"/0010.sql\" has a part that is empty"),
     .init(
         .draft, .set("/databases/user/migrations/0", "migrations/notes.sql"),
-        says: "databases.user.migrations[0] \"migrations/notes.sql\" has a file name that does not begin with the"
-            + " user_version to which it leads. Name it as in migrations/user/0002-notes.sql."),
+        says: "databases.user.migrations[0] \"migrations/notes.sql\" must have a file name that begins with the"
+            + " user_version that it sets. Name it as in migrations/user/0002-notes.sql."),
     .init(
         .draft, .set("/databases/user/migrations/0", "0000.sql"),
-        says: "databases.user.migrations[0] \"0000.sql\" has a file name that does not begin with the"
-            + " user_version to which it leads. Name it as in migrations/user/0002-notes.sql."),
+        says: "databases.user.migrations[0] \"0000.sql\" must have a file name that begins with the"
+            + " user_version that it sets. Name it as in migrations/user/0002-notes.sql."),
     .init(
         .draft, .set("/databases/user/migrations/1", "2147483648.sql"),
-        says: "databases.user.migrations[1] \"2147483648.sql\" has a file name that does not begin with the"
-            + " user_version to which it leads. Name it as in migrations/user/0002-notes.sql.",
+        says: "databases.user.migrations[1] \"2147483648.sql\" must have a file name that begins with the"
+            + " user_version that it sets. Name it as in migrations/user/0002-notes.sql.",
         beyond: .migrationsLeadTo32Bits),
     .init(
         .draft, .set("/databases/user/migrations/0", "0010-a.sql"),
-        says: "databases.user.migrations[1] leads to user_version 10, and the one before it to 10."
-            + " Give them ascending numbers, in that order.", beyond: .migrationsAscend),
+        says: "databases.user.migrations[1] sets user_version 10, and the migration before it sets 10."
+            + " Number the migrations in ascending order.", beyond: .migrationsAscend),
     .init(
         .draft, .set("/databases/user/migrations/0", "0011-a.sql"),
-        says: "databases.user.migrations[1] leads to user_version 10, and the one before it to 11."
-            + " Give them ascending numbers, in that order.", beyond: .migrationsAscend),
+        says: "databases.user.migrations[1] sets user_version 10, and the migration before it sets 11."
+            + " Number the migrations in ascending order.", beyond: .migrationsAscend),
 
     // Caches
     .init(
         .draft, .set("/databases/thumbs/compatible/userVersionAtMost", 1),
-        says: "databases.thumbs.compatible.userVersionAtMost is 1, less than the least, 2",
+        says: "databases.thumbs.compatible.userVersionAtMost is 1, less than userVersionAtLeast, 2",
         beyond: .someVersionIsPossible),
     .init(
         .draft, .set("/databases/thumbs/compatible/userVersionAtLeast", .integer(-1 << 32)),
-        says: "databases.thumbs.compatible.userVersionAtLeast must fit in 32 bits, is -4294967296"),
+        says: "databases.thumbs.compatible.userVersionAtLeast must fit in 32 bits, but is -4294967296"),
 
     // The sources of a draft's databases
     .init(
         .draft, .set("/databases/food/source", "food.db"),
         says: "databases.food.build and \"source\" cannot both be given"),
-    .init(.draft, .set("/databases/maps/source", 1), says: "databases.maps.source must be a string, is a whole number"),
+    .init(
+        .draft, .set("/databases/maps/source", 1), says: "databases.maps.source must be a string, but is a whole number"
+    ),
     .init(.draft, .remove("/databases/food/build/script"), says: "databases.food.build.script is missing"),
     .init(
         .draft, .set("/databases/food/build/define", "REVISION=5"),
-        says: "databases.food.build.define must be an object, is a string"),
+        says: "databases.food.build.define must be an object, but is a string"),
     .init(
         .draft, .set("/databases/food/build/define/REVISION", 5),
-        says: "databases.food.build.define.REVISION must be a string, is a whole number"),
+        says: "databases.food.build.define.REVISION must be a string, but is a whole number"),
     .init(
         .draft, .set("/databases/food/build/analyze", 1),
-        says: "databases.food.build.analyze must be true or false, is a whole number"),
+        says: "databases.food.build.analyze must be true or false, but is a whole number"),
 
     // Golden queries and budgets
     .init(
@@ -371,24 +373,24 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/checks/0/expect", "== 5"),
         says: "checks[0].expect \"== 5\" is not an expectation."
             + " Write it as in \">= 7000\" (with a number), \"= 5\", \"!= 0\", or as the text itself."),
-    .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a string, is a whole number"),
+    .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a string, but is a whole number"),
     .init(
         .draft, .set("/budget/fod.food", ["shrink": "1%"]),
         says: "budget.fod.food is not a database of this release. Did you mean \"food\"?",
         beyond: .databasesAreKnown),
     .init(
         .draft, .set("/budget/food", ["shrink": "1%"]),
-        says: "budget.food names no table. Write it as in food.items: the database, then the table."),
+        says: "budget.food does not name a table. Write it as in food.items: the database, then the table."),
     .init(
         .draft, .set("/budget/food.", [:]),
-        says: "budget.food. names no table. Write it as in food.items: the database, then the table."),
+        says: "budget.food. does not name a table. Write it as in food.items: the database, then the table."),
     .init(
         .draft, .set("/budget/food.food/shrink", "a fifth"),
         says: "budget.food.food.shrink \"a fifth\" is not an allowance."
             + " Write it as in \"20%\", \"0.5%\" or \"100\" (rows)."),
     .init(
         .draft, .set("/budget/food.food/grow", .number(0.2)),
-        says: "budget.food.food.grow must be a string, is a decimal number"),
+        says: "budget.food.food.grow must be a string, but is a decimal number"),
 
     // Steps
     .init(.draft, .remove("/steps/0/step"), says: "steps[0].step is missing"),
@@ -403,7 +405,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "steps[1] has neither \"before\" nor \"after\". Choose one phase, as in \"after\": \"copy\"."),
     .init(
         .draft, .set("/steps/0/after", "Copy"),
-        says: "steps[0].after must be one of \"check\", \"delete\", \"copy\", \"attach\", \"verify\", is \"Copy\"."
+        says: "steps[0].after must be one of \"check\", \"delete\", \"copy\", \"attach\", \"verify\", but is \"Copy\"."
             + " Did you mean \"copy\"?"),
-    .init(.draft, .set("/steps/0/with", "food"), says: "steps[0].with must be an object, is a string"),
+    .init(.draft, .set("/steps/0/with", "food"), says: "steps[0].with must be an object, but is a string"),
 ]

@@ -3,35 +3,37 @@ import StepKit
 
 /// Errors that only sealed manifests can have.
 let wrongSealed: [WrongManifest] = [
-    .init(.sealed, .remove("/sequence"), says: "sequence is missing. A draft is sealed by: moult pack"),
+    .init(.sealed, .remove("/sequence"), says: "sequence is missing. To make a release from a draft: moult pack"),
     .init(
         .sealed, .set("/databases/food/proved/sqlite", "3.40 and more"),
-        says: "databases.food.proved.sqlite must be a version of SQLite as in 3.40.1"),
+        says: "databases.food.proved.sqlite must be a version of SQLite, such as 3.40.1"),
     .init(.sealed, .remove("/databases/food/proved/check"), says: "databases.food.proved.check is missing"),
     .init(
         .sealed, .remove("/bundle"),
-        says: "bundle is missing, and databases.food is not in place. A draft is sealed by: moult pack"),
-    .init(.sealed, .remove("/bundle/size"), says: "bundle.size is missing. A draft is sealed by: moult pack"),
-    .init(.sealed, .remove("/bundle/sha256"), says: "bundle.sha256 is missing. A draft is sealed by: moult pack"),
+        says: "bundle is missing, and databases.food is not in place. To make a release from a draft: moult pack"),
+    .init(.sealed, .remove("/bundle/size"), says: "bundle.size is missing. To make a release from a draft: moult pack"),
+    .init(
+        .sealed, .remove("/bundle/sha256"), says: "bundle.sha256 is missing. To make a release from a draft: moult pack"
+    ),
     .init(
         .sealed, .remove("/databases/food/member"),
-        says: "databases.food.member is missing. A draft is sealed by: moult pack"),
+        says: "databases.food.member is missing. To make a release from a draft: moult pack"),
     .init(
         .sealed, .remove("/databases/maps/size"),
-        says: "databases.maps.size is missing. A draft is sealed by: moult pack"),
+        says: "databases.maps.size is missing. To make a release from a draft: moult pack"),
     .init(
         .sealed, .remove("/databases/food/sha256"),
-        says: "databases.food.sha256 is missing. A draft is sealed by: moult pack"),
+        says: "databases.food.sha256 is missing. To make a release from a draft: moult pack"),
     .init(
         .sealed, .set("/databases/user/migrations/0", "0002.sql"),
         says: "databases.user.migrations[0] must be an object with member, size and sha256."
-            + " A draft is sealed by: moult pack"),
+            + " To make a release from a draft: moult pack"),
     .init(
         .sealed, .remove("/databases/user/migrations/1/sha256"),
-        says: "databases.user.migrations[1].sha256 is missing. A draft is sealed by: moult pack"),
+        says: "databases.user.migrations[1].sha256 is missing. To make a release from a draft: moult pack"),
     .init(
         .sealed, .set("/databases/food/kind", "overlay"),
-        says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", is \"overlay\""),
+        says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", but is \"overlay\""),
     .init(
         .sealed, .set("/manifest", 2),
         says: "manifest is format 2, and this version of moult reads format 1. Install a newer moult."),

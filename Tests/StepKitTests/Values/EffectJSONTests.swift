@@ -115,24 +115,24 @@ import Testing
     }
 
     @Test(arguments: [
-        ("[]", "the document must be an object, is a list"),
+        ("[]", "the document must be an object, but is a list"),
         (#"{"step":"s","change":{"do":"keep","why":"w"}}"#, "phase is missing"),
         (#"{"phase":"copy","change":{"do":"keep","why":"w"}}"#, "step is missing"),
         (#"{"step":"s","phase":"copy"}"#, "change is missing"),
         (
             #"{"step":"s","phase":"later","change":{"do":"keep","why":"w"}}"#,
-            #"phase must be one of "check", "delete", "copy", "attach", "verify", is "later""#
+            #"phase must be one of "check", "delete", "copy", "attach", "verify", but is "later""#
         ),
         (#"{"step":"s","phase":"copy","change":{"do":"fly"}}"#, #"change.do "fly" is not a known change"#),
         (#"{"step":"s","phase":"copy","change":{"do":"keep"}}"#, "change.why is missing"),
         (
             #"{"step":"s","phase":"copy","change":{"do":"seal","member":"m","size":-1}}"#,
-            "change.size must not be negative, is -1"
+            "change.size must not be negative, but is -1"
         ),
         (#"{"step":"s","phase":"copy","change":{"do":"replace"}}"#, "change.way is missing"),
         (
             #"{"step":"s","phase":"copy","change":{"do":"prove","methods":["a",1]}}"#,
-            "change.methods[1] must be a string, is a whole number"
+            "change.methods[1] must be a string, but is a whole number"
         ),
     ])
     func refuses(_ text: String, _ why: String) throws {
