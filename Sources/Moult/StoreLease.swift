@@ -55,6 +55,9 @@ public final class StoreLease: Sendable {
     ///     }
     public var attachments: [Attachment] { get throws { try attachments(ofGroup: nil) } }
 
+    /// The groups of databases in the release. Databases without a group belong to none of them.
+    public var groups: [String] { installed.manifest.groups.compactMap(\.name) }
+
     /// The same for the databases of a group, which open on their own connection: SQLite attaches at most ten.
     public func attachments(ofGroup group: String?) throws -> [Attachment] {
         try Advice.forApps {
@@ -70,7 +73,7 @@ public final class StoreLease: Sendable {
     /// The databases of a group as its connection sees them: schema name (`main` for the first user database) and file.
     package func databases(of group: String?) throws -> [(database: Database, schema: String, path: String)] {
         let manifest = installed.manifest
-        let names = manifest.groups.compactMap(\.name)
+        let names = groups
         if let group, !names.contains(group) {
             throw MoultError(
                 .databaseRequest, .refused, what: "release \(manifest.version) has no group \"\(group)\" of databases",

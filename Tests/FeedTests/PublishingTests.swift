@@ -29,6 +29,15 @@ import Testing
         #expect(try Feed(parsing: Array(feed.json.line.utf8), source: "again") == feed)
     }
 
+    @Test func `a first publish that fails leaves no directory behind`() throws {
+        let ended = try bench.run("moult publish new rel/test-9.9.9.json -k a.key")
+        #expect(ended.status == 1)
+        #expect(try Files.facts(bench.path("new")) == nil)
+        try bench.must("mkdir own")
+        #expect(try bench.run("moult publish own rel/test-9.9.9.json -k a.key").status == 1)
+        #expect(try Files.facts(bench.path("own"))?.kind == .directory)
+    }
+
     @Test func `a version is published once`() throws {
         try bench.release("1.0.0", sequence: 11, rows: 3)
         try refused(

@@ -79,6 +79,13 @@ import Testing
                   Did you mean "maps"?
 
                 """)
+        let other = try bench.run("moult sql 'SELECT * FROM d11'")
+        #expect(
+            other.errors == """
+                moult: error: cannot run "SELECT * FROM d11": no such table: d11
+                  Only the databases without a group are open here. To open others, use --group maps or --group books.
+
+                """)
         // Two databases in one group cannot have the same name.
         let taken = try bench.run("sed -i 's/\"x2\"/\"x1\"/' draft.json; moult pack draft.json -o other")
         #expect(taken.status == 1)

@@ -36,7 +36,10 @@ struct FeedFollower {
                 why: "\(layout.settings) does not configure one",
                 now: "Give a manifest, or a feed with --feed URL, or add \"feed\" to \(layout.settings).")
         }
-        places = try named.map { try Self.feed(at: Location($0)) }
+        places = try named.map {
+            let place = try Location($0)
+            return if case .file(let path) = place { .file(Feed.file(at: path)) } else { place }
+        }
         var retryPolicy = Transport.RetryPolicy()
         let limits = settings.feed ?? FeedSettings(url: Address(""))
         (retryPolicy.patience, retryPolicy.minimumRate) = (limits.patience, limits.minimumRate)
@@ -47,15 +50,6 @@ struct FeedFollower {
             layout: layout, settings: settings, places: places, transport: transport,
             allowUnsigned: request.allowUnsigned, isConfigured: request.place == nil,
             allowOlder: request.allowDowngrade)
-    }
-
-    /// The feed in a directory; other locations unchanged.
-    private static func feed(at place: Location) throws -> Location {
-        // If this fails, reading the feed reports the reason.
-        guard case .file(let path) = place, (try? Files.factsThroughLinks(path))?.kind == .directory else {
-            return place
-        }
-        return .file("\(path)/\(Feed.fileName)")
     }
 
     /// A saved plan contains no secrets. They come from the settings, if these name the same feed.

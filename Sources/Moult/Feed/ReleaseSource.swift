@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust
-internal import StepKit
+package import StepKit
 
 /// The source to install from: a path or a URL. Its content decides whether it is a release or a feed.
 package enum ReleaseSource: Sendable {
@@ -38,13 +38,9 @@ package enum ReleaseSource: Sendable {
     }
 
     private static func local(_ path: String) throws -> ReleaseSource {
-        if let feed = try feed(at: path) { return .feed(feed) }
-        // If this fails, reading the path as a manifest reports the reason.
-        guard (try? Files.factsThroughLinks(path))?.kind == .directory else {
-            return .manifest(path: path)
-        }
-        let file = "\(path)/\(Feed.fileName)"
+        let file = Feed.file(at: path)
         if let feed = try feed(at: file) { return .feed(feed) }
+        if file == path { return .manifest(path: path) }
         throw MoultError(
             .manifest, what: "\(path) is a directory without a feed", why: "it has no \(file)",
             now: "Give the manifest of a release in it.")
@@ -78,6 +74,15 @@ package enum ReleaseSource: Sendable {
             case .feed(let content): try Feed(parsing: content.bytes, source: "\(content.address)").product
             }
         }
+    }
+}
+
+extension Feed {
+    /// The file of the feed at a path: a directory written by `moult publish` stands for the feed in it.
+    package static func file(at path: String) -> String {
+        // If this fails, reading the path reports the reason.
+        guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return path }
+        return "\(path)/\(fileName)"
     }
 }
 

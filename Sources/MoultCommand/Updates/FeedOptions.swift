@@ -17,7 +17,7 @@ extension Call {
     /// The request for a feed that these options describe.
     func feedRequest() throws -> FeedRequest {
         var request = FeedRequest(
-            place: try value(FeedOptions.feed).map(Self.feedAddress),
+            place: value(FeedOptions.feed).map(Self.feedAddress),
             follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
             allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
             app: try version(UpdateOptions.app), consent: consent)
@@ -25,10 +25,9 @@ extension Call {
         return request
     }
 
-    /// The address of a feed; a directory written by moult publish stands for the feed in it.
-    static func feedAddress(_ url: String) throws -> Address {
-        guard !url.contains("://"), try Files.factsThroughLinks(url)?.kind == .directory else { return Address(url) }
-        return Address("\(url)/\(Feed.fileName)")
+    /// The address of a feed, given as a URL or a path.
+    static func feedAddress(_ url: String) -> Address {
+        Address(url.contains("://") ? url : Feed.file(at: url))
     }
 
     /// The given feed options, without secrets.

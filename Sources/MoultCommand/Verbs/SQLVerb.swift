@@ -53,7 +53,7 @@ enum SQLVerb {
                     call.output.print(report, evenIfQuiet: true)
                 }
             }
-        } catch { throw explained(error) }
+        } catch { throw explained(error, call.value(group), store.lease.groups) }
         if count == 0 { throw call.wrongUsage("the SQL has no statement") }
         try store.close()
         return .done
@@ -66,10 +66,19 @@ enum SQLVerb {
     }
 
     /// Shortens the error to SQLite's message and the statement, which here is the user's own.
-    private static func explained(_ error: any Error) -> any Error {
+    private static func explained(_ error: any Error, _ group: String?, _ groups: [String]) -> any Error {
         guard var explained = error as? MoultError, let said = error.sqlite, let sql = said.sql else { return error }
         explained.what = "cannot run \"\(sql.trimmed)\""
         explained.why = said.message
+        if said.message.hasPrefix("no such table"), !groups.isEmpty {
+            let others = groups.filter { $0 != group }.map { "--group \($0)" }
+            let ways =
+                (others.isEmpty ? [] : ["use \(others.joined(separator: " or "))"])
+                + (group == nil ? [] : ["leave out --group"])
+            explained.now =
+                "Only the databases \(group.map { "in the group \($0)" } ?? "without a group") are open here. "
+                + "To open others, \(ways.joined(separator: ", or "))."
+        }
         if case .readOnly = said.resultCode { explained.now = "Only the user's databases can be written to." }
         return explained
     }

@@ -100,10 +100,7 @@ struct ContentTransfer {
     /// An app may have its own table with the name of the reject table.
     private func proveRejectsAreOurs(_ live: Connection) throws {
         let name = ReleaseMarker.rejects
-        guard try RowSelection.hasTable(name, in: live) else { return }
-        let missing = try Set(RejectTable.columns.map { SQLName($0) })
-            .subtracting(Self.columns(of: name, in: live))
-        guard let column = missing.min()?.text else { return }
+        guard let column = try RejectTable(name: name, label: "").missingColumn(in: live) else { return }
         let rename = "ALTER TABLE \(name) RENAME TO app_rejected"
         throw MoultError(
             .preserve, .refused,

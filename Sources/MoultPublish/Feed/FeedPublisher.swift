@@ -16,7 +16,16 @@ package struct FeedPublisher {
     /// Adds releases by their sealed manifests, applies the changes, and renews the feed. If anything fails, the old
     /// feed stays.
     package func publish(_ manifests: [String]) throws -> PublishReport {
+        let isNew = try Files.facts(directory.path) == nil
         try Files.ensureDirectory(directory.path)
+        do { return try publishLocked(manifests) } catch {
+            // An empty directory would look like a feed. If it is not empty, it stays.
+            if isNew { try? Files.removeEmpty(directory.path) }
+            throw error
+        }
+    }
+
+    private func publishLocked(_ manifests: [String]) throws -> PublishReport {
         let lock = try directory.lock()
         defer { withExtendedLifetime(lock) {} }
         // This completes or undoes the work of a killed command.

@@ -12,7 +12,7 @@ package struct RejectTable: Sendable {
         (self.name, self.label, self.isRepeatable) = (name, label, isRepeatable)
     }
 
-    package static let columns = ["release", "table", "reason", "row"]
+    static let columns = ["release", "table", "reason", "row"]
 
     var createSQL: String {
         "CREATE TABLE IF NOT EXISTS main.\(quoteIdentifier(name))(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
@@ -27,6 +27,12 @@ package struct RejectTable: Sendable {
         if more.isEmpty { return 0 }
         let values = more.map { "\(quoteIdentifier($0)) IS NOT NULL" }.joined(separator: " OR ")
         return Int(try connection.int("SELECT count(*) FROM \(layout.sql) WHERE \(values)"))
+    }
+
+    /// A column that is missing from a table with this name, which is then an app's own table.
+    package func missingColumn(in connection: Connection) throws -> String? {
+        guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return nil }
+        return Self.columns.first { layout.place(of: $0) == nil }
     }
 
     private var columnsSQL: String { Self.columns.map(quoteIdentifier).joined(separator: ", ") }
@@ -133,8 +139,8 @@ final class RejectWriter {
     }
 
     private static func isThere(_ table: RejectTable, _ connection: Connection) throws -> Bool {
-        guard let layout = try TableLayout.of(SQLName(table.name), in: connection) else { return false }
-        if let missing = RejectTable.columns.first(where: { layout.place(of: $0) == nil }) {
+        guard try TableLayout.of(SQLName(table.name), in: connection) != nil else { return false }
+        if let missing = try table.missingColumn(in: connection) {
             throw MoultError(
                 .selection, .refused, what: "cannot carry the rows of \(connection.path)",
                 why: "its table \(table.name) has no column \(missing)", now: "Rename that table.")
