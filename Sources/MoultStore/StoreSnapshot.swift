@@ -8,6 +8,8 @@ package import StepKit
 /// when it has the store's lock, because an update may have ended in between.
 package final class StoreSnapshot {
     package let layout: StoreLayout
+    /// Whether a program opened a database at the wrong moment during an earlier attempt of the same update.
+    package var isContested = false
     private var settingsRead: Result<Settings, any Error>?
     private var holdsRead: Result<Holds, any Error>?
     private var pointerRead: Result<String?, any Error>?

@@ -36,6 +36,8 @@ public struct PlanContext: Sendable {
     public package(set) var restoringTable: RestoredTable?
     /// Whether the programs that have a database open are asked to release it before it changes.
     public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
+    /// Whether a program opened a database at the wrong moment during an earlier attempt of the same update.
+    public package(set) var isContested = false
     /// Whether trusted release keys have signed the manifest itself, so that the publisher's proofs count.
     public package(set) var trustsProofs = false
     /// The members that are taken from a kept generation instead of the bundle or a patch.

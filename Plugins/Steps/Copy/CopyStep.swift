@@ -45,7 +45,8 @@ public struct CopyStep: Step {
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
         if context.adopts(path) {
-            let way = try ReplacementWay(path: context.store.path(path), forced: .exchange).choose()
+            let way = try ReplacementWay(path: context.store.path(path), forced: .exchange, isContested: context.isContested)
+                .choose()
             return .replace(
                 path: path, member: database.member, size: database.size, way: way.way, why: way.why,
                 reason: .replaced, rows: [])

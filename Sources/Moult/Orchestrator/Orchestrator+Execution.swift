@@ -38,6 +38,7 @@ extension Orchestrator {
             } catch is StoreChanged {
                 try watcher.stopIfAsked()
                 store = snapshot()
+                store.isContested = true
             }
         }
     }
