@@ -45,7 +45,7 @@ public struct CopyStep: Step {
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
         if context.adopts(path) {
-            let way = try ReplacementWay(path: context.store.path(path), forced: .exchange, isContested: context.isContested)
+            let way = try ReplacementWay(path: context.store.path(path), forced: .exchange, context: context)
                 .choose()
             return .replace(
                 path: path, member: database.member, size: database.size, way: way.way, why: way.why,

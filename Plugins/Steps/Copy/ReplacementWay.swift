@@ -9,9 +9,7 @@ struct ReplacementWay {
     let forced: Database.Replacement?
     /// Whether the file can only be renamed, because the update moves it.
     var isMoved = false
-    /// Whether a program opened a database during an earlier attempt. No process may have a file open that is exchanged, so
-    /// programs that start one after the other could prevent that for ever; SQLite's lock is granted in between.
-    let isContested: Bool
+    let context: PlanContext
 
     func choose() throws -> (way: Database.Replacement, why: String) {
         if !SystemFeatures.exchangesNames {
@@ -26,7 +24,9 @@ struct ReplacementWay {
         if let why = try reasonToKeepTheFile() { return (.live, why) }
         if let forced { return (forced, forced == .live ? "as the release says" : "not while a process has it open") }
         if let holder = try OpenFiles.holder(of: path) { return (.live, "\(holder) has it open") }
-        return isContested ? (.live, "programs keep opening it") : (.exchange, "no process has it open")
+        // No process may have the file open during an exchange. Programs that start one after another could prevent that
+        // forever, but SQLite's lock is granted between them.
+        return context.isContested ? (.live, "programs keep opening it") : (.exchange, "no process has it open")
     }
 
     /// Throws if a link is dangling, if a user other than this one or root created it, or if this is root and another

@@ -38,8 +38,7 @@ struct SharedContent {
         }
         // An app with its own file open does not know moult, so its file is not replaced while it runs.
         let forced = isOwn || reason == .takenOver || context.policy.alwaysAdopts ? database.replace : .exchange
-        let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved, isContested: context.isContested)
-            .choose()
+        let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved, context: context).choose()
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way, why: why, reason: reason,
             rows: facts.rows)

@@ -44,7 +44,7 @@ enum Template {
                 now: "Nothing was changed. To copy that file next to the database: "
                     + shellLine(["cp", adopted, try Files.firstFree("\(place).adopted")]))
         }
-        let way = try ReplacementWay(path: place, forced: nil, isContested: context.isContested).choose()
+        let way = try ReplacementWay(path: place, forced: nil, context: context).choose()
         let forecast = RowForecast(database: database, context: context, isOwn: true)
         let rows: [RowFate]
         do { rows = try NonInvasiveReader.into(place) { try forecast.rowsLeft($0, place) } } catch let error
