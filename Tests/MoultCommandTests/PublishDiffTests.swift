@@ -36,7 +36,7 @@ import Testing
                 ~ new.db
                   ~ user_version: 0 -> 2
                   + index i added: on "food" ("name")
-                  table  rows  now  added  removed  changed  found by
+                  table  rows  now  added  removed  changed  matched by
                   food      3    3      1        1        1  primary key id
                   1 other table without changed rows
 

@@ -44,7 +44,7 @@ def machine():
 
 
 def times():
-    lines = ["| job | against | ours | theirs | ratio | aim | processor | ratio | memory | theirs |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = ["| job | against | our time | their time | ratio | aim | our CPU time | ratio | our memory | their memory |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for row in (row for row in table if "wall" in row):
         (wall, wall2), (cpu, cpu2), (ours, theirs) = row["wall"], row["cpu"], row["memory"]
         ratio, processor = f"{row['ratio']:.2f}", f"{cpu / max(cpu2, 1e-4):.2f}"
@@ -70,7 +70,7 @@ def bytes_made():
     rows = [row for row in table if "bytes" in row]
     if not rows:
         return []
-    lines = ["| bytes | against | ours | theirs | ratio | aim |", "|---|---|--:|--:|--:|--:|"]
+    lines = ["| job | against | our bytes | their bytes | ratio | aim |", "|---|---|--:|--:|--:|--:|"]
     for row in rows:
         (ours, theirs), ratio = row["bytes"], f"{row['ratio']:.2f}"
         lines.append(f"| {row['job']} | {against(row)} | {ours:,} | {theirs:,} | {strong(ratio, 'size' in misses(row))} | {aim(row)} |")

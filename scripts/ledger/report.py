@@ -9,7 +9,7 @@ ROWS = {
     "rows adopted": "rows in adopted generations", "restored": "restores from quarantine", "exports": "exports from quarantine",
     "rows written meanwhile": "rows committed by the app while a command ran", "rows written before recovery": "rows committed by the app after a kill, before recovery",
     "strikes": "commands killed or failed at a system call", "refused": "commands that were refused", "busy": "commands that ended with 75",
-    "loose": "steps of which the place of the rows was left open",
+    "loose": "operations after which the place of some rows was left open",
 }
 
 

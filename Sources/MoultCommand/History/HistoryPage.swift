@@ -38,7 +38,7 @@ struct HistoryPage {
             \(tile("\(entries.count)", entries.count == 1 ? "attempt" : "attempts"))\
             \(tile("\(failures)", "failed", style: failures == 0 ? "none" : "removed"))\
             \(tile(time(times.isEmpty ? nil : times[times.count / 2]), "median"))\
-            \(tile(time(times.last), "the longest"))</ul>
+            \(tile(time(times.last), "longest"))</ul>
 
             """
     }
@@ -56,7 +56,7 @@ struct HistoryPage {
 
                 """ as Markup
         }
-        return "<section>\n<h2>How long each took</h2>\n<div class=columns>\n\(columns)</div>\n</section>\n"
+        return "<section>\n<h2>Duration of each attempt</h2>\n<div class=columns>\n\(columns)</div>\n</section>\n"
     }
 
     private var legend: Markup {
@@ -94,7 +94,7 @@ struct HistoryPage {
         }
         let longest = entry.parts.sorted { $0.microseconds > $1.microseconds }.prefix(3)
         let words = longest.map { "\($0.name) \($0.text)" }.joined(separator: ", ")
-        return "<div class=time aria-hidden=true>\(parts)</div>\n<p class=paths>most of it: \(words)</p>\n"
+        return "<div class=time aria-hidden=true>\(parts)</div>\n<p class=paths>longest parts: \(words)</p>\n"
     }
 
     private func table(_ entry: History.Entry) -> Markup {

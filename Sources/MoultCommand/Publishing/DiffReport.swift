@@ -48,7 +48,7 @@ struct DiffReport: Report {
 
     private func table(_ tables: [TableDiff]) -> Table {
         var lines = Table(.left, .right, .right, .right, .right, .right, .left, indent: 2)
-        lines.header("table", "rows", "now", "added", "removed", "changed", "found by")
+        lines.header("table", "rows", "now", "added", "removed", "changed", "matched by")
         for table in tables {
             func number(_ count: Int, _ style: Style) -> StyledText {
                 count == 0 ? StyledText("-", .dim) : StyledText("\(count)", style)

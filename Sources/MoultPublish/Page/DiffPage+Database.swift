@@ -3,7 +3,7 @@ extension DiffPage {
         let (style, words) =
             database.differs
             ? ("changed", "changed")
-            : ("same", database.isSameFile ? "the same file, byte for byte" : "no difference in what it holds")
+            : ("same", database.isSameFile ? "the same file, byte for byte" : "different files with the same content")
         let pages: Markup = database.pages.map(map) ?? ""
         return """
             <section>
@@ -48,7 +48,7 @@ extension DiffPage {
             <h3>Rows</h3>
             <div class=wide><table class=counts>
             <thead><tr><th>table<th class=n>before<th class=n>now<th class=n>added<th class=n>removed<th class=n>changed\
-            <th>share<th>found by</tr></thead>
+            <th>share changed<th>matched by</tr></thead>
             <tbody>
             \(different.map(line))</tbody>
             </table></div>

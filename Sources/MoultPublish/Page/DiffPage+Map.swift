@@ -48,10 +48,10 @@ extension DiffPage {
 
         var words: String {
             switch self {
-            case .none: "as before"
+            case .none: "unchanged"
             case .few: "less than a quarter changed"
-            case .some: "up to three quarters"
-            case .most: "more than that"
+            case .some: "up to three quarters changed"
+            case .most: "more than three quarters changed"
             case .new: "new"
             }
         }

@@ -29,7 +29,7 @@ extension DiffPage {
             "<tr>\(columns.map { cell(sample, $0, isKey: $0 < table.keyColumns) })</tr>\n" as Markup
         }
         let count = table.count(of: kind)
-        let more: Markup = count == samples.count ? "" : "<span class=dim>, \(samples.count) of them here</span>"
+        let more: Markup = count == samples.count ? "" : "<span class=dim>, \(samples.count) of them shown</span>"
         return """
             <h4 class=\(kind.rawValue)>\(count) \(kind.rawValue)\(more)</h4>
             <div class=wide><table class=rows>

@@ -74,7 +74,7 @@ import Testing
         #expect(texts.contains("in 500"))
         // No markup appears as text.
         #expect(!texts.contains { $0.contains("</") })
-        #expect(texts.filter { $0 == ", 3 of them here" }.count == 3)
+        #expect(texts.filter { $0 == ", 3 of them shown" }.count == 3)
     }
 
     @Test func `the map has a square for each page`() throws {

@@ -32,7 +32,7 @@ options:
     type: bool
     default: false
   follow:
-    description: Releases to accept, V(newer) or V(match) for any other version. The default is the setting of the store.
+    description: Releases to accept. V(newer) accepts only newer versions, V(match) also older ones. The default is the setting of the store.
     type: str
     choices: [newer, match]
   app:
@@ -47,7 +47,7 @@ options:
     type: int
     default: 60
   executable:
-    description: The command.
+    description: The moult command to run.
     type: path
     default: moult
 attributes:
@@ -65,7 +65,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 version: {description: The installed version; in check mode, the version that would be installed., type: str, returned: success}
-generation: {description: Its generation., type: str, returned: success}
+generation: {description: The generation of that version., type: str, returned: success}
 plan: {description: The lines of the plan., type: list, elements: str, returned: in check or diff mode}
 outcome:
   description: The name of the exit status, V(failed), V(refused), V(stale), V(undone), V(stuck), V(usage) or V(busy).
@@ -158,7 +158,7 @@ def main():
 
     if bool(module.params["keys"]) == module.params["allow_unsigned"]:
         module.fail_json(
-            msg="Give the keys that sign the releases (keys), or say that releases need no signature "
+            msg="Give the keys that sign the releases (keys), or accept unsigned releases "
             "(allow_unsigned: true)." + (" Both are given." if module.params["keys"] else ""))
     made = moult.make_store()
     if made and module.check_mode:
