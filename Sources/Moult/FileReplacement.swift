@@ -303,6 +303,6 @@ package struct FileReplacement {
 }
 
 extension MoultError.Code {
-    /// A file cannot be replaced without a store.
+    /// `moult replace` cannot replace the file.
     static let notReplaceable = Self(823)
 }

@@ -10,7 +10,7 @@ enum CacheVerb {
         "schema", value: .file("SCHEMA.sql"), "The script that creates the schema, as for moult build")
 
     static let command = Command(
-        "cache", .operators, "check an app's own cache, and replace it if its schema does not match",
+        "cache", .operators, "check an app's own cache, and replace it if the schema differs",
         discussion: [
             """
             For apps without releases: run this before the app opens the cache. FILE is kept if SQLite finds no \

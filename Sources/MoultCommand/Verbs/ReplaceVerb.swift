@@ -21,7 +21,7 @@ enum ReplaceVerb {
     static let dryRun = Option("dry-run", letter: "n", "Check NEW.db and show the plan; change nothing")
 
     static let command = Command(
-        "replace", .operators, "replace a database file with another, and keep the old one for undo",
+        "replace", .operators, "replace a database file with another, and keep the old file",
         discussion: [
             """
             NEW.db is checked first, by SQLite's integrity check and the queries of --check. Then its content \

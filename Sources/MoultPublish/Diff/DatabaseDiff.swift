@@ -30,7 +30,7 @@ package struct DatabaseDiff: Sendable, Equatable {
 }
 
 extension MoultError.Code {
-    /// Two things cannot be compared.
+    /// Two databases or releases cannot be compared.
     package static let diff = Self(952)
 }
 
