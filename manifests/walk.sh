@@ -1,4 +1,4 @@
-# What the walks through moult have in common: sourced by ./*/run and by scripts/demo.
+# The common part of the walkthroughs, sourced by ./*/run and by scripts/demo.
 #
 # Takes the command from $MOULT, else from PATH; goes into a scratch directory with a copy of "$drafts" in it, which is
 # removed at the end unless KEEP is set; and defines `title` and `try`.
@@ -20,7 +20,7 @@ trap 'exit 130' INT TERM
 cp -R "$drafts" "$scratch/drafts"
 cd "$scratch"
 unset MOULT_STORE
-# What moult prints goes through a variable here; on a terminal it shall look as it does there.
+# The output of moult goes through a variable here; on a terminal it should look as it does without one.
 if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then export CLICOLOR_FORCE=1; fi
 escape=$(printf '\033')
 
@@ -45,11 +45,11 @@ try() {
     case $(printf '%s' "$printed" | sed "s/$escape\[[0-9;]*m//g") in
     *"$text"*) [ "$ended" != "$status" ] || return 0 ;;
     esac
-    echo "$0: that should have ended with $status and said \"$text\", and it ended with $ended" >&2
+    echo "$0: expected exit status $status and the text \"$text\"; the exit status was $ended" >&2
     exit 1
 }
 
-# The last line of a walk.
+# The last line of a walkthrough.
 finish() {
     [ -z "${KEEP:-}" ] || title "Kept: $scratch"
     exit 0

@@ -40,7 +40,7 @@ import Testing
     @Test func `a walkthrough fails if the command does not behave as expected`() throws {
         let silent = try Project.run(["\(Project.root)/scripts/demo", "/bin/true"], in: "/")
         #expect(silent.status == 1)
-        #expect(silent.errors.hasSuffix("said \"phrasebook-1.0.0\", and it ended with 0\n"))
+        #expect(silent.errors.hasSuffix("and the text \"phrasebook-1.0.0\"; the exit status was 0\n"))
         let missing = try Project.run(["\(Project.root)/scripts/demo", "no-such-command"], in: "/")
         #expect(missing.status == 127)
         #expect(missing.errors.hasPrefix("command not found: no-such-command. Install it"))

@@ -1,4 +1,4 @@
--- Makes main.db from the tables beside this script: fields are separated by '|'.
+-- Builds main.db from the CSV files next to this script, whose fields are separated by '|'.
 CREATE TABLE "group" ("pk" INTEGER PRIMARY KEY NOT NULL, "name" TEXT NOT NULL);
 CREATE TABLE "food" ("pk" INTEGER PRIMARY KEY NOT NULL, "group" INTEGER NOT NULL REFERENCES "group", "name" TEXT NOT NULL, "desc" TEXT);
 CREATE TABLE "nutrient" ("food" INTEGER PRIMARY KEY NOT NULL REFERENCES "food", "kcal" INTEGER, "protein" REAL, "fat" REAL, "carbohydrate" REAL, "fibre" REAL);

@@ -1,2 +1,2 @@
--- Pieces of maps as they were fetched: all of it can be fetched again.
+-- Downloaded map tiles, which the app can download again.
 CREATE TABLE piece (x INTEGER, y INTEGER, image BLOB, PRIMARY KEY (x, y)) WITHOUT ROWID;

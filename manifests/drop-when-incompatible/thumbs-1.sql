@@ -1,3 +1,3 @@
--- Small images, as they were fetched.
+-- Downloaded thumbnails.
 CREATE TABLE thumb (id INTEGER PRIMARY KEY, image BLOB);
 CREATE INDEX by_size ON thumb (length(image));

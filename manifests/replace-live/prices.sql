@@ -1,4 +1,4 @@
--- The prices of one release; ${release} comes from the draft. What the shop adds itself has own = 1.
+-- The prices of one release; ${release} comes from the draft. Rows that the shop adds have own = 1.
 CREATE TABLE price (
     item TEXT PRIMARY KEY,
     cents INTEGER NOT NULL,
