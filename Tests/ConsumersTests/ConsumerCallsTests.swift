@@ -127,7 +127,9 @@ import Testing
         (true, false, ["is-active --quiet web.service", "try-reload-or-restart web.service"]),
         (false, true, ["try-reload-or-restart web.service"]),
     ])
-    func `a unit`(_ living: Bool, _ runs: Bool, _ calls: [String]) throws {
+    func `a systemd unit is reloaded, or stopped and started if its database is writable`(
+        _ living: Bool, _ runs: Bool, _ calls: [String]
+    ) throws {
         let bin = try shop.scratch.directory("bin")
         let text = "#!/bin/sh\necho \"$*\" >> \(shop.scratch.path("said"))\n[ $1 != is-active ] || \(runs)\n"
         try Files.writeNew(Array(text.utf8), to: "\(bin)/systemctl", mode: 0o755)

@@ -47,7 +47,7 @@ import Testing
         return file
     }
 
-    @Test func `a program releases on a signal and reloads`() throws {
+    @Test func `a program closes its database on a signal and reopens it`() throws {
         let server = try Program.python(Self.server, shop.pantry)
         #expect(server.line() == "1")
         try shop.set(consumers: ["name": "server", "signal": ["pidFile": .string(pidFile(server)), "release": "USR1"]])
@@ -76,7 +76,7 @@ import Testing
     }
 
     /// Its command reports success, but the file is still open: only the kernel's answer counts.
-    @Test func `who says that he let go and has not is named`() throws {
+    @Test func `a consumer that keeps a file open although its command succeeds is named`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
         try shop.set(consumers: shop.consumer("api", ["timeout": 1]))
@@ -93,7 +93,7 @@ import Testing
         ("exit 3", "exited with status 3"), ("kill -KILL $$", "was killed by signal 9"),
         ("sleep 60", "did not exit in time"),
     ])
-    func `a command that fails to release ends the update`(_ script: String, _ why: String) throws {
+    func `a release command that fails ends the update`(_ script: String, _ why: String) throws {
         try shop.set(
             consumers: shop.consumer("first"), shop.consumer("bad", release: script, ["timeout": 1]),
             shop.consumer("last"))
@@ -113,7 +113,7 @@ import Testing
             ])
     }
 
-    @Test func `child processes of a command end with its timeout`() throws {
+    @Test func `a release command that times out ends with its child processes`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", release: "sleep 60 & echo $! > \(file); wait", ["timeout": 1]))
         #expect(try shop.apply(shop.release(2)).status == 75)
@@ -136,7 +136,7 @@ import Testing
         kill(child, SIGKILL)
     }
 
-    @Test func `force ends processes that still have the file open`() throws {
+    @Test func `--force-after ends processes that still have the file open`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
         try shop.set(consumers: shop.consumer("api", release: "exit 1"))
@@ -149,7 +149,7 @@ import Testing
     }
 
     /// If a database stays locked for longer than the wait, the release is not at fault.
-    @Test func `an update waits for a process with a lock, and then exits with 75`() throws {
+    @Test func `an update waits for a process that holds a lock, and then exits with 75`() throws {
         let writer = try Program.python(
             """
             import sqlite3, sys
@@ -164,7 +164,7 @@ import Testing
     }
 
     /// A process that ignores the first signal gets the second.
-    @Test func `force ends a process that ignores the request to release`() throws {
+    @Test func `--force-after sends KILL to a process that ignores TERM`() throws {
         let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn
         let holder = try Program.python(deaf, shop.pantry)
         #expect(holder.line() == "ready")
@@ -176,7 +176,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    @Test func `force does not kill processes that block nothing`() throws {
+    @Test func `--force-after does not kill processes that block nothing`() throws {
         let reader = try Program.python(Self.stubborn.replacing("pantry", with: "food"), "\(shop.root)/food.db")
         #expect(reader.line() == "ready")
         #expect(try shop.apply(shop.release(2), "--force-after", "0").status == 0)
@@ -185,7 +185,7 @@ import Testing
     }
 
     /// Killed while a consumer was releasing: the next command asks it to reload.
-    @Test func `after a crash released consumers are asked to reload`() throws {
+    @Test func `after a crash, consumers that were asked to release are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
         let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])
@@ -203,7 +203,7 @@ import Testing
 
 /// Killed while consumers have released, before and after the decision: the next command tells them the outcome.
 @Suite struct KilledWhileReleasedTests {
-    @Test func `the next command tells them`() throws {
+    @Test func `the command after a crash tells released consumers the outcome`() throws {
         var outcomes: Set<String> = []
         for number in 1...8 {
             let shop = try Shop()

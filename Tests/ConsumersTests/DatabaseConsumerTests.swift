@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `the last consumer releases first`() throws {
+    @Test func `the consumer that was registered last releases first`() throws {
         let (store, notes) = (shop.store, ObservingSink.Notes())
         for name in ["a", "b"] { store.register(ObservingSink(name: name, notes: notes), named: name) }
         let gone = store.register(ObservingSink(name: "gone", notes: notes))

@@ -25,14 +25,14 @@ import Testing
         return findings.filter { !$0.isAdvice }
     }
 
-    @Test func `a sound store`() throws {
+    @Test func `a sound store has no findings`() throws {
         #expect(try examine() == [])
         let said = try BuiltCommand.run("doctor", "--store", shop.root)
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
     /// The records of a file that two generations share belong to moult.
-    @Test func `a database that did not change`() throws {
+    @Test func `a file that two generations share is not a finding`() throws {
         let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
         let store = Store(at: shop.scratch.path("other"))
         for number in [1, 2] {
@@ -44,7 +44,9 @@ import Testing
         #expect(findings.filter { !$0.isAdvice } == [])
     }
 
-    @Test(arguments: ["-wal", "-shm", "-journal"]) func `a sidecar of a sealed database`(_ suffix: String) throws {
+    @Test(arguments: ["-wal", "-shm", "-journal"]) func `a sidecar of a sealed database is reported`(_ suffix: String)
+        throws
+    {
         let path = "\(shop.root)/food.db\(suffix)"
         try Files.writeNew([1], to: path)
         let found = try examine()
@@ -88,7 +90,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func `a hard link`() throws {
+    @Test func `a hard link to a database is reported`() throws {
         try Files.hardLink(shop.pantry, at: shop.scratch.path("other name"))
         let found = try examine()
         #expect(found.map(\.kind) == ["hardLink"])
@@ -133,7 +135,7 @@ import Testing
         #expect(try Set(examine().map(\.kind)) == ["pointer", "dangling"])
     }
 
-    @Test func `an unfinished update`() throws {
+    @Test func `an unfinished update is reported with the command to recover`() throws {
         try Files.makeDirectory("\(try shop.layout.transactions)/20260101000000-00c0ffee")
         let found = try examine()
         #expect(found.map(\.kind) == ["unfinished"])
@@ -142,7 +144,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func `unused generations are found`() throws {
+    @Test func `unused generations are reported`() throws {
         try shop.set("minimumAge", "0")
         for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
         // As if fewer generations were to be kept from now on.
@@ -154,14 +156,14 @@ import Testing
     }
 
     @Test(arguments: ["rm", "cp --remove-destination .moult/current/food.db"])
-    func `a path that does not lead to the release is found`(deed: String) throws {
+    func `a path that does not lead to the release is reported`(deed: String) throws {
         try Shell.must(["bash", "-c", "\(deed) food.db"], in: shop.root)
         let found = try examine()
         #expect(found.map(\.what) == ["it is not a symlink through .moult/current"])
         #expect(found.first?.path == "\(shop.root)/food.db")
     }
 
-    @Test func `a sealed file in WAL mode`() throws {
+    @Test func `a sealed file in WAL mode is reported`() throws {
         // This is only possible by force: unpacked files are switched to rollback mode.
         let file = try shop.store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])
@@ -170,7 +172,7 @@ import Testing
         #expect(try examine().map(\.kind).contains("walReadOnly"))
     }
 
-    @Test func advice() throws {
+    @Test func `an SQLite version with the WAL reset bug is only advice`() throws {
         try Shell.must(["sqlite3", shop.pantry, "PRAGMA journal_mode=WAL"])
         let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
         let expected = SQLiteVersion.linked.hasWALResetBug ? ["sqliteVersion"] : []

@@ -15,7 +15,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1, living: false))
     }
 
-    @Test func `events come as they happen`() async throws {
+    @Test func `events arrive as they happen`() async throws {
         let first = try shop.store.lease().generation
         var events = shop.store.events(since: first).makeAsyncIterator()
         for number in 2...3 {
@@ -35,7 +35,7 @@ import Testing
         #expect(try await events.next()?.version == "3.0.0")
     }
 
-    @Test func `the thread ends with the task`() async throws {
+    @Test func `the watching thread ends when its task is cancelled`() async throws {
         func watches() throws -> Int {
             try Files.list("/proc/self/fd").count {
                 (try? Files.target(ofLink: "/proc/self/fd/\($0)")) == "anon_inode:inotify"
@@ -56,12 +56,12 @@ import Testing
         while try watches() > before { await Task.yield() }
     }
 
-    @Test func `no store is an error`() async throws {
+    @Test func `following a missing store is an error`() async throws {
         var events = Store(at: shop.scratch.path("nothing")).events.makeAsyncIterator()
         await #expect(throws: MoultError.self) { try await events.next() }
     }
 
-    @Test func `watch prints a line for each`() throws {
+    @Test func `watch prints a line for each event`() throws {
         let first = try shop.store.lease().generation
         let watch = try Program([BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--json"])
         for number in 2...3 {
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `watch runs a program and returns its failure`() throws {
+    @Test func `watch runs a program and fails if the program fails`() throws {
         let first = try shop.store.lease().generation
         try shop.store.updateBlocking(to: shop.release(2, living: false))
         let print = ["sh", "-c", "echo $MOULT_STORE $MOULT_VERSION $MOULT_CHANGED; exit $STATUS"]

@@ -26,7 +26,7 @@ import Testing
         try Holders(of: StoreSnapshot(shop.layout)).holders.first { $0.process.pid == program.pid }?.uses ?? []
     }
 
-    @Test func `no process uses the store`() throws {
+    @Test func `an unused store has no holders`() throws {
         #expect(try Holders(of: StoreSnapshot(shop.layout)).holders == [])
     }
 
@@ -38,7 +38,9 @@ import Testing
         ("reading", ["PRAGMA journal_mode=WAL", "BEGIN", "SELECT * FROM pantry"]),
         ("writing", ["PRAGMA journal_mode=WAL", "BEGIN IMMEDIATE"]),
     ])
-    func `a living database`(_ how: String, _ statements: [String]) throws {
+    func `a process that uses a writable database is listed with its activity`(_ how: String, _ statements: [String])
+        throws
+    {
         let program = try Program(["python3", "-u", "-c", Self.opener, shop.pantry] + statements)
         #expect(program.line() == "ready")
         let uses = try uses(of: program)
@@ -164,7 +166,9 @@ import Testing
         #expect(try Tree(shop.root) == before)
     }
 
-    @Test(.enabled(if: getuid() == 0)) func `without permission, it reports what it cannot see`() throws {
+    @Test(.enabled(if: getuid() == 0)) func `without permission, moult who says that it cannot see every process`()
+        throws
+    {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         try Files.setMode(shop.scratch.path, 0o755)

@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized) struct LoadTests {
     /// Every program keeps the database open, and none is notified.
     @Test(arguments: ["wal", "delete"])
-    func live(_ mode: String) throws {
+    func `live replacements under load lose no row`(_ mode: String) throws {
         let load = try Load(way: "live")
         try Store(at: load.root).updateBlocking(to: load.release(1))
         try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
@@ -27,7 +27,7 @@ import Testing
     /// Every program opens the database for a single query or row, and a consumer keeps them out while a release is
     /// installed.
     @Test(arguments: ["wal", "delete"])
-    func exchange(_ mode: String) throws {
+    func `exchanges under load lose no row`(_ mode: String) throws {
         let load = try Load(way: "exchange")
         try Store(at: load.root).updateBlocking(to: load.release(1))
         try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])

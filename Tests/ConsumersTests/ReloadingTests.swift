@@ -19,7 +19,7 @@ import Testing
     /// Reloads every release but the second.
     private static let picky = "[ $MOULT_VERSION != 2.0.0 ] || { echo it is bad >&2; exit 4; }"
 
-    @Test func `a failure is reported`() throws {
+    @Test func `a consumer that fails to reload is reported`() throws {
         try shop.set(consumers: shop.consumer("api", reload: Self.picky))
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 0)
@@ -28,7 +28,7 @@ import Testing
         #expect(try shop.store.lease().version == "2.0.0")
     }
 
-    @Test func `a fatal failure rolls back the release`() throws {
+    @Test func `a consumer with roll-back that fails to reload rolls back the release`() throws {
         try shop.set(
             consumers: shop.consumer("api", reload: Self.picky, ["onReloadFailure": "roll-back"]), shop.consumer("web"))
         try Shell.must(["sqlite3", shop.pantry, "INSERT INTO pantry VALUES('mine')"])
@@ -49,7 +49,7 @@ import Testing
         #expect(try History.read(shop.layout).entries.map(\.action) == ["update", "update", "rollback"])
     }
 
-    @Test func `without an earlier release, the operator has to intervene`() throws {
+    @Test func `a failed reload after the first install needs the operator`() throws {
         let fresh = try Shop()
         try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))
         try fresh.set(consumers: fresh.consumer("api", reload: "exit 1", ["onReloadFailure": "roll-back"]))
@@ -59,7 +59,7 @@ import Testing
         #expect(try fresh.store.lease().version == "1.0.0")
     }
 
-    @Test func `an undone update is reported as well`() throws {
+    @Test func `consumers are also told that an update was undone`() throws {
         try shop.set(consumers: shop.consumer("api"))
         let orchestrator = try Orchestrator(root: shop.root, steps: .builtIn.adding([FailsToApply()]))
         let manifest = try JSON(parsing: Files.read(shop.release(2), limit: 1 << 20) ?? [], source: "manifest")
@@ -79,7 +79,7 @@ import Testing
         while sys.stdin.readline(): os.close(held); held = take(); print("moved")
         """
 
-    @Test func `the update waits for leases to move`() throws {
+    @Test func `an update waits until readers switch to the new generation`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         // The consumer that reloads makes the reader switch, after the update has begun to wait.
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// Without waiting, no reader counts as late.
-    @Test func `readers are not listed without waiting`() throws {
+    @Test func `readers are not listed without --wait-for-readers`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         let ended = try shop.apply(shop.release(2))

@@ -70,7 +70,7 @@ import Testing
     }
 
     /// After a change of a sealed database, it is only reloaded.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `is reloaded`() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit is reloaded`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
         let ended = try underSystemd("systemctl start web && \(apply(2, living: false)) && systemctl is-active web")
         #expect(ended.status == 0, "\(ended)")

@@ -40,7 +40,7 @@ import Testing
         #expect(try shop.adopted("app.db", "SELECT name FROM item ORDER BY name") == "DEAR\nMINE\n")
     }
 
-    @Test func `a row that does not fit does not block an adoption`() throws {
+    @Test func `a row that the new schema rejects does not block an adoption`() throws {
         try shop.sql("app.db", Self.mine)
         try shop.pack(
             "1.0.0", [.shared("CREATE TABLE item(name TEXT PRIMARY KEY, cents INT CHECK(cents > 3));", [Self.preserve])]
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `a file at the path of any database that replaces it is adopted`(kind: String) throws {
+    func `a file at the path of a shared, reference or cache database is adopted`(kind: String) throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", kind, "CREATE TABLE other(x); INSERT INTO other VALUES('SHIPPED');")
         let plan = try Shop.last(shop.plan("1.0.0", "--json"))
@@ -108,7 +108,7 @@ import Testing
         try expectAdopted()
     }
 
-    @Test func `a second adoption does not replace the first`() throws {
+    @Test func `a second adoption keeps the first adopted file`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
@@ -202,7 +202,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
-    @Test func `a rollback from a damaged database is refused with a way out`() throws {
+    @Test func `a rollback from a damaged database is refused with the command that resets it`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
@@ -250,12 +250,12 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
     }
 
-    @Test func `a file from before moult does not become a cache because its schema fits`() throws {
+    @Test func `a file from before moult does not become a cache because its schema matches`() throws {
         try shop.sql("app.db", Self.mine)
         try expectNotRemovableAsCache("1.0.0", "2.0.0")
     }
 
-    @Test func `a user database whose release is not kept any more does not become a cache because its schema fits`()
+    @Test func `a user database whose release was removed does not become a cache because its schema matches`()
         throws
     {
         try Settings.rewrite(StoreLayout(root: shop.store), "keep", 1)
@@ -272,7 +272,7 @@ import Testing
         try expectNotRemovableAsCache("4.0.0", "5.0.0")
     }
 
-    @Test func `a cache that a release has again stays if its schema fits`() throws {
+    @Test func `a cache that a later release has again is kept if its schema matches`() throws {
         try release("1.0.0", "cache", Self.item)
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
@@ -311,7 +311,9 @@ import Testing
         try release("2.0.0", change.new, "CREATE TABLE note(t); CREATE TABLE more(x);")
     }
 
-    @Test(arguments: takeovers) func `a release alone does not change the kind`(_ change: (old: String, new: String))
+    @Test(arguments: takeovers) func `a release cannot change the kind of a database without --take-over`(
+        _ change: (old: String, new: String)
+    )
         throws
     {
         try changeKind(change)
@@ -325,7 +327,7 @@ import Testing
     }
 
     @Test(arguments: takeovers)
-    func `with take-over the file is kept in quarantine`(_ change: (old: String, new: String)) throws {
+    func `--take-over keeps the old file in quarantine`(_ change: (old: String, new: String)) throws {
         try changeKind(change)
         try shop.install("2.0.0", "--take-over", "app")
         let kept = try shop.onlyKept("app")
@@ -336,14 +338,15 @@ import Testing
     }
 
     @Test(arguments: takeovers)
-    func `the option to take over must name the database`(_ change: (old: String, new: String)) throws {
+    func `--take-over must name the database`(_ change: (old: String, new: String)) throws {
         try changeKind(change)
         #expect(try shop.apply("2.0.0", "--take-over", "other").status != 0)
         #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `a user database that a release no longer has is not lost when a later one takes its path`(kind: String) throws
+    func `a user database that a release no longer has is not lost when a later release uses its path`(kind: String)
+        throws
     {
         try release("1.0.0", "user", "CREATE TABLE note(t);")
         try shop.install("1.0.0")

@@ -38,7 +38,8 @@ extension AllOrNoneTests {
     }
 
     @Test(arguments: holds)
-    func `of two open databases none is replaced if one is blocked`(_ hold: (mode: String, statements: [String])) throws
+    func `neither of two open databases is replaced if one is blocked`(_ hold: (mode: String, statements: [String]))
+        throws
     {
         try begin(["a", "b"], mode: hold.mode)
         let idle = try App(opens: shop.path("a.db"), "SELECT * FROM item")
@@ -49,7 +50,7 @@ extension AllOrNoneTests {
     }
 
     @Test(arguments: twoHolds, ["a", "b", "c"])
-    func `of three databases none is replaced if one is blocked`(
+    func `none of three databases is replaced if one is blocked`(
         _ hold: (mode: String, statements: [String]), blocked: String
     ) throws {
         // No other database is open: it would be exchanged.
@@ -106,7 +107,7 @@ extension AllOrNoneTests {
     }
 
     @Test(arguments: twoHolds)
-    func `a migration is not done if a shared database is blocked`(_ hold: (mode: String, statements: [String])) throws
+    func `a migration does not run if a shared database is blocked`(_ hold: (mode: String, statements: [String])) throws
     {
         try begin(
             ["app"], mode: hold.mode, more: [.user("CREATE TABLE note(t); PRAGMA user_version = 1;")],
@@ -123,7 +124,8 @@ extension AllOrNoneTests {
     }
 
     @Test(arguments: twoHolds)
-    func `a rollback of two databases does none if one is blocked`(_ hold: (mode: String, statements: [String])) throws
+    func `a rollback changes neither of two databases if one is blocked`(_ hold: (mode: String, statements: [String]))
+        throws
     {
         try begin(["a", "b"], mode: hold.mode)
         try shop.install("2.0.0")
@@ -139,7 +141,7 @@ extension AllOrNoneTests {
         try expect("ONE", ["a", "b"], mode: hold.mode)
     }
 
-    @Test func `a reader in WAL mode does not keep a live replacement out`() throws {
+    @Test func `a reader in WAL mode does not block a live replacement`() throws {
         try begin(["a", "b"], mode: "wal")
         let apps = try ["a", "b"].map { try App(opens: shop.path("\($0).db"), "BEGIN", "SELECT * FROM item") }
         try shop.install("2.0.0")
@@ -147,7 +149,7 @@ extension AllOrNoneTests {
         try expect("TWO", ["a", "b"], mode: "wal")
     }
 
-    @Test func `a kill while two open databases are replaced is settled to both or none`() throws {
+    @Test func `after a kill while two open databases are replaced, both or neither are new`() throws {
         let struck = try sweep { world in
             try world.begin(["a", "b"], mode: "wal", way: "live")
             return ["apply", world.shop.manifest("2.0.0")]

@@ -194,7 +194,8 @@ import Testing
         #expect(try shop.moult("verify").status == 0)
     }
 
-    @Test func `a reset of an open cache ends with 75, and so does an update of one whose consumer does not let go`()
+    @Test
+    func `a reset of an open cache exits with 75, and so does an update if a consumer does not release the cache`()
         throws
     {
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
@@ -212,7 +213,7 @@ import Testing
     }
 
     @Test(arguments: ["delete", "wal"])
-    func `a healthy cache that an app holds exclusively is not set aside`(mode: String) throws {
+    func `a healthy cache that an app has locked exclusively is not set aside`(mode: String) throws {
         for (version, word) in [("1.0.0", "ONE"), ("2.0.0", "TWO")] {
             try shop.pack(
                 version,
@@ -249,7 +250,7 @@ import Testing
         #expect(struck > 10)
     }
 
-    @Test(arguments: ["delete", "wal"]) func `an undo after a kill keeps rows that were written since`(
+    @Test(arguments: ["delete", "wal"]) func `an undo after a kill keeps rows that were written after it`(
         mode: String
     ) throws {
         let struck = try sweep { world in
@@ -268,7 +269,9 @@ import Testing
         #expect(struck > 10)
     }
 
-    @Test(arguments: ["delete", "wal"]) func `a live replacement that was killed is never stuck`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `a live replacement that was killed can always be recovered`(mode: String)
+        throws
+    {
         let struck = try sweep { world in
             try world.begin(["app"], mode: mode, way: "live")
             return ["apply", world.shop.manifest("2.0.0")]

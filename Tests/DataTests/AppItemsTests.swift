@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: items)
-    func `a migration that drops or replaces one keeps the database, and the plan says so`(
+    func `a migration that drops or replaces an object of the app keeps the old database, and the plan says so`(
         _ item: (app: String, migration: String, name: String)
     ) throws {
         try begin(item)
@@ -60,7 +60,7 @@ import Testing
         #expect(try kept.sql("diary.db", "SELECT a, b FROM d") == "2|3\n")
     }
 
-    @Test func `a migration that replaces what a release has shipped keeps no copy`() throws {
+    @Test func `a migration that replaces a shipped view keeps no copy`() throws {
         let view = "CREATE VIEW late AS SELECT a FROM d;"
         try shop.pack("1.0.0", [.user(Self.schema + view + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")

@@ -19,7 +19,9 @@ import Testing
     }
 
     @Test(arguments: [[own], []])
-    func `the rows of a preserved table that the app has renamed are not left behind without consent`(_ rules: [JSON])
+    func `rows of a preserved table that the app has renamed are not left behind without --accept-unpreserved`(
+        _ rules: [JSON]
+    )
         throws
     {
         try begin("ALTER TABLE item RENAME TO thing;", preserving: rules)
@@ -34,13 +36,14 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM thing") == "MINE\n")
     }
 
-    @Test func `a table of the app beside a preserved one needs no consent`() throws {
+    @Test func `a table of the app next to a preserved table needs no --accept-unpreserved`() throws {
         try begin("CREATE TABLE thing(id INTEGER PRIMARY KEY, name); INSERT INTO thing VALUES(1, 'APP')")
         try shop.install("2.0.0")
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM thing") == "APP\n")
     }
 
-    @Test func `a table of the app under the name of the one for rejected rows is named, and renaming it helps`() throws
+    @Test func `a table of the app named moult_rejected is refused, and the rename that the error suggests works`()
+        throws
     {
         try begin("CREATE TABLE moult_rejected(why); INSERT INTO moult_rejected VALUES('APP')")
         let ended = try shop.apply("2.0.0")

@@ -95,7 +95,7 @@ import Testing
         #expect(try shop.version() == "1.0.0")
     }
 
-    @Test func `an implicit rowid stays if nothing else identifies the row`() throws {
+    @Test func `a row keeps its implicit rowid if no key identifies it`() throws {
         let schema = "CREATE TABLE item(t, mine INT DEFAULT 1); CREATE TABLE fav(item INT, mine INT DEFAULT 1);"
         try must(
             update(
@@ -105,7 +105,7 @@ import Testing
             try shop.read("app.db", "SELECT i.t FROM fav JOIN item i ON i.rowid = fav.item") == "MINE\n")
     }
 
-    @Test func `equal rows without a key are carried each`() throws {
+    @Test func `each of several equal rows without a key is carried`() throws {
         let schema = "CREATE TABLE item(t, mine INT DEFAULT 1);"
         try must(
             update(
@@ -137,7 +137,7 @@ import Testing
     // MARK: Keys
 
     @Test(arguments: ["name TEXT PRIMARY KEY COLLATE NOCASE", "name TEXT UNIQUE COLLATE NOCASE"])
-    func `two rows of the user that become one block the update`(column: String) throws {
+    func `two rows of the user whose keys become equal block the update`(column: String) throws {
         let ended = try update(
             "CREATE TABLE item(name TEXT, mine INT DEFAULT 1);", app: "INSERT INTO item(name) VALUES('Salt'), ('salt')",
             "CREATE TABLE item(\(column), mine INT DEFAULT 1);")
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: ["name TEXT PRIMARY KEY COLLATE NOCASE", "name TEXT UNIQUE COLLATE NOCASE"])
-    func `of two rows of the user that become one the second is rejected`(column: String) throws {
+    func `the second of two rows of the user whose keys become equal is rejected`(column: String) throws {
         let ended = try update(
             "CREATE TABLE item(name TEXT, mine INT DEFAULT 1);", app: "INSERT INTO item(name) VALUES('Salt'), ('salt')",
             "CREATE TABLE item(\(column), mine INT DEFAULT 1);", [Self.own(reject: "table")])
@@ -156,7 +156,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "1\n")
     }
 
-    @Test func `AUTOINCREMENT does not use a number again`() throws {
+    @Test func `AUTOINCREMENT does not reuse the number of a deleted row`() throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY AUTOINCREMENT, t, mine INT DEFAULT 1);"
         try must(
             update(
@@ -279,7 +279,7 @@ import Testing
         CREATE TABLE part(id INTEGER PRIMARY KEY, item INT REFERENCES item(id) ON DELETE CASCADE, mine INT DEFAULT 1);
         """
 
-    @Test func `a row whose parent is gone is rejected alone`() throws {
+    @Test func `only the row whose parent is missing is rejected`() throws {
         try must(
             update(
                 Self.related + "INSERT INTO item VALUES(1, 's', 0), (2, 't', 0);",
@@ -301,7 +301,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT \"table\" FROM moult_rejected ORDER BY 1") == "item\npart\n")
     }
 
-    @Test func `a row whose parent is gone blocks the update`() throws {
+    @Test func `a row whose parent is missing blocks the update`() throws {
         let ended = try update(
             Self.related + "INSERT INTO item VALUES(1, 's', 0), (2, 't', 0);", app: "INSERT INTO part VALUES(50, 2, 1)",
             Self.related + "INSERT INTO item VALUES(1, 's', 0);", [Self.own(), Self.own("part")])
@@ -317,7 +317,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM part JOIN item ON item.id = part.item") == "MINE\n")
     }
 
-    @Test func `a conflict removes no related row`() throws {
+    @Test func `a conflict does not remove related rows`() throws {
         // The user's row 2 has the number of one shipped row and the name of another; both have parts.
         try must(
             update(

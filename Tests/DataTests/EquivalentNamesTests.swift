@@ -62,7 +62,7 @@ import Testing
     }
 
     /// The names of renamed columns are a dictionary in Swift, which holds one of the two.
-    @Test func `new names for both columns are refused, not halved`() throws {
+    @Test func `pack refuses two renamed columns whose names differ only in Unicode`() throws {
         let columns: JSON = .object(Self.both.map { .init($0, .string("\($0) new")) })
         let preserve: [JSON] = [["table": .string(Self.one), "columns": columns]]
         let packed = try shop.tryToPack("1.0.0", [.shared(Self.schema, preserve)])
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: both)
-    func `a migration that changes a value in one of the columns keeps the database before it`(column: String) throws {
+    func `a migration that changes a value in one of the columns keeps the old database`(column: String) throws {
         try shop.pack("1.0.0", [.user(Self.schema + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try fill("diary.db")
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: [(both, false), ([one, one.uppercased()], false), ([one, "C" + one.dropFirst()], true)])
-    func `a table in two databases is warned of if SQLite takes both names for one`(
+    func `a table in two databases causes a warning if SQLite considers its names equal`(
         names: [String], warns: Bool
     ) throws {
         let databases = zip(["first", "second"], names).map { database, table in

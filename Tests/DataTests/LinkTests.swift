@@ -145,7 +145,7 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test func `a link that an earlier release used for data is not set aside as a cache`() throws {
+    @Test func `a link that an earlier release used for user data is not set aside as a cache`() throws {
         try shop.sql("food.db", "CREATE TABLE other(x)")
         try begin()
         try shop.install("1.5.0")
@@ -175,7 +175,7 @@ import Testing
         #expect(try shop.read("word.db", "SELECT count(*) FROM word") == "0\n")
     }
 
-    @Test func `a link to a cache that fits stays`() throws {
+    @Test func `a link to a cache whose schema matches stays`() throws {
         try Shop.sql("\(data)/cache.db", "CREATE TABLE thumb(x); INSERT INTO thumb VALUES('MINE');")
         try Files.symlink(to: "\(data)/cache.db", at: shop.path("cache.db"))
         try shop.pack("1.0.1", [.cache("CREATE TABLE thumb(x);")])
@@ -221,7 +221,9 @@ import Testing
         #expect(try shop.read("food.db", "SELECT x FROM food") == "TWO\n")
     }
 
-    @Test(arguments: ["-wal", "-journal", "-shm"]) func `a plan reports a stray file`(suffix: String) throws {
+    @Test(arguments: ["-wal", "-journal", "-shm"]) func `a plan reports a stray file next to a sealed database`(
+        suffix: String
+    ) throws {
         try shop.install("1.0.0")
         let stray = shop.path("food.db\(suffix)")
         try Files.writeNew(Array("stray".utf8), to: stray)

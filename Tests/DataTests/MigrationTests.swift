@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: dropping, ["delete", "wal"])
-    func `a migration that drops or changes a value keeps the database before it`(
+    func `a migration that drops or changes a value keeps the old database`(
         _ change: (name: String, sql: String, leadsTo: String, table: String, rows: Int64), mode: String
     ) throws {
         try begin(change)
@@ -76,7 +76,7 @@ import Testing
         #expect((counts["e"]?.kept ?? 0) == 0)
     }
 
-    @Test func `rows that a budget lets a migration delete are kept`() throws {
+    @Test func `rows that a migration may delete are kept in quarantine`() throws {
         try shop.pack("1.0.0", [.user(Self.one)])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO d VALUES(1, 'AVALUE', 7), (2, 'ASECOND', 8)")
@@ -197,7 +197,9 @@ import Testing
     private let rows = "PRAGMA user_version; SELECT t FROM note NOT INDEXED"
 
     @Test(arguments: contents)
-    func `a migration runs on a database with`(_ content: (name: String, statements: [String])) throws {
+    func `a migration runs on a database with content that is invalid or needs functions of the app`(
+        _ content: (name: String, statements: [String])
+    ) throws {
         try beginNote()
         try shop.install("1.0.0")
         try write(content.statements)
@@ -208,7 +210,9 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `a first update migrates an existing database with`(_ content: (name: String, statements: [String]))
+    func `a first install migrates a database with content that is invalid or needs functions of the app`(
+        _ content: (name: String, statements: [String])
+    )
         throws
     {
         try beginNote()
@@ -222,7 +226,7 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `a database is not reported as damaged after a crash of an app with`(
+    func `content that is invalid or needs functions of the app is not damage after a crash`(
         _ content: (name: String, statements: [String])
     ) throws {
         try beginNote()
@@ -239,7 +243,9 @@ import Testing
         #expect(try shop.read("diary.db", rows) == "2\nDIARY\n")
     }
 
-    @Test func `a migration that fires a trigger with the app's function is refused by its name`() throws {
+    @Test func `a migration that fires a trigger with a function of the app is refused, and the function is named`()
+        throws
+    {
         try beginNote()
         try shop.pack(
             "2.0.1",
@@ -259,7 +265,7 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
     }
 
-    @Test func `a violation that the migration makes is refused`() throws {
+    @Test func `a migration that makes rows violate a constraint is refused`() throws {
         try beginNote()
         try shop.pack(
             "2.0.1",
@@ -280,7 +286,9 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `a shared database is updated with`(_ content: (name: String, statements: [String])) throws {
+    func `an update replaces a shared database with content that is invalid or needs functions of the app`(
+        _ content: (name: String, statements: [String])
+    ) throws {
         let schema = "CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT, mine INT DEFAULT 1);"
         let own: JSON = ["table": "note", "where": "mine = 1"]
         try shop.pack("1.0.0", [.shared(schema, [own])])
@@ -293,7 +301,7 @@ import Testing
         #expect(try Shop.read("\(shop.onlyKept("app").directory)/app.db", ".schema").contains("own"))
     }
 
-    @Test func `a migration that drops an index or a trigger of the app keeps the database before it`() throws {
+    @Test func `a migration that drops an index or a trigger of the app keeps the old database`() throws {
         let made = "CREATE INDEX shipped ON d(a);"
         try shop.pack("1.0.0", [.user(Self.one + made)])
         try shop.install("1.0.0")
@@ -311,7 +319,7 @@ import Testing
                 == "mine\n")
     }
 
-    @Test func `an index that only a release made needs no copy`() throws {
+    @Test func `a migration that drops a shipped index keeps no copy`() throws {
         try shop.pack("1.0.0", [.user(Self.one + "CREATE INDEX shipped ON d(a);")])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO d VALUES(1, 'A', 7)")

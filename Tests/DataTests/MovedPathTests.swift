@@ -48,7 +48,7 @@ import Testing
         #expect(try shop.moult("doctor").status == 0)
     }
 
-    @Test func `rows that only the WAL has move too`() throws {
+    @Test func `rows that are only in the WAL are moved too`() throws {
         try begin()
         try packSecond()
         try App.run(shop.path("diary.db"), crash: true, "PRAGMA journal_mode = WAL", "INSERT INTO note VALUES('LATE')")
@@ -60,7 +60,7 @@ import Testing
         #expect(try Files.facts(shop.path("diary.db-wal")) == nil)
     }
 
-    @Test func `mode and file system stay the same`() throws {
+    @Test func `a moved database keeps its mode and its inode`() throws {
         try begin()
         try packSecond()
         try Files.setMode(shop.path("diary.db"), 0o600)
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: ["diary.db", "app.db"])
-    func `a file at the new path is not taken for a missing database`(name: String) throws {
+    func `another file at the new path does not replace a missing database`(name: String) throws {
         try begin()
         try packSecond()
         try shop.sql("new-\(name)", "CREATE TABLE other(x); INSERT INTO other VALUES('OTHER')")
@@ -174,7 +174,7 @@ import Testing
         #expect(try Files.facts(shop.path("new-diary.db")) == nil)
     }
 
-    @Test func `two databases that change places lose no row`() throws {
+    @Test func `two databases that swap their paths lose no row`() throws {
         try shop.pack(
             "1.0.0",
             [
@@ -197,7 +197,7 @@ import Testing
         #expect(try shop.read("y.db", "SELECT t FROM note") == expected.1)
     }
 
-    @Test func `a database that takes the path which another leaves loses no row`() throws {
+    @Test func `a database whose old path another database takes loses no row`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE note(t);", name: "a", more: at("x.db"))])
         try shop.install("1.0.0")
         try shop.sql("x.db", "INSERT INTO note VALUES('A')")

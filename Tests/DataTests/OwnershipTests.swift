@@ -94,7 +94,7 @@ import Testing
         #expect(try Files.facts(shop.path("diary.db"))?.mode == 0o600)
     }
 
-    @Test func `an ACL and attributes survive an update`() throws {
+    @Test func `an update keeps an ACL and extended attributes`() throws {
         do {
             try Shell.must(["python3", "-c", Self.setACL] + Self.names.map { shop.path("\($0).db") })
         } catch {
@@ -105,7 +105,7 @@ import Testing
         #expect(try access() == before)
     }
 
-    @Test func `the record in quarantine contains the owner`() throws {
+    @Test func `the record of a set in quarantine contains the owner`() throws {
         try shop.sql("exchanged.db", "INSERT INTO item VALUES('APP', 0)")
         try setMode("640")
         try shop.install("2.0.0")

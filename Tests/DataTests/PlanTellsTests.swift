@@ -37,7 +37,7 @@ import Testing
         #expect(Counts.inPlan(try Shop.last(ended), "app") == Self.expected)
     }
 
-    @Test func `what the plan counts is what the update does`() throws {
+    @Test func `the counts of a plan match the update`() throws {
         try begin()
         let result = try Shop.last(shop.apply("2.0.0", "--json"))
         #expect(Counts.inResult(result, "app") == Self.expected)
@@ -46,7 +46,7 @@ import Testing
         #expect(kept.rows("own") == 1)
     }
 
-    @Test func `a plan shows that rows are kept and not carried over`() throws {
+    @Test func `a plan shows which rows are kept instead of carried over`() throws {
         try begin()
         let text = try shop.plan("2.0.0").output
         #expect(text.contains("2 rows of item"), "\(text)")
@@ -71,13 +71,13 @@ import Testing
         return try #require(database["tables"]?.array?.first { $0["name"]?.string == "item" })
     }
 
-    @Test func `a deep plan compares with the live database`() throws {
+    @Test func `a deep plan compares the release with the live database`() throws {
         try begin()
         let plan = try Shop.last(shop.plan("2.0.0", "--deep", "--json"))
         #expect(try table(plan["contents"])["rowsBefore"]?.integer == 4)
     }
 
-    @Test func `diff compares with the live database`() throws {
+    @Test func `diff compares the release with the live database`() throws {
         try begin()
         let ended = try shop.moult("diff", shop.manifest("2.0.0"), "--rows", "9", "--json")
         #expect(ended.status == 2, "\(ended.errors)")
@@ -88,13 +88,13 @@ import Testing
         #expect(names.contains("APP") && names.contains("one"), "\(names)")
     }
 
-    @Test func `diff shows a table that the app made`() throws {
+    @Test func `diff shows a table that the app created`() throws {
         try begin()
         let text = try shop.moult("diff", shop.manifest("2.0.0")).output
         #expect(text.contains("own"), "\(text)")
     }
 
-    @Test func `diff of a store and the release that it has shows what the app changed`() throws {
+    @Test func `diff of a store and its installed release shows the changes of the app`() throws {
         try begin()
         let ended = try shop.moult("diff", shop.manifest("1.0.0"), "--json")
         #expect(ended.status == 2)
@@ -102,7 +102,7 @@ import Testing
         #expect(table["changed"]?.integer == 1)
     }
 
-    @Test func `a deep plan shows that keep-new rejects rows`() throws {
+    @Test func `a deep plan shows the rows that keep-new rejects`() throws {
         try shop.pack("1.0.0", [.shared(Self.item, [Self.own("keep-new")])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('lost', 1, 3), ('stays', 1, 3)")
@@ -114,7 +114,7 @@ import Testing
         #expect(!text.contains("2 rows of item carried over"), "\(text)")
     }
 
-    @Test func `a deep plan shows that rows do not fit`() throws {
+    @Test func `a deep plan shows rows that violate a constraint of the release`() throws {
         try shop.pack("1.0.0", [.shared(Self.item, [Self.own()])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('x', 1, 3), ('stays', 1, 3)")
@@ -151,7 +151,7 @@ import Testing
         #expect(text.contains("1 row of d"), "\(text)")
     }
 
-    @Test func `a plan refuses a user's database that does not have the schema of the release`() throws {
+    @Test func `a plan refuses a user database that does not have the schema of the release`() throws {
         try shop.sql("journal.db", "CREATE TABLE other(x); PRAGMA user_version = 1;")
         try shop.pack("3.0.0", [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
         for ended in [try shop.plan("3.0.0"), try shop.plan("3.0.0", "--deep"), try shop.apply("3.0.0")] {
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `a release that the store has kept refuses a user's database without its schema, too`() throws {
+    @Test func `going back to a kept release also refuses a user database without its schema`() throws {
         for version in ["3.0.0", "4.0.0"] {
             try shop.pack(version, [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
             try shop.install(version)
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `a rollback warns of a user's database that a release had taken over`() throws {
+    @Test func `a rollback warns that a user database which was taken over does not fit the older release`() throws {
         try shop.pack("3.0.0", [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
         try shop.install("3.0.0")
         try shop.pack("4.0.0", [.shared("CREATE TABLE item(x);", name: "journal", more: [.init("path", "journal.db")])])
@@ -200,7 +200,7 @@ import Testing
         #expect(told.contains("does not fit release 3.0.0") && told.contains("moult quarantine"), "\(told)")
     }
 
-    @Test func `a migration that keeps every value is not mentioned`() throws {
+    @Test func `a plan does not mention a migration that keeps every value`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE d(a, b); PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO d VALUES('AVALUE', 'BVALUE')")

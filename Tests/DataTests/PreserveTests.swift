@@ -22,7 +22,7 @@ import Testing
 
     private func names() throws -> String { try shop.read("app.db", "SELECT name FROM item ORDER BY name") }
 
-    @Test func `a release that preserves no more is refused while rows are there`() throws {
+    @Test func `a release that no longer preserves a table is refused if rows were selected`() throws {
         try begin()
         let before = try shop.tree()
         try shop.pack("2.0.0", [.shared(shipped("TWO"))])
@@ -34,14 +34,14 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test func `a release that preserves another table instead is refused too`() throws {
+    @Test func `a release that preserves another table instead is also refused`() throws {
         try begin()
         try shop.pack("2.0.0", [.shared(shipped("TWO") + "CREATE TABLE fav(x);", [["table": "fav"]])])
         #expect(try shop.apply("2.0.0").status == 3)
         #expect(try names() == "MINE\nONE\n")
     }
 
-    @Test func `a release that drops a preserved table is refused while rows are there`() throws {
+    @Test func `a release that drops a preserved table is refused if rows were selected`() throws {
         try begin()
         try shop.pack("2.0.0", [.shared("CREATE TABLE other(x);")])
         #expect(try shop.apply("2.0.0").status == 3)
@@ -92,14 +92,14 @@ import Testing
         try expectKeptWhole()
     }
 
-    @Test func `rows that the installed release did not preserve are selected by the new one`() throws {
+    @Test func `rows that the installed release does not preserve are selected by the new release`() throws {
         try begin([])
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
         try shop.install("2.0.0")
         #expect(try names() == "MINE\nTWO\n")
     }
 
-    @Test func `the installed release selects, the new one places`() throws {
+    @Test func `the condition of the installed release selects the rows`() throws {
         // The condition of the new release would select no rows in the old database.
         try begin()
         try shop.pack(
@@ -132,7 +132,7 @@ import Testing
     ]
 
     @Test(arguments: content, ["exchange", "live"])
-    func `what is neither carried nor rejected is kept`(
+    func `content that is neither carried nor rejected is kept`(
         _ content: (name: String, sql: String, table: String?, search: String), way: String
     ) throws {
         try begin()
@@ -154,7 +154,9 @@ import Testing
     ]
 
     @Test(arguments: objects)
-    func `an object that the app made makes the update keep the old database`(_ object: (name: String, sql: String))
+    func `an update keeps the old database if the app has created an object in it`(
+        _ object: (name: String, sql: String)
+    )
         throws
     {
         try begin()
@@ -166,7 +168,7 @@ import Testing
     }
 
     @Test(arguments: ["delete", "wal"])
-    func `nothing is kept if every row of the app is carried`(mode: String) throws {
+    func `no copy is kept if every row of the app is carried`(mode: String) throws {
         try begin()
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode); INSERT INTO item VALUES('MORE', 1)")
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
@@ -175,7 +177,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `a shipped row that the app deleted and vacuum are no content to keep`() throws {
+    @Test func `no copy is kept for a deleted shipped row or a VACUUM`() throws {
         try begin()
         try shop.sql("app.db", "DELETE FROM item WHERE name = 'ONE'; VACUUM; ANALYZE; PRAGMA user_version = 0;")
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
@@ -184,7 +186,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `what only the WAL has is kept too`() throws {
+    @Test func `content that is only in the WAL is also kept`() throws {
         try begin()
         try App.run(
             shop.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "INSERT INTO item VALUES('APPROW', 0)",
@@ -230,7 +232,7 @@ import Testing
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1, 'NOTE'); INSERT INTO fav VALUES('FAV')")
     }
 
-    @Test func `rollback keeps what the older schema cannot hold`() throws {
+    @Test func `rollback keeps rows that the older schema cannot hold`() throws {
         try beginSecond()
         let result = try Shop.last(shop.moult("rollback", "--json"))
         #expect(try shop.read("app.db", "SELECT * FROM item ORDER BY name") == "MINE|1\nONE|0\n")
@@ -243,7 +245,7 @@ import Testing
         #expect(result["kept"]?.array?.count == 1)
     }
 
-    @Test func `the plan of a rollback counts what the older schema cannot hold`() throws {
+    @Test func `the plan of a rollback counts rows that the older schema cannot hold`() throws {
         try beginSecond()
         let ended = try shop.moult("rollback", "--dry-run", "--json")
         #expect(ended.status == 2)
@@ -253,7 +255,7 @@ import Testing
         #expect(try shop.moult("rollback", "--dry-run").output.contains("fav"))
     }
 
-    @Test func `rollback carries what only the newer release preserves`() throws {
+    @Test func `rollback carries rows that only the newer release preserves`() throws {
         let fav = "CREATE TABLE fav(x TEXT PRIMARY KEY);"
         try shop.pack("1.0.0", [.shared(shipped("ONE") + fav)])
         try shop.install("1.0.0")
@@ -266,7 +268,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `rollback carries what only the older release preserves`() throws {
+    @Test func `rollback carries rows that only the older release preserves`() throws {
         try begin()
         try shop.sql("app.db", "DELETE FROM item WHERE mine = 1")
         try shop.pack("2.0.0", [.shared(shipped("TWO"))])
@@ -276,7 +278,7 @@ import Testing
         #expect(try names() == "MINE\nONE\n")
     }
 
-    @Test func `rollback and the update after it lose nothing`() throws {
+    @Test func `a rollback and the update after it lose no rows`() throws {
         try beginSecond()
         #expect(try shop.moult("rollback").status == 0)
         try shop.sql("app.db", "INSERT INTO item VALUES('LATER', 1)")

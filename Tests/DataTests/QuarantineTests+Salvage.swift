@@ -14,7 +14,7 @@ extension QuarantineTests {
         try Shop.read("\(shop.onlyKept("diary").directory)/salvaged.db", query)
     }
 
-    @Test func `salvage has full-text tables and tables with similar names`() throws {
+    @Test func `salvage copies full-text tables and tables with similar names`() throws {
         try shop.pack(
             "1.0.0",
             [
@@ -45,7 +45,7 @@ extension QuarantineTests {
         for name in ["note", "note_tags", "note_data_x", "plain"] { #expect(tables.contains(name), "\(tables)") }
     }
 
-    @Test func `salvage does not call a table whole whose rows it could not read`() throws {
+    @Test func `salvage does not report a table as complete if it could not read all rows`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE plain(t);")])
         try shop.install("1.0.0")
         try shop.sql(

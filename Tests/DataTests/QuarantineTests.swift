@@ -59,7 +59,7 @@ import Testing
         #expect(try tags() == "")
     }
 
-    @Test func `a backup without caches has what was set aside`() throws {
+    @Test func `a backup that excludes cache directories includes the quarantine`() throws {
         try begin()
         let archive = shop.scratch.path("backup.tar")
         try Shell.must([
@@ -115,7 +115,7 @@ import Testing
         #expect(try list().isEmpty)
     }
 
-    @Test func `one set is shown by the database's name and by its id`() throws {
+    @Test func `a set is found by the name of its database and by its ID`() throws {
         try begin()
         let byName = try list("app")
         #expect(byName.count == 1)
@@ -253,7 +253,7 @@ import Testing
     }
 
     @Test(arguments: ["-wal", "-journal"])
-    func `a sidecar that SQLite would discard stays with the set`(suffix: String) throws {
+    func `a sidecar that SQLite would discard is kept in the set`(suffix: String) throws {
         try begin()
         try shop.sql("diary.db", "PRAGMA journal_mode = WAL; INSERT INTO note VALUES('LATE')")
         try Files.replace(shop.path("diary.db\(suffix)"), with: Array(repeating: UInt8(ascii: "x"), count: 9000))
@@ -291,7 +291,7 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "0\n")
     }
 
-    @Test func `a user's database is put back, and the one in its place is kept`() throws {
+    @Test func `a user database is put back, and the database in its place is kept`() throws {
         try begin()
         try shop.sql("diary.db", "INSERT INTO note VALUES('LATER')")
         let ended = try shop.moult("quarantine", "--restore", "diary")
@@ -323,7 +323,7 @@ import Testing
         #expect(try shop.kept("diary").count == 1)
     }
 
-    @Test func `only caches go by age unless user data is named`() throws {
+    @Test func `--older-than removes user data only with --user-data`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "--older-than", "0").status == 0)
         #expect(try shop.kept().compactMap(\.database).sorted() == ["app", "diary"])
@@ -331,13 +331,13 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `newer sets stay`() throws {
+    @Test func `--older-than keeps newer sets`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "--older-than", "1", "--user-data").status == 0)
         #expect(try shop.kept().count == 3)
     }
 
-    @Test func `a set is removed by its name`() throws {
+    @Test func `a set is removed by its ID`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "diary").status == 0)
         #expect(try shop.kept().compactMap(\.database).sorted() == ["app", "cache"])
@@ -362,7 +362,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `users' data that a cache takes over is not removed like a cache`(isDroppedBetween: Bool) throws {
+    func `user data that a cache has replaced is not removed like a cache`(isDroppedBetween: Bool) throws {
         let sql = "CREATE TABLE note(t);"
         try shop.pack("1.0.0", [.user(sql), .cache("CREATE TABLE c(x);")])
         try shop.install("1.0.0")
@@ -409,7 +409,7 @@ import Testing
         #expect(try Files.facts(target) == nil)
     }
 
-    @Test func `restored rows whose column is generated now are announced`() throws {
+    @Test func `restoring rows warns of values whose column is now generated`() throws {
         let (one, two) = (
             "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b);", "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b AS (a * 2));"
         )

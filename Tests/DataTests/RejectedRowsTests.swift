@@ -24,7 +24,7 @@ import Testing
         try shop.install("2.0.0")
     }
 
-    @Test(arguments: ["exchange", "live"]) func `rejected rows stay with every later release`(way: String) throws {
+    @Test(arguments: ["exchange", "live"]) func `rejected rows stay after later updates`(way: String) throws {
         try reject("(10, 'bad', 'MINE')", way: way)
         let first = try shop.rejected("app.db")
         #expect(first.contains("MINE"))
@@ -42,7 +42,9 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test(arguments: ["exchange", "live"]) func `equal rejected rows keep one record each`(way: String) throws {
+    @Test(arguments: ["exchange", "live"]) func `each of several equal rejected rows has its own record`(way: String)
+        throws
+    {
         let more: [JSON.Member] = [.init("replace", .string(way))]
         func pack(_ version: String, _ check: String = "", _ rows: String = "") throws {
             let sql = "CREATE TABLE item(t \(check), mine INT DEFAULT 1);" + rows
@@ -63,7 +65,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `rejected rows stay with a rollback`() throws {
+    @Test func `rejected rows stay after a rollback`() throws {
         try reject("(10, 'bad', 'MINE')")
         #expect(try shop.moult("rollback").status == 0)
         let rejected = try shop.rejected("app.db")
@@ -71,7 +73,7 @@ import Testing
         #expect(rejected.contains("MINE") || rows == "MINE\n")
     }
 
-    @Test func `rejected rows stay with a release that preserves nothing`() throws {
+    @Test func `rejected rows stay after an update to a release that preserves nothing`() throws {
         try reject("(10, 'bad', 'MINE')")
         try shop.pack("3.0.0", [.shared(Self.strict + "CREATE TABLE more(x);")])
         try shop.install("3.0.0")
@@ -79,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: ["9e999", "-9e999", "CAST(x'C4E4FF' AS TEXT)", "x'00FF'", "9007199254740993", "0.1"])
-    func `a rejected value can be distinguished from any other`(value: String) throws {
+    func `records of similar rejected values differ`(value: String) throws {
         // Three values that are easily confused have three records.
         try reject("(10, 'bad', \(value)), (11, 'bad', NULL), (12, 'bad', CAST(x'EFBFBDEFBFBDEFBFBD' AS TEXT))")
         let records = try shop.sql("app.db", "SELECT hex(row) FROM moult_rejected ORDER BY rowid").split(
@@ -93,7 +95,7 @@ import Testing
         #expect(try record(10) != record(12))
     }
 
-    @Test func `the shipped loser of a conflict is written once`() throws {
+    @Test func `a shipped row that loses a conflict is recorded once`() throws {
         try shop.pack("1.0.0", [.shared(Self.open, [Self.own()])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES(7, 'MINE', NULL, 1)")
@@ -148,7 +150,9 @@ import Testing
         #expect(try shop.read("app.db", "SELECT typeof(t) FROM item") == "text\n")
     }
 
-    @Test(arguments: ["exchange", "live"]) func `the result tells exactly what was carried and rejected`(way: String)
+    @Test(arguments: ["exchange", "live"]) func `the result counts exactly the carried and the rejected rows`(
+        way: String
+    )
         throws
     {
         let more: [JSON.Member] = [.init("replace", .string(way))]
@@ -164,7 +168,9 @@ import Testing
         #expect(try shop.kept("app").first?.rows("item") == 1)
     }
 
-    @Test(arguments: ["a column", "a trigger"]) func `what an app adds to the table is kept`(addition: String) throws {
+    @Test(arguments: ["a column", "a trigger"]) func `columns and triggers that an app adds to moult_rejected stay`(
+        addition: String
+    ) throws {
         try reject("(10, 'bad', 'MINE')")
         try shop.sql(
             "app.db",

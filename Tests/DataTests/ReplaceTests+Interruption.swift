@@ -7,7 +7,7 @@ import Testing
 extension ReplaceTests {
     /// After a kill at any change of the file system, the file has the old or the new content, and the same command
     /// works again.
-    @Test func `killed anywhere, it has replaced the file or it has not`() throws {
+    @Test func `a replacement killed at any call leaves the old or the new content`() throws {
         try scratch.must(
             "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && mkdir pristine && mv app.db pristine")
         let calls = "rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdirat,openat,fsync,fdatasync,pwrite64"
@@ -32,7 +32,7 @@ extension ReplaceTests {
     }
 
     /// The same command completes an interrupted replacement: the old content is one undo away, not two.
-    @Test func `killed anywhere and given again, it has replaced the file once`() throws {
+    @Test func `a replacement killed at any call and repeated replaces the file once`() throws {
         try scratch.must("mkdir pristine && mv app.db pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
         var number = 1
@@ -57,7 +57,7 @@ extension ReplaceTests {
     }
 
     /// Each page that is written takes 5 ms here, so copying the new file would take half a minute.
-    @Test func `a signal ends the copying of a large file at once`() throws {
+    @Test func `a signal stops the copy of a large file at once`() throws {
         try scratch.must("sqlite3 large.db 'CREATE TABLE t AS SELECT zeroblob(24000000)'")
         let line = """
             strace -qq -o /dev/null -e trace=pwrite64 -e inject=pwrite64:delay_enter=5000 moult replace app.db large.db &
@@ -74,7 +74,7 @@ extension ReplaceTests {
     /// The program has the file open all the time, so the content is written into it. Its commits after the kill are in
     /// the file afterwards, or in the copy that an undo restores.
     @Test(arguments: ["delete", "wal"])
-    func `killed beside a program, it loses nothing that is written then`(mode: String) throws {
+    func `a killed replacement loses no later commit of a program that has the file open`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
         let calls = "renameat2,linkat,unlinkat,fsync,fdatasync,pwrite64"
         var (number, late) = (1, 0)
@@ -104,7 +104,7 @@ extension ReplaceTests {
 
     /// Between the kill and the recovery, the file may have two names, its own and that of the copy.
     @Test(arguments: ["delete", "wal"])
-    func `killed, it brings back what a program has written before the recovery`(mode: String) throws {
+    func `an undo after a killed replacement restores commits from before the recovery`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
         let calls = "renameat2,linkat,symlinkat,fsync,fchmod"
         var (number, late) = (1, 0)
@@ -128,7 +128,7 @@ extension ReplaceTests {
     }
 
     /// An undo whose end could not be recorded needs the record of the content that it replaced.
-    @Test func `with a disk that is full for one write, the same undo given again finishes it`() throws {
+    @Test func `an undo that fails because the disk is full is completed by the same command`() throws {
         try scratch.must("moult replace app.db new1.db && mkdir pristine && cp -a app.db .app.db.moult pristine")
         var number = 1
         while true {
@@ -145,7 +145,7 @@ extension ReplaceTests {
         #expect(number > 5, "\(number)")
     }
 
-    @Test func `it can be repeated after a kill, and two wait for each other`() throws {
+    @Test func `two replacements wait for each other, and one can be repeated after a kill`() throws {
         let both =
             "(moult replace app.db new1.db --wait 60; echo $?) & moult replace app.db new2.db --wait 60; echo $?; wait"
         let text = try scratch.must(both)
@@ -162,7 +162,7 @@ extension ReplaceTests {
         try scratch.must("\(hint)")
     }
 
-    @Test func `what an interrupted replacement is called`() throws {
+    @Test func `status and recover call an interrupted replacement a replacement`() throws {
         try scratch.must(
             "! strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=4 moult replace app.db new1.db")
         let text = try scratch.must("moult status -s .app.db.moult; moult recover -s .app.db.moult")
@@ -170,7 +170,7 @@ extension ReplaceTests {
         #expect(text.contains("a replacement of app.db was interrupted "), "\(text)")
     }
 
-    @Test func `it can be ended while it waits for a program's transaction`() throws {
+    @Test func `SIGTERM ends a replacement that waits for a program's transaction`() throws {
         let holder = try Program.python(
             """
             import sqlite3, sys
@@ -199,7 +199,7 @@ extension ReplaceTests {
 
     /// Killed after the decision while the file is still the new one: the next command completes it, and goes back no
     /// further.
-    @Test func `an undo that was interrupted is finished, and not done twice`() throws {
+    @Test func `an interrupted undo is completed, and does not undo twice`() throws {
         for number in 1...2 { try scratch.must("moult replace app.db new\(number).db") }
         let ended: Shell.Ended = try scratch.run(
             "strace -f -qq -o log -e trace=renameat2 -e inject=renameat2:signal=KILL:when=1+ moult replace --undo app.db"

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: ["app.db", "data", "My app.sqlite3", "ä'$x.db", ".hidden.db"])
-    func `any file is replaced, and comes back as it was`(name: String) throws {
+    func `an undo restores the exact content of a file with any name`(name: String) throws {
         let word = shellLine([name])
         if name != "app.db" { try scratch.must("mv app.db \(word)") }
         try scratch.must("chmod 640 \(word)")
@@ -47,7 +47,7 @@ import Testing
         #expect(try scratch.must("stat -c %a \(word)") == "640\n")
     }
 
-    @Test func `each undo goes one replacement back, and nothing that was written is lost`() throws {
+    @Test func `each undo goes one replacement back and loses no rows`() throws {
         for number in 1...3 {
             try scratch.must("moult replace app.db new\(number).db")
             try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine\(number)')\"")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `the named rows are carried over`() throws {
+    @Test func `--preserve carries over the named rows`() throws {
         try scratch.must(
             "sqlite3 app.db \"INSERT INTO note VALUES(1, 'mine'), (2, 'other'); INSERT INTO t VALUES('x')\"")
         let text = try scratch.must("moult replace app.db new1.db --preserve \"note:v = 'mine'\"")
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `two databases of one directory have nothing in common`() throws {
+    @Test func `two databases in one directory are replaced independently`() throws {
         try make("b.db", "b")
         try scratch.must("moult replace app.db new1.db && moult replace b.db new2.db && moult replace --undo app.db")
         #expect(try content() == "old\n" && content("b.db") == "new2\n")
@@ -171,7 +171,7 @@ import Testing
 
     /// Each with an open connection that reads and writes afterwards.
     @Test(arguments: ["delete", "wal"], ["", "PRAGMA page_size = 8192; VACUUM;", "PRAGMA encoding = 'UTF-16le';"])
-    func `programs that have the file open go on with the new content`(mode: String, difference: String) throws {
+    func `programs that have the file open continue with the new content`(mode: String, difference: String) throws {
         try scratch.must("rm new1.db")
         try make("new1.db", "new1", difference)
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" > /dev/null")
@@ -213,7 +213,7 @@ import Testing
         }
     }
 
-    @Test func `its result is available as JSON`() throws {
+    @Test func `replace prints its result as JSON`() throws {
         let json = try JSON(parsing: scratch.must("moult replace --json app.db new1.db"), source: "replace")
         #expect(json["undo"]?.array?.compactMap(\.string) == ["moult", "replace", "--undo", "app.db"])
         #expect(json["copies"] == 1 && json["content"] == "new1.db")
@@ -221,7 +221,7 @@ import Testing
     }
 
     /// Each opens the file for a moment, so that the file is never unused for long, and no process can be named.
-    @Test func `programs that come and go do not keep it from being replaced, or brought back`() throws {
+    @Test func `programs that open the file briefly do not prevent a replacement or an undo`() throws {
         let line =
             "i=0; while test -e go; do i=$((i+1)); sqlite3 -cmd '.timeout 20000' app.db 'INSERT INTO note(v) VALUES(1)' || echo failed; done; echo $i"
         try scratch.must("touch go")
@@ -240,7 +240,7 @@ import Testing
         #expect(try scratch.must("sqlite3 app.db 'PRAGMA integrity_check'") == "ok\n")
     }
 
-    @Test func `a dry run and an undo show files and times, not releases`() throws {
+    @Test func `a dry run and an undo of replace show files and times, not releases`() throws {
         try scratch.must("sqlite3 app.db \"ALTER TABLE note ADD COLUMN extra; INSERT INTO note VALUES (1, 'a', 'b')\"")
         let plan: Shell.Ended = try scratch.run("moult replace --dry-run app.db new1.db --preserve note")
         #expect(plan.output.contains("app.db gets the content of new1.db, "), "\(plan)")
@@ -289,7 +289,7 @@ import Testing
         }
     }
 
-    @Test func `what failed and what is damaged is said in words of files`() throws {
+    @Test func `errors of replace and verify speak of files, not of releases`() throws {
         try scratch.must("moult replace -q app.db new1.db")
         _ = try scratch.must("! moult replace app.db new1.db --check 'SELECT 1=2'")
         let history: String = try scratch.must("moult history -v -s .app.db.moult")
@@ -335,7 +335,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs a second user"), arguments: ["a store", "an empty directory", "a link"])
-    func `another user's store beside the file is not used`(planted: String) throws {
+    func `another user's store next to the file is not used`(planted: String) throws {
         try scratch.must("chmod 1777 . && chown 4711 app.db && mkdir own && chmod 777 own")
         let other = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         switch planted {
@@ -355,7 +355,7 @@ import Testing
         }
     }
 
-    @Test func `files with similar names beside it stay`() throws {
+    @Test func `replace does not touch files with similar names`() throws {
         let names = ["app.db.new", "app.db.own", "app.db.old", "app.patch.new", "page.html.new", "moult.json.new"]
         for name in names { try scratch.must("echo '\(name)' > \(name)") }
         try scratch.must("ln app.db other.db && moult replace app.db new1.db && moult replace --undo app.db")
@@ -365,7 +365,9 @@ import Testing
         for name in names { #expect(try scratch.must("cat \(name)") == "\(name)\n") }
     }
 
-    @Test func `the commands for a file with several names work, whatever the directory is called`() throws {
+    @Test func `the suggested commands for a file with several names work in a directory with a quote in its name`()
+        throws
+    {
         try scratch.must("mkdir \"it's\" && mv app.db new1.db \"it's\" && ln \"it's/app.db\" other.db")
         let program = try Program.python(
             "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t').fetchall(); print('ready'); sys.stdin.read()",

@@ -46,7 +46,7 @@ import Testing
         "20261122140008-e94e67031", "2026112214000-e94e6703", String(repeating: "a", count: 300),
     ]
 
-    @Test(arguments: names) func `a plan whose name has another form is refused and changes nothing`(_ name: String)
+    @Test(arguments: names) func `a plan with an invalid name is refused and changes nothing`(_ name: String)
         throws
     {
         let before = try everything()
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: names)
-    func `a plan whose generation has another form makes and removes nothing else`(_ name: String) throws {
+    func `a plan with an invalid generation changes nothing outside the store`(_ name: String) throws {
         func outside() throws -> [String] { try everything().filter { !$0.hasPrefix("store") } }
         let before = try outside()
         let ended = try applyChanged { json in
@@ -79,7 +79,7 @@ import Testing
         #expect(try everything() == before)
     }
 
-    @Test func `a directory that the run did not make is not cleaned away`() throws {
+    @Test func `a directory that the run did not create is not removed`() throws {
         let bytes = try #require(try Files.read(plan, limit: 1 << 20))
         let name = try #require(JSON(parsing: bytes, source: plan)["plan"]?.string)
         let directory = shop.path(".moult/transactions/\(name)")
@@ -89,7 +89,7 @@ import Testing
         #expect(try Files.facts("\(directory)/file") != nil, "exit \(ended.status): \(ended.errors)")
     }
 
-    @Test func `a link in place of the transaction is not followed`() throws {
+    @Test func `a link in place of the transaction directory is not followed`() throws {
         let bytes = try #require(try Files.read(plan, limit: 1 << 20))
         let name = try #require(JSON(parsing: bytes, source: plan)["plan"]?.string)
         try Files.symlink(to: precious, at: shop.path(".moult/transactions/\(name)"))

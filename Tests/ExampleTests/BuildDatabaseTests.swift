@@ -11,7 +11,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// Scenario 4: the app's build has built its database, which is attached where it is.
-    @Test func `an app builds its database`() async throws {
+    @Test func `the plugin builds the database of an app`() async throws {
         let resources = "\(try await ExampleApps.path("examples_Trees.resources"))/Database"
         #expect(try Files.list(resources) == ["release.json", "trees.db"])
         let database = "\(resources)/trees.db"
@@ -29,7 +29,7 @@ import Testing
     }
 
     /// The database is rebuilt only if an input changed, and the same input gives the same bytes.
-    @Test func `the database is built when a table has changed`() async throws {
+    @Test func `the database is rebuilt only if an input has changed`() async throws {
         let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
         var first = try #require(try Files.facts(database))
         let bytes = try Files.read(database, limit: 1 << 20)

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Scenario 1: each version of an app installs its own data when it starts, and the user's rows stay.
-    @Test func `an app ships its data`() async throws {
+    @Test func `the example app installs its bundled data`() async throws {
         let (one, two) = ("releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json")
         let first = try await phrasebook(one, "store", "it's mine")
         #expect(first.output.hasPrefix("installed 1.0.0+"))
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Scenario 2: new data is installed while the app has the old data open.
-    @Test func `a board stays up while its data is replaced`() async throws {
+    @Test func `the example board keeps running while its data is replaced`() async throws {
         for version in ["1.0.0", "2.0.0"] {
             let draft = "\(Project.root)/manifests/replace-live/prices-\(version).draft.json"
             _ = try Project.must(["moult", "pack", draft, "-o", "prices"], in: scratch.path)
@@ -68,14 +68,14 @@ import Testing
                 """)
     }
 
-    @Test func `the app is short`() throws {
+    @Test func `the example app has less than 60 lines`() throws {
         let lines = try Project.text("Examples/Sources/Phrasebook/main.swift").split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count < 60)
     }
 
     /// The library code in the README is that of an app that is built and run here.
-    @Test func `the readme shows an app that runs`() async throws {
+    @Test func `the README shows the code of an app that runs`() async throws {
         let source = try Project.text("Examples/Sources/TenLines/main.swift")
         #expect(try Project.text("README.md").contains("```swift\n\(source)```\n"))
         let ended = try await Project.run([ExampleApps.path("TenLines")], in: scratch.path)

@@ -18,7 +18,7 @@ import Testing
         try Shell.must(["sqlite3", "\(world.store)/food.db", "SELECT email FROM person"])
     }
 
-    @Test func `passes the kit`() async throws {
+    @Test func `the example step passes the conformance kit`() async throws {
         let scratch = try Scratch()
         try Shell.must(["sqlite3", scratch.path("food.db")], input: Self.people)
         let ended = try await Project.run(
@@ -30,7 +30,7 @@ import Testing
         #expect(ended.output.hasSuffix(" checks passed\n"))
     }
 
-    @Test func `masks the installed data`() async throws {
+    @Test func `the example step masks the installed data`() async throws {
         let (world, masked) = (try world(), try await ExampleApps.path("Masked"))
         let plan = try Shell.run([masked, "plan", world.second, "--store", world.store])
         #expect(plan.output.contains("~ copy     food        person.email is masked\n"), "\(plan.output)\(plan.errors)")
@@ -41,7 +41,7 @@ import Testing
         try Shell.must([masked, "verify", "--deep", "--store", world.store])
     }
 
-    @Test func `survives crashes`() async throws {
+    @Test func `the example step survives crashes`() async throws {
         let masked = try await ExampleApps.path("Masked")
         var fired = 0
         for (call, number) in [

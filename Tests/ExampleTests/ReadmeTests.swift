@@ -6,14 +6,14 @@ import Testing
 @Suite struct ReadmeTests {
     /// Every terminal session on a page is run, and must print the shown output.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
-    func `its commands print the shown output`(_ document: String) throws {
+    func `the commands of each page print the shown output`(_ document: String) throws {
         let ended = try Project.run(["scripts/replay", document], in: Project.root)
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
         #expect(!ended.output.contains(": 0 commands"))
     }
 
     /// The two tests around this one cover all pages.
-    @Test func `the pages are found`() throws {
+    @Test func `README, guides and integration pages are among the tested pages`() throws {
         let pages = try Project.pages()
         for page in ["README.md", "docs/first-release.md", "integrations/ansible/README.md"] {
             #expect(pages.contains(page))
@@ -31,13 +31,13 @@ import Testing
     }
 
     /// Every field that a verb prints is on the page about JSON, and every field on the page is printed.
-    @Test func `the JSON matches its page`() throws {
+    @Test func `the JSON of every verb matches its page`() throws {
         let ended = try Project.run(["scripts/json-contract"], in: Project.root)
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
     @Test(arguments: try Project.pages())
-    func `its links have targets`(_ document: String) throws {
+    func `the links of each page have targets`(_ document: String) throws {
         let text = try Project.text(document)
         for link in text.matches(of: /\]\(([^)#:]+)\)/) {
             let path = "\(Project.root)/\(Files.directory(of: document))/\(link.output.1)"

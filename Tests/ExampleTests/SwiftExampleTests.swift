@@ -12,7 +12,7 @@ import Testing
         scratch = try Scratch()
     }
 
-    @Test func `every example compiles`() throws {
+    @Test func `every Swift example compiles`() throws {
         var examples: [Example] = []
         for page in try Self.list("Sources/Moult/Moult.docc", ".md") + ["docs/in-an-app.md"] {
             examples += Self.blocks(try Project.text(page), of: page)

@@ -24,7 +24,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["tmp"])
     }
 
-    @Test func `the demo accepts the path of the command`() throws {
+    @Test func `the demo accepts a path to the command`() throws {
         let ended = try Project.run(
             ["scripts/demo", "\(Project.built)/moult"], in: Project.root, ["PATH": "/usr/bin:/bin"])
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")

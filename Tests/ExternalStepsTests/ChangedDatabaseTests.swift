@@ -36,7 +36,7 @@ import Testing
         "c = sqlite3.connect(path); c.execute(\"\(statement)\"); c.commit(); c.close()"
     }
 
-    @Test func `the changed file is verified and sealed`() throws {
+    @Test func `a database that a step changed is verified and sealed`() throws {
         let world = try StepWorld(program(Self.sql("UPDATE food SET id = id + 1000 WHERE id <= 10")))
         try world.update()
         #expect(
@@ -60,7 +60,7 @@ import Testing
     ]
 
     @Test(arguments: spoilt)
-    func `what it makes of it is proven`(_ spoilt: (work: String, why: String)) throws {
+    func `a database that a step has spoilt is refused`(_ spoilt: (work: String, why: String)) throws {
         let top: [JSON.Member] = [
             .init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "= 200"]])
         ]
@@ -77,7 +77,7 @@ import Testing
         World.table("food", "same") + "CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(\(4 << 20)));"
 
     /// Three releases with an identical database, which a step changes in the second.
-    @Test func `no other generation gets what it changed`() throws {
+    @Test func `changes by a step do not reach other generations`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifests = try ["1.1.0", "1.2.0", "1.3.0"].enumerated().map { index, version in
             try maker.make(version, sequence: index + 2, [.reference("food", Self.same)])
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// Without such a step the same file is used, which shows that the test above is meaningful.
-    @Test func `without a step, the unchanged file is used`() throws {
+    @Test func `without a step, generations share an unchanged file`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let world = try StepWorld(program("pass"))
         try world.settings { $0.setting("after", to: nil) }

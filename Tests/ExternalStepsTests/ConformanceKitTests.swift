@@ -16,11 +16,11 @@ import Testing
         return try ConformanceKit(options).run().filter { $0.finding != nil }.map { "\($0.name): \($0.finding ?? "")" }
     }
 
-    @Test func `a correct step passes`() throws {
+    @Test func `the kit accepts a correct step`() throws {
         #expect(try failures(Programs.shell(scratch)) == [])
     }
 
-    @Test func `finds a step that answers every message`() throws {
+    @Test func `the kit finds a step that answers every message`() throws {
         let program = try Programs.write(
             """
             #!/bin/sh
@@ -34,7 +34,7 @@ import Testing
                 })
     }
 
-    @Test func `finds a plan that is not repeatable`() throws {
+    @Test func `the kit finds a plan that is not repeatable`() throws {
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$(date +%N)$$"'"}}]}'"#
         #expect(
@@ -43,7 +43,7 @@ import Testing
             ])
     }
 
-    @Test func `finds an apply that is not idempotent and an undo without effect`() throws {
+    @Test func `the kit finds an apply that is not idempotent and an undo without effect`() throws {
         let granted = "$(printf '%s' \"$message\" | sed 's/.*\"writable\":\\[\"\\([^\"]*\\)\".*/\\1/')"
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"a line","with":{"writes":["'"\#(granted)"'"]}}}]}'"#
@@ -54,7 +54,7 @@ import Testing
         #expect(found.contains { $0.hasPrefix("undo: a line: after undoing it, ") }, "\(found)")
     }
 
-    @Test func `finds a step that does not describe itself`() throws {
+    @Test func `the kit finds a step that does not describe itself`() throws {
         let found = try failures(try Programs.shell(scratch, describe: "exit 0"))
         #expect(found == ["handshake: the step it failed at describe: it ended with status 0 and without a result"])
     }

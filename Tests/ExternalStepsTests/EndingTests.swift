@@ -13,7 +13,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// Killed while the step prepares: the next command tells it how the update ended.
-    @Test func `a crash before the decision is reported as well`() throws {
+    @Test func `a step learns of a crash before the decision`() throws {
         let program = try Programs.shell(
             scratch, prepare: "exec sleep 60",
             clean: """
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// A step that is missing or no longer trusted does not prevent recovery.
-    @Test func `a failing report is only a warning`() throws {
+    @Test func `a step that fails when told the outcome causes only a warning`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)
         let moult = try BuiltMoult.path()
@@ -61,7 +61,7 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    @Test func `an installed release has nothing to do`() throws {
+    @Test func `a step has nothing to do if the release is installed`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         #expect(try world.plan().changesStore)
         try world.update()
@@ -79,7 +79,7 @@ import Testing
         #expect(try world.plan().effects.contains { $0.step == "test.step" && $0.isCustom })
     }
 
-    @Test func `a reset asks no steps`() throws {
+    @Test func `a reset does not call steps`() throws {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try world.update()

@@ -82,7 +82,7 @@ import Testing
         print(json.dumps(answer), flush=True)
         """
 
-    @Test func `every call that changes something is refused`() throws {
+    @Test func `a step that plans cannot call anything that makes changes`() throws {
         let scratch = try Scratch()
         let directory = try scratch.directory("place")
         _ = try scratch.directory("place/empty")
@@ -102,7 +102,7 @@ import Testing
 
     /// The command starts a process for each message: twenty steps more must cost only twenty messages more. The best
     /// of several runs counts, because the machine is shared.
-    @Test func `a message takes little time`() throws {
+    @Test func `a message to a step takes little time`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
         func best(_ command: [String]) throws -> Duration {
@@ -128,7 +128,7 @@ import Testing
         #expect(message > .microseconds(100), "none was started")
     }
 
-    @Test func `its environment contains only the documented variables`() throws {
+    @Test func `the environment of a step contains only the documented variables`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch,

@@ -12,7 +12,9 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test(arguments: ExampleSteps.allCases) func `passes the kit`(_ example: ExampleSteps) throws {
+    @Test(arguments: ExampleSteps.allCases) func `an example step passes the conformance kit`(_ example: ExampleSteps)
+        throws
+    {
         var options = ConformanceKit.Options(executable: try example.program(in: scratch))
         switch example {
         case .notify: (options.with, options.phase) = (["directory": "{granted}"], .verify)
@@ -26,7 +28,7 @@ import Testing
         #expect(checks.count > 15)
     }
 
-    @Test(arguments: ExampleSteps.allCases) func `does its work`(_ example: ExampleSteps) throws {
+    @Test(arguments: ExampleSteps.allCases) func `an example step does its work`(_ example: ExampleSteps) throws {
         let world = try example.world(in: scratch)
         try world.update()
         #expect(try world.world.versions() == ["2.0.0"])
@@ -36,7 +38,7 @@ import Testing
     }
 
     /// The command is killed at system calls that change the disk, both its own and the step's.
-    @Test(arguments: ExampleSteps.allCases) func `survives crashes`(_ example: ExampleSteps) throws {
+    @Test(arguments: ExampleSteps.allCases) func `an example step survives crashes`(_ example: ExampleSteps) throws {
         let moult = try BuiltMoult.path()
         let points: [(call: String, number: Int)] = [
             ("mkdirat", 2), ("mkdirat", 8), ("fsync", 1), ("fsync", 8), ("fsync", 10), ("fsync", 12), ("fsync", 14),

@@ -13,7 +13,7 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func `its effects are planned and applied in their phase`() throws {
+    @Test func `effects of a step are planned and applied in their phase`() throws {
         let log = scratch.path("granted-later")
         let program = try Programs.shell(
             scratch, plan: Programs.planned("a line in the log"), apply: "echo '{\"reply\":\"result\"}'")
@@ -43,7 +43,7 @@ import Testing
         #expect(try Files.read("\(world.granted)/file", limit: 100) == Array("done\n".utf8))
     }
 
-    @Test func `a later failure undoes its effects`() throws {
+    @Test func `a later failure undoes the effects of a step`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply:
@@ -60,7 +60,7 @@ import Testing
         #expect(try Files.list(world.granted).isEmpty)
     }
 
-    @Test func `parameters are checked against its schema`() throws {
+    @Test func `parameters of a step are checked against its schema`() throws {
         let describe =
             #"echo '{"reply":"result","protocol":1,"name":"test.step","summary":"s","planIsPure":true,"parameters":{"type":"object","properties":{"size":{"type":"integer","minimum":1}},"additionalProperties":false}}'"#
         let program = try Programs.shell(scratch, describe: describe)
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `the operator decides`() throws {
+    @Test func `a step that is not trusted, required but unused, or forbidden stops the update`() throws {
         let program = try Programs.shell(scratch)
         let untrusted = try StepWorld(program, trusted: false)
         #expect(try untrusted.failure()?.why == "its program \(program) is not trusted")
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// Perl reads `/dev/fd/3` through the same descriptor, starting where the previous process stopped.
-    @Test func `interpreters may read the descriptor itself`() throws {
+    @Test func `an interpreter may read its script from the descriptor`() throws {
         let program = try Programs.write(
             #"""
             #!/usr/bin/perl
@@ -138,7 +138,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    @Test func `a step in the manifest is the one in the settings`() throws {
+    @Test func `a step in the manifest uses the program in the settings`() throws {
         let program = try Programs.shell(scratch, plan: Programs.planned("named by the manifest"))
         let top: [JSON.Member] = [.init("steps", [["step": "test.step", "after": "attach"]])]
         let world = try StepWorld(program, releases: Releases(top: top))
@@ -148,7 +148,7 @@ import Testing
     }
 
     /// A failure after the update is over is reported and changes nothing.
-    @Test(arguments: [Ending.done, .undone]) func `it receives the outcome of the update`(_ ending: Ending) throws {
+    @Test(arguments: [Ending.done, .undone]) func `a step receives the outcome of the update`(_ ending: Ending) throws {
         let program = try Programs.shell(
             scratch, apply: ending == .done ? nil : "exit 1",
             clean: """
@@ -164,7 +164,7 @@ import Testing
         #expect(try world.world.versions() == [ending == .done ? "2.0.0" : "1.0.0"])
     }
 
-    @Test func `a database that it does not name stays unchanged`() throws {
+    @Test func `a database that a step does not name stays unchanged`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", database: "food"),
             prepare: """

@@ -123,7 +123,7 @@ import Testing
             says: "it ended with status 5 and without a result"),
     ]
 
-    @Test(arguments: cases) func `gets nowhere`(_ bad: Case) throws {
+    @Test(arguments: cases) func `a hostile step changes nothing, and its error is reported`(_ bad: Case) throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, describe: bad.describe, plan: bad.plan, prepare: bad.prepare, apply: bad.apply)
@@ -155,7 +155,7 @@ import Testing
         "(setsid sleep 4321.5 || exec sleep 4321.5) 2> /dev/null & \(effects)",
         "trap '' TERM; sleep 4321.5; sleep 4321.5",
     ])
-    func `nothing of it stays`(_ plan: String) throws {
+    func `no process of a hostile step survives`(_ plan: String) throws {
         let scratch = try Scratch()
         // The sleep time identifies this test's process.
         let mark = "4321.\(getpid())\(Int.random(in: 1000...9999))"
@@ -186,7 +186,7 @@ import Testing
     }
 
     /// It rewrites its own file while it runs: the sealed copy runs, and the next process is refused.
-    @Test func `a program that replaces itself has no effect`() throws {
+    @Test func `a step that rewrites its own program has no effect`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
@@ -198,7 +198,7 @@ import Testing
     }
 
     /// Signals do not reach the parent.
-    @Test func `the core survives it`() throws {
+    @Test func `a step cannot send signals to moult`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, apply: "kill -9 $PPID 2> /dev/null; \(Self.result)")
@@ -208,7 +208,7 @@ import Testing
     }
 
     /// If the kernel lets the step kill the core after all, the step ends with it, and the next command recovers.
-    @Test func `the cores death ends the step and settles`() throws {
+    @Test func `a crash of moult ends the step, and the next command recovers`() throws {
         let scratch = try Scratch()
         let mark = "4322.\(getpid())\(Int.random(in: 1000...9999))"
         let program = try Programs.shell(

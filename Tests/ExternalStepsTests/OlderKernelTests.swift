@@ -20,7 +20,7 @@ import Testing
         try Shell.run([kernel, BuiltMoult.path()] + words + ["--store", world.store])
     }
 
-    @Test func `steps of others are refused`() throws {
+    @Test func `steps are refused on a kernel that cannot confine them`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         let before = try world.world.visible()
         for verb in ["plan", "apply"] {
@@ -36,7 +36,7 @@ import Testing
         #expect(try world.world.visible() == before)
     }
 
-    @Test func `the protection in force is reported`() throws {
+    @Test func `status reports the protection in force`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         try world.settings { $0.setting("after", to: nil) }
         let words = "seccomp only: this kernel has no Landlock"
@@ -52,7 +52,8 @@ import Testing
     }
 
     /// Debian 12's kernel has Landlock 2, which does not restrict truncation, ports or signals.
-    @Test(arguments: CommandWorld.users) func `with Landlock 2 a step that plans cuts no file and signals no process`(
+    @Test(arguments: CommandWorld.users)
+    func `with Landlock 2, a step that plans cannot truncate a file or signal a process`(
         user: UInt32
     ) throws {
         let old = try OlderKernel.withOldLandlock(in: scratch.path)

@@ -9,7 +9,7 @@ import Testing
 /// The same without root: a mount namespace is not available, but the other protection is.
 @Suite(.enabled(if: geteuid() == 0, "the other tests run as a user then"))
 struct OtherUserTests {
-    @Test func `trust plan and apply`() throws {
+    @Test func `another user can trust, plan and apply a step`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, name: "step",
@@ -50,7 +50,7 @@ struct OtherUserTests {
     }
 
     /// A program that a user other than root and this one could change is not run.
-    @Test func `a program of a third user is refused`() throws {
+    @Test func `a step program that belongs to a third user is refused`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)

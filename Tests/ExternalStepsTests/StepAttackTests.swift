@@ -51,7 +51,8 @@ import Testing
 
     private static let denials = ["EPERM", "EACCES", "ENOSYS"]
 
-    @Test(arguments: CommandWorld.users) func `a step that plans attacks and gets nowhere`(user: UInt32) throws {
+    @Test(arguments: CommandWorld.users) func `a step that attacks while planning changes nothing`(user: UInt32) throws
+    {
         let segment = shmget(0, 4096, Int32(0o1666))
         try #require(segment >= 0)
         defer { shmctl(segment, IPC_RMID, nil) }
@@ -102,7 +103,8 @@ import Testing
                 signal.pause()
         """
 
-    @Test(arguments: CommandWorld.users) func `nothing of a step outlives a command that is killed`(user: UInt32) throws
+    @Test(arguments: CommandWorld.users) func `no process of a step outlives a command that is killed`(user: UInt32)
+        throws
     {
         let mark = "4323.\(getpid())\(Int.random(in: 1000...9999))"
         let world = try CommandWorld(Self.survivor, as: user, with: ["mark": .string(mark)])

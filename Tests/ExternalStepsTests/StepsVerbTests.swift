@@ -14,7 +14,7 @@ import Testing
         try Shell.run([BuiltMoult.path(), "steps"] + words + ["--store", world.store])
     }
 
-    @Test func `the verb lists programs with their state and trusts them`() throws {
+    @Test func `steps lists programs with their state, and trusts them`() throws {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program, trusted: false)
         func state() throws -> String? {
@@ -37,14 +37,14 @@ import Testing
         #expect(try state() == "missing")
     }
 
-    @Test func `the verb trusts only programs in the settings`() throws {
+    @Test func `steps trust accepts only steps with a program in the settings`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         let ended = try run(world, "trust", "test.stop")
         #expect(ended.status == 1)
         #expect(ended.errors.hasPrefix("moult: error: moult.json has no step test.stop with an executable\n"))
     }
 
-    @Test func `the verb tests a program and reports problems`() throws {
+    @Test func `steps test runs a program and reports problems`() throws {
         let moult = try BuiltMoult.path()
         let good = try Shell.run([moult, "steps", "test", try Programs.shell(scratch, name: "good")])
         #expect(good.status == 0, "\(good.errors)")

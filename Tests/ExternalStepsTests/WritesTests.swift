@@ -28,7 +28,7 @@ import Testing
         try Files.read("\(world.granted)/\(name)", limit: 100).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `an existing file is written in place`() throws {
+    @Test func `a step writes an existing file in place`() throws {
         let world = try world(apply: "echo new > GRANTED/file; \(Self.result)")
         let before = try Files.facts("\(world.granted)/file")?.inode
         try world.update()
@@ -41,7 +41,7 @@ import Testing
         "echo x > GRANTED/new", "echo x > GRANTED/other", "rm GRANTED/other", "rm GRANTED/file", "mkdir GRANTED/d",
         "mv GRANTED/file GRANTED/moved", "ln GRANTED/file GRANTED/link",
     ])
-    func `its directory is not opened`(what: String) throws {
+    func `a step cannot change other names in the directory of an existing file`(what: String) throws {
         let world = try world(apply: "\(what) 2> /dev/null && exit 9; \(Self.result)")
         let names = try Files.list(world.granted)
         #expect(try world.failure() == nil)
@@ -49,7 +49,7 @@ import Testing
         #expect(try text(world, "other") == "other\n")
     }
 
-    @Test func `a new file is created in its directory and undone`() throws {
+    @Test func `a step creates a new file, and an undo removes it`() throws {
         let world = try world(
             apply: "echo x > GRANTED/.t; mv GRANTED/.t GRANTED/file; exit 1",
             undo: "rm -f GRANTED/.t GRANTED/file || exit 7; \(Self.result)", isThere: false)
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// Killed after the file was created: a new process of moult still knows that it did not exist before.
-    @Test func `after a crash a new file is still a new one`() throws {
+    @Test func `after a crash, a file that a step created still counts as new`() throws {
         let world = try world(
             apply: """
                 if [ -e GRANTED/crashed ] || [ -e GRANTED/file ]; then
@@ -80,7 +80,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    @Test func `the mark is not an intent of a step`() throws {
+    @Test func `a step cannot send moult's own record of new files as an intent`() throws {
         let world = try world(
             apply: """
                 echo '{"reply":"intent","id":1,"intent":{"moult":["GRANTED/file"]}}'; read -r x; \(Self.result)
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// The step gets only its own intents.
-    @Test func `steps do not see the mark`() throws {
+    @Test func `steps do not see moult's own record of new files`() throws {
         let world = try world(
             apply: """
                 case $message in *'"intents":[]'*) ;; *) exit 8 ;; esac

@@ -53,7 +53,7 @@ import Testing
         return (ended.status, try JSON(parsing: Array(ended.output.utf8), source: ended.errors))
     }
 
-    @Test func `the module of Ansible needs keys or a word that none are needed`() throws {
+    @Test func `the Ansible module needs either keys or allow_unsigned`() throws {
         for (parameters, end) in [([:], "."), (["keys": [.string(key)], "allow_unsigned": true], ". Both are given.")]
             as [(JSON, String)]
         {
@@ -82,7 +82,7 @@ import Testing
         #expect(result["rc"]?.integer == 3 && result["outcome"]?.string == "refused")
     }
 
-    @Test func `the module refuses a store that trusts no key or another one`() throws {
+    @Test func `the module refuses a store that trusts no key or a different key`() throws {
         try bench.must("moult init -q --product org.example.test")
         let (status, result) = try run(["keys": [.string(key)]])
         #expect(status == 1)
@@ -93,7 +93,7 @@ import Testing
         #expect(try Files.factsThroughLinks(bench.path("store/food.db")) == nil)
     }
 
-    @Test func `the module accepts unsigned releases if this is allowed`() throws {
+    @Test func `the module accepts unsigned releases with allow_unsigned`() throws {
         try bench.must("rm rel/test-1.0.0.json.minisig")
         let (status, result) = try run(["allow_unsigned": true])
         #expect(status == 0 && result["changed"]?.bool == true)

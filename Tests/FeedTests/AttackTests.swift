@@ -19,7 +19,7 @@ import Testing
         #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"]) == before)
     }
 
-    @Test func `arbitrary content`() throws {
+    @Test func `a feed with arbitrary content is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("echo '{}' > public/feed.json")
         try refused(
@@ -29,7 +29,7 @@ import Testing
             """)
     }
 
-    @Test func `an unsigned feed`() throws {
+    @Test func `an unsigned feed is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("rm public/*.minisig")
         try refused(
@@ -40,7 +40,7 @@ import Testing
             """)
     }
 
-    @Test func `a feed by another key`() throws {
+    @Test func `a feed signed by another key is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.key("b")
         try bench.replaceFeed(by: "b") { $0 }
@@ -65,12 +65,16 @@ import Testing
             """)
     }
 
-    @Test func `rollback to an older feed`() throws { try olderFeed("true") }
-    @Test func `rollback after the history was deleted`() throws { try olderFeed("rm store/.moult/history.jsonl") }
-    @Test func `rollback after what was seen was deleted`() throws { try olderFeed("rm -r store/.moult/feed") }
+    @Test func `an older feed is refused`() throws { try olderFeed("true") }
+    @Test func `an older feed is refused after the history was deleted`() throws {
+        try olderFeed("rm store/.moult/history.jsonl")
+    }
+    @Test func `an older feed is refused after the records of the feed were deleted`() throws {
+        try olderFeed("rm -r store/.moult/feed")
+    }
 
     /// After a rollback, an old release must not be accepted as a new one.
-    @Test func `replay of an old release`() throws {
+    @Test func `an old release is not accepted as a new one`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must(
             "moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q rel/test-3.0.0.json")
@@ -82,7 +86,7 @@ import Testing
         try bench.must("moult apply -q rel/test-2.0.0.json --allow-downgrade")
     }
 
-    @Test func `two feeds with one serial`() throws {
+    @Test func `a second feed with the same serial is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.replaceRelease(0, "rollout", 50)
@@ -93,7 +97,7 @@ import Testing
             """)
     }
 
-    @Test func freeze() throws {
+    @Test func `an expired feed is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.replaceFeed { $0.setting("expires", to: "2026-01-01T00:00:00Z") }
         try refused(
@@ -104,7 +108,7 @@ import Testing
     }
 
     /// A correctly signed manifest of the same publisher, in place of another.
-    @Test func `mix and match`() throws {
+    @Test func `a manifest of another release is refused`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must(
             "cp public/test-1.0.0.json public/test-2.0.0.json; cp public/test-1.0.0.json.minisig public/test-2.0.0.json.minisig"
@@ -119,7 +123,7 @@ import Testing
         #expect(try bench.refusal("moult plan", status: 3) == message)
     }
 
-    @Test func `another bundle`() throws {
+    @Test func `a bundle with other content is refused`() throws {
         try bench.follow(["1.0.0"])
         let size = try Files.facts(bench.path("public/test-1.0.0.tar.zst"))?.size ?? 0
         try bench.must("head -c \(size) /dev/urandom > public/test-1.0.0.tar.zst")
@@ -127,7 +131,7 @@ import Testing
         #expect(try Files.list(bench.path("store")) == [".moult", "moult.json"])
     }
 
-    @Test func `endless data`() throws {
+    @Test func `a manifest or a feed that is too large is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("cat public/test-1.0.0.json > m; head -c 3000000 /dev/zero >> public/test-1.0.0.json")
         #expect(try bench.run("moult apply").errors.contains("it is larger than"))
@@ -136,7 +140,7 @@ import Testing
         #expect(try Files.list(bench.path("store")) == [".moult", "moult.json"])
     }
 
-    @Test func `wrong product`() throws {
+    @Test func `a feed of another product is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.replaceFeed { $0.setting("product", to: "org.example.other") }
         try refused(
@@ -146,7 +150,7 @@ import Testing
             """)
     }
 
-    @Test func `a name that leads elsewhere`() throws {
+    @Test func `a file name that leads out of the feed is refused`() throws {
         try bench.follow(["1.0.0"])
         try bench.replaceRelease(
             0, "manifest", ["file": "../secret.json", "size": 1, "sha256": .string(String(repeating: "0", count: 64))])

@@ -90,7 +90,7 @@ import Testing
         #expect(try isRefused("moult apply rel/test-1.0.0.json --store other"))
     }
 
-    @Test func `the setting and the manifest demand the check on the machine`() throws {
+    @Test func `a setting or the manifest can require the check on the machine`() throws {
         try damage()
         for depth in ["quick", "full"] {
             try bench.must("cp store/moult.json kept; sed -i '2i \"verify\": \"\(depth)\",' store/moult.json")
@@ -139,7 +139,7 @@ import Testing
         try bench.must("moult apply rel/test-1.0.0.json")
     }
 
-    @Test func `a repair and a file of a kept release are checked here`() throws {
+    @Test func `a repaired file and a file of a kept release are checked on the machine`() throws {
         try bench.must("moult apply rel/test-1.0.0.json; moult apply rel/test-2.0.0.json")
         try bench.must("mkdir -p rel3; cp rel2/food.db rel3; sed s/2.0.0/3.0.0/ rel2/draft.json > rel3/draft.json")
         try bench.must("moult pack rel3/draft.json -o rel -q; moult sign rel/test-3.0.0.json -k a.key -q")

@@ -44,7 +44,7 @@ import Testing
     private static let skipped: Set = [".moult/history.jsonl", ".moult/lock", ".moult/transactions"]
     private static let zeros = String(repeating: "0", count: 64)
 
-    @Test func `the digest of the bundle must be that of its bytes`() throws {
+    @Test func `the digest of the bundle must match its bytes`() throws {
         try refused(
             { $0.setting("bundle", to: ($0["bundle"] ?? .null).setting("sha256", to: .string(Self.zeros))) },
             "its SHA-256 is ")
@@ -52,7 +52,7 @@ import Testing
 
     /// The first frame contains a header, the last one the end of the archive; those in between contain content.
     @Test(arguments: [0, 1, 3, -1])
-    func `the digest of each frame must be that of its content`(index: Int) throws {
+    func `the digest of each frame must match its content`(index: Int) throws {
         let count = try #require(try manifest()["bundle"]?["frames"]?["packed"]?.array?.count)
         #expect(count > 4)
         let place = 64 * ((index + count) % count)
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// The digest in the proof covers every byte of the file.
-    @Test func `digests under a proof`() throws {
+    @Test func `a signed proof does not hide a wrong digest`() throws {
         try bench.key("a")
         try bench.must("rm -rf store; moult init -q --product org.example.test --key a.pub")
         func sign(_ change: (JSON) throws -> JSON) throws -> Shell.Ended {
@@ -93,7 +93,7 @@ import Testing
         #expect(ended.errors.contains("checked by the publisher") || ended.output.contains("checked by the publisher"))
     }
 
-    @Test func `the digest of a database must be that of its frames`() throws {
+    @Test func `the digest of a database must match its frames`() throws {
         try refused(
             { manifest in
                 let databases = manifest["databases"] ?? .null

@@ -14,7 +14,7 @@ import Testing
         try bench.run("moult publish public --check \(options)")
     }
 
-    @Test func `a sound feed is sound, and nothing changes`() throws {
+    @Test func `a check of a sound feed finds nothing and changes nothing`() throws {
         let before = try Tree(bench.path("public"))
         let ended = try check()
         #expect(ended.status == 0 && ended.output.contains("public/feed.json  serial 2, 2 releases"), "\(ended.output)")
@@ -46,7 +46,7 @@ import Testing
         #expect(ended.status == 1 && ended.output.contains(id), "\(ended.output)")
     }
 
-    @Test func `only leftovers of moult are removed`() throws {
+    @Test func `--tidy removes only leftovers of moult`() throws {
         try bench.must("mkdir -p public/.moult-publish.0/ready; echo mine > public/notes.txt; echo x > public/.hidden")
         let found = try check()
         #expect(found.status == 0 && found.output.contains(".moult-publish.0: left over"), "\(found.output)")
@@ -58,7 +58,7 @@ import Testing
     }
 
     /// The directory of a running command is not a leftover.
-    @Test func `the directory of a running command is kept`() throws {
+    @Test func `--tidy keeps the directory of a running command`() throws {
         try bench.must("mkdir public/.moult-pack.0; flock -n public/.moult-pack.0 moult publish public --check --tidy")
         #expect(try Files.facts(bench.path("public/.moult-pack.0")) != nil)
     }

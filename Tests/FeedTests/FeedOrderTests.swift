@@ -26,7 +26,7 @@ import Testing
     private func steal(serial: Int64) throws { try bench.replaceFeed { $0.setting("serial", to: .integer(serial)) } }
 
     @Test(arguments: [Int64.max, 1 << 53])
-    func `a serial at the end of the numbers is refused`(serial: Int64) throws {
+    func `a serial of 2 to the power of 53 or more is refused`(serial: Int64) throws {
         try steal(serial: serial)
         try refused(
             """
@@ -35,7 +35,7 @@ import Testing
             """)
     }
 
-    @Test func `a serial cannot jump`() throws {
+    @Test func `a serial more than a million above the last one is refused`() throws {
         try bench.must("moult apply -q")
         try steal(serial: 1_000_002)
         try refused(
@@ -47,7 +47,7 @@ import Testing
         try bench.must("moult check")
     }
 
-    @Test func `a new store takes no serial above the first million`() throws {
+    @Test func `a new store accepts no first serial above a million`() throws {
         try steal(serial: 1_000_001)
         try refused(
             """
@@ -58,7 +58,7 @@ import Testing
 
     /// The attacker's feed is the newest that stores have seen; with the new key list, the publisher's serials start
     /// again.
-    @Test func `fast-forward ends with the next key list`() throws {
+    @Test func `the next key list ends a fast-forward attack`() throws {
         try bench.must("moult apply -q; cp -r public mine")
         try steal(serial: 1_000_000)
         try bench.must("moult check; rm -r public; mv mine public")
@@ -113,7 +113,7 @@ import Testing
     }
 
     /// The installed release records its key list.
-    @Test func `without the key lists the store waits for the newest that it knew`() throws {
+    @Test func `without its key lists, a store refuses feeds until it gets the newest list that it knew`() throws {
         try revoke()
         try bench.must("rm -r store/.moult/feed store/.moult/keys")
         try refused(
@@ -134,7 +134,7 @@ import Testing
     }
 
     /// New key lists take effect even if the feed that they came with is refused.
-    @Test func `a revocation is kept although the feed is refused`() throws {
+    @Test func `a revocation takes effect even if the feed with it is refused`() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp old/feed.json* public")
         #expect(try bench.run("moult check").status == 3)

@@ -17,7 +17,7 @@ import Testing
         return (json["passed"]?.array ?? []).map { "\($0["version"]?.string ?? ""): \($0["why"]?.string ?? "")" }
     }
 
-    @Test func `from the first to the newest`() throws {
+    @Test func `a store follows a feed from the first release to the newest`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         let before = try Tree(bench.path("store"))
         let plan = try bench.run("moult plan")
@@ -76,13 +76,13 @@ import Testing
         #expect(try passed() == ["2.0.0: it was withdrawn: wrong totals"])
     }
 
-    @Test func `a withdrawn release that is installed is reported`() throws {
+    @Test func `an installed release that was withdrawn is reported`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q; moult publish public -q -k a.key --withdraw 1.0.0 --reason 'wrong totals'")
         #expect(try bench.must("moult check").contains("1.0.0 was withdrawn by its publisher: wrong totals\n"))
     }
 
-    @Test func `a hold keeps a release out`() throws {
+    @Test func `a release on hold is not installed from a feed`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult hold 2.0.0 --reason 'not yet' -q")
         #expect(try newest() == "1.0.0")
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// Of a thousand machines, a share gets the release, always the same ones, and they keep it when the share grows.
-    @Test func `a rollout reaches a share of the machines`() throws {
+    @Test func `a rollout reaches its percentage of the machines`() throws {
         try bench.follow(["1.0.0"], options: "--rollout 30")
         func machines(_ share: Int) throws -> Set<Int> {
             try bench.must("moult publish public -q -k a.key --release 1.0.0 --rollout \(share)")
@@ -158,7 +158,7 @@ import Testing
 
     // MARK: chains
 
-    @Test func `a release is reached through an intermediate one`() throws {
+    @Test func `a release is reached through an intermediate release`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.release("2.0.0", sequence: 2)

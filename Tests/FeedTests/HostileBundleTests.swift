@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ["tar", "tar.gz", "tar.xz", "tar.zst", "zip"], traversals)
-    func `traversal is refused`(ending: String, name: String) throws {
+    func `a member name that leads out of the directory is refused`(ending: String, name: String) throws {
         let why = try refusal(ending, Self.packing(ending, name))
         #expect(why.contains("“\(name)”"), "\(why)")
         #expect(why.contains("leads out of the directory") || why.contains("an absolute path"), "\(why)")
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: ["symlink", "hard link"])
-    func `links out are refused`(kind: String) throws {
+    func `a member that is a link is refused`(kind: String) throws {
         let why = try refusal(
             "tar",
             """
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// Five gigabytes of headers in a few hundred kilobytes: the first undeclared entry stops the reader.
-    @Test func `ten million entries are not read`() throws {
+    @Test func `an archive of ten million entries is not read to its end`() throws {
         let why = try refusal(
             "tar.zst",
             """

@@ -71,7 +71,7 @@ import Testing
 
     /// The process that examines it crashes, as with a bug in SQLite; here a signal at its first step causes the crash.
     @Test(arguments: ["SEGV", "ABRT", "KILL"])
-    func `fall of SQLite is a refusal`(signal: String) throws {
+    func `a crash of SQLite in the examiner is a refusal`(signal: String) throws {
         let hostile = try Case()
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
         let why = try hostile.refusal(
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// The process that holds the store never opens a new file that fails its check.
-    @Test func `orchestrator does not open it before`() throws {
+    @Test func `moult does not open a new database before its check`() throws {
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")

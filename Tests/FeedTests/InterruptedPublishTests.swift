@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [("rename,renameat2", 1), ("unlink,unlinkat", 5)])
-    func `the status says whether the feed is public when calls fail`(calls: String, step: Int) throws {
+    func `if a call fails, the exit status says whether the feed is public`(calls: String, step: Int) throws {
         try bench.must("moult apply -q; moult publish public -q -k a.key; cp -r public before")
         var outcomes: Set<Int32> = []
         for number in stride(from: 1, to: 25 * step, by: step) {
@@ -45,7 +45,7 @@ import Testing
         #expect(outcomes.contains(1))
     }
 
-    @Test func `the same release again renews the feed`() throws {
+    @Test func `publishing the same release again renews the feed`() throws {
         let before = try serial()
         #expect(try bench.must("moult publish public rel/test-1.0.0.json -k a.key").contains("1 release,"))
         #expect(try serial() == before.map { $0 + 1 })
@@ -53,11 +53,11 @@ import Testing
     }
 
     @Test(arguments: ["--rollout 10", "--channel beta"])
-    func `the same release with another share or channel is refused`(option: String) throws {
+    func `publishing the same release with another rollout or channel is refused`(option: String) throws {
         #expect(try bench.run("moult publish public rel/test-1.0.0.json -k a.key \(option)").status == 3)
     }
 
-    @Test func `a signature of another manifest is replaced`() throws {
+    @Test func `a leftover signature of another manifest is replaced`() throws {
         // A publish of a different 2.0.0 was killed before its manifest was there.
         try bench.must(
             "echo other > public/test-2.0.0.json; moult sign -q -k a.key public/test-2.0.0.json; rm public/test-2.0.0.json"
@@ -71,7 +71,7 @@ import Testing
         try bench.must("minisign -V -q -p a.pub -m public/test-3.0.0.json; moult apply -q")
     }
 
-    @Test func `pack over an older release leaves no manifest with another bundle`() throws {
+    @Test func `an interrupted pack leaves no manifest with the bundle of another release`() throws {
         for (version, sequence) in [("1.0.0", 1), ("2.0.0", 2)] {
             try bench.must(
                 """
@@ -104,7 +104,7 @@ import Testing
         #expect(try Files.list(bench.path("out")) == ["app.json", "app.tar.zst"])
     }
 
-    @Test func `export over an older set leaves one that stores follow`() throws {
+    @Test func `an interrupted export leaves a set that stores can follow`() throws {
         try bench.must("moult export 1.0.0 stick -q; moult publish public rel/test-2.0.0.json -q -k a.key")
         try bench.must("cp -r stick before; cp -r store known")
         var kills = 0

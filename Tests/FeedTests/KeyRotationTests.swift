@@ -53,7 +53,7 @@ import Testing
         try bench.must("moult apply -q")
     }
 
-    @Test func `a list without a signature by an old key changes nothing`() throws {
+    @Test func `a key list without a signature by an old key changes nothing`() throws {
         try bench.must(
             """
             moult publish public -q -k a.key -k b.key --trust b.pub; rm public/keys-1.json*.minisig
@@ -65,7 +65,7 @@ import Testing
 
     /// Killed at each rename, with the old or the new keys: readers then find a feed that their keys can verify.
     @Test(arguments: ["--trust b.pub -k a.key -k b.key", "--trust keys/keys-1.json -k a.key -k b.key -k c.key"])
-    func `a kill while keys change leaves a feed that stores take`(options: String) throws {
+    func `a kill while keys change leaves a feed that stores accept`(options: String) throws {
         try bench.must(
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
         try bench.must("cp -r public before; cp -r store known")
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// Of a first feed with a key list, readers find either nothing or everything.
-    @Test func `a kill while the first feed is published leaves none or a valid one`() throws {
+    @Test func `a kill while the first feed is published leaves no feed or a valid one`() throws {
         try bench.must(
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
         var kills = 0

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct LargeFeedTests {
     /// Ten thousand releases fit into the size limit, and the newest is found.
-    @Test func `ten thousand releases`() throws {
+    @Test func `a feed of ten thousand releases is accepted`() throws {
         let bench = try Bench()
         try bench.follow(["1.0.0"])
         try bench.replaceFeed { feed in

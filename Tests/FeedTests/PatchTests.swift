@@ -38,7 +38,7 @@ import Testing
 
     /// Patches of two databases are as small as those of the zstd program, give or take a twentieth.
     @Test(arguments: [false, true])
-    func `patches are as small as those of zstd`(rebuilt: Bool) throws {
+    func `patches are as small as those of the zstd program`(rebuilt: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, rebuilt: rebuilt)
         let size = try patches.json("moult delta 1.0.0.food 2.0.0.food -o x.patch --json", "m[\"size\"]")
@@ -96,7 +96,7 @@ import Testing
 
     /// A user with write permission can change the installed release; the next update notices it.
     @Test(arguments: [true, false])
-    func `a changed base is not used`(hasBundle: Bool) throws {
+    func `a patch is not applied to a changed base`(hasBundle: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// A base with a different ctime but correct content is read and used.
-    @Test func `a touched base is read and verified`() throws {
+    @Test func `a base with a new timestamp is verified and used`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -120,7 +120,7 @@ import Testing
         #expect(try patches.has("2.0.0"))
     }
 
-    @Test func `a patch that saves nothing is left out`() throws {
+    @Test func `pack leaves out a patch that saves nothing`() throws {
         try patches.release("1.0.0", sequence: 1)
         try bench.must("sqlite3 food.db 'UPDATE food SET note = hex(randomblob(50))'; cp food.db codes.db")
         try bench.must(
@@ -222,7 +222,7 @@ import Testing
     }
 
     /// Only patches from the last releases are kept; those that are no longer needed are removed.
-    @Test func `publish keeps the patches of the last releases`() throws {
+    @Test func `publish keeps the patches of the newest releases`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.release("3.0.0", sequence: 3, from: ["2.0.0", "1.0.0"])

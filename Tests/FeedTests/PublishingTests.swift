@@ -48,7 +48,7 @@ import Testing
             """)
     }
 
-    @Test func `a serial only increases`() throws {
+    @Test func `the serial of a feed only increases`() throws {
         try refused(
             "--serial 1 -k a.key",
             """
@@ -80,7 +80,7 @@ import Testing
             """)
     }
 
-    @Test func `a file of the same name is not replaced`() throws {
+    @Test func `publish does not replace a different file with the same name`() throws {
         try bench.release("2.0.0", sequence: 20)
         try bench.must("echo other > public/test-2.0.0.tar.zst")
         try refused(
@@ -113,7 +113,7 @@ import Testing
     }
 
     /// Readers find a feed and its signature at every moment of publishing.
-    @Test func `readers never see a half`() throws {
+    @Test func `readers never see a feed without its signature`() throws {
         try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
         let isOver = Mutex(false)
         let bench = bench

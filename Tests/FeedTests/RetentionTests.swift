@@ -67,7 +67,7 @@ import Testing
             ended.errors.contains("public/test-1.0.0.json already exists with different content"), "\(ended.errors)")
     }
 
-    @Test func `a release that would be dropped at once is refused`() throws {
+    @Test func `publish refuses a release that it would drop at once`() throws {
         try publish("2.0.0", 2)
         try bench.release("1.0.0", sequence: 1)
         #expect(
@@ -78,7 +78,7 @@ import Testing
                 """)
     }
 
-    @Test func `releases that others require on the way stay`() throws {
+    @Test func `releases that other releases require stay`() throws {
         try publish("1.0.0", 1)
         try publish("2.0.0", 2)
         try publish("2.1.0", 3, from: ">=2")
@@ -117,13 +117,13 @@ import Testing
         #expect(try keep(1) == ["2.0.0", "4.0.0"])
     }
 
-    @Test func `each channel keeps its own`() throws {
+    @Test func `each channel keeps its own newest releases`() throws {
         for number in 1...3 { try publish("\(number).0.0", number) }
         for number in 4...6 { try publish("\(number).0.0-b", number, options: "--channel beta") }
         #expect(try keep(2) == ["2.0.0", "3.0.0", "5.0.0-b", "6.0.0-b"])
     }
 
-    @Test func `key lists stay, so that an old store can catch up`() throws {
+    @Test func `an old store can catch up, because key lists stay`() throws {
         try publish("1.0.0", 1)
         try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json && moult apply -q")
         try bench.key("b")
@@ -136,7 +136,7 @@ import Testing
     }
 
     /// Daily releases, with the same option each time.
-    @Test func `the size of the feed is bounded`() throws {
+    @Test func `the size of a feed does not grow without limit`() throws {
         var sizes: [Int] = []
         for number in 1...12 {
             try publish("1.0.\(number)", number, options: "--keep-releases 3")
@@ -147,7 +147,7 @@ import Testing
         #expect(sizes[11] - sizes[2] < 40)
     }
 
-    @Test func `a publisher that was killed while it removes files goes on`() throws {
+    @Test func `after a publisher is killed while it removes files, the next run completes it`() throws {
         for number in 1...3 { try publish("\(number).0.0", number) }
         try bench.must("cp -r public before")
         for number in 1...8 {

@@ -30,13 +30,13 @@ import Testing
         return program
     }
 
-    @Test func `without --retry, it exits with 75 at once`() throws {
+    @Test func `without --retry, apply exits with 75 at once`() throws {
         let updater = try bench.updater()
         #expect(try bench.run("moult apply -q rel/test-1.0.0.json").status == 75)
         updater.stop()
     }
 
-    @Test func `it ends with 75 after the time, and says why it waited`() throws {
+    @Test func `with --retry, apply exits with 75 after that time and says why it waited`() throws {
         let updater = try bench.updater()
         let ended = try bench.run("moult apply -q --retry 1 rel/test-1.0.0.json")
         #expect(ended.status == 75)
@@ -47,7 +47,7 @@ import Testing
         updater.stop()
     }
 
-    @Test func `it continues as soon as it can`() throws {
+    @Test func `with --retry, apply continues as soon as the store is free`() throws {
         let updater = try bench.updater()
         let waiting = try waiting(2)
         updater.stop()
@@ -62,7 +62,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 
-    @Test func `SIGTERM ends the pause`() throws {
+    @Test func `SIGTERM ends the pause of --retry`() throws {
         let updater = try bench.updater()
         let waiting = try waiting(3600)
         waiting.signal(SIGTERM)

@@ -27,7 +27,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `without keys the signature is not claimed`() throws {
+    @Test func `without keys, a plan says that the signature is not checked`() throws {
         try bench.must("moult init --product org.example.test")
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", not signed)"))
         try bench.must("moult sign rel/test-1.0.0.json -k a.key")
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Checked before parsing: garbage with a bad signature is refused because of the signature.
-    @Test func `a changed manifest is not even parsed`() throws {
+    @Test func `a manifest that does not match its signature is not parsed`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         try bench.must("echo '}{' > rel/test-1.0.0.json")
         try refused(
@@ -95,7 +95,7 @@ import Testing
             """)
     }
 
-    @Test func `two of three must sign`() throws {
+    @Test func `with a threshold of two, one of three signatures is not enough`() throws {
         try bench.key("b")
         try bench.key("c")
         try bench.must("moult init --product org.example.test --key a.pub --key b.pub --key c.pub")
@@ -118,14 +118,14 @@ import Testing
         try bench.must("moult apply rel/test-1.0.0.json")
     }
 
-    @Test func `a saved plan is checked again`() throws {
+    @Test func `the signature is checked again when a saved plan is applied`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         #expect(try bench.run("moult plan -o p rel/test-1.0.0.json").status == 2)
         try bench.must("rm rel/test-1.0.0.json.minisig")
         #expect(try bench.run("moult apply --plan p").status == 3)
     }
 
-    @Test func `minisign and moult sign for each other`() throws {
+    @Test func `minisign and moult verify each other's signatures`() throws {
         try bench.must("minisign -G -W -p m.pub -s m.key && moult init --product org.example.test --key m.pub")
         try bench.must("minisign -S -s m.key -m rel/test-1.0.0.json && moult apply rel/test-1.0.0.json")
         try bench.must("moult sign rel/test-1.0.0.json -k m.key && minisign -V -p m.pub -m rel/test-1.0.0.json")
@@ -144,7 +144,7 @@ import Testing
         #expect(try bench.run("moult \(line) a.key -q").errors == "")
     }
 
-    @Test func `keygen never overwrites`() throws {
+    @Test func `keygen never overwrites a key`() throws {
         let before = try bench.must("cat a.key a.pub")
         #expect(
             try bench.refusal("moult keygen a --no-password", status: 3)

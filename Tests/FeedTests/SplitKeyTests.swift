@@ -74,7 +74,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `a stolen timestamp key cannot pass an old release for a new one`() throws {
+    @Test func `a stolen timestamp key cannot pass off an old release as a new one`() throws {
         try bench.replaceFeed(by: "online") { feed in
             let release = (feed["releases"]?.array?.first ?? .null).setting("version", to: "9.0.0")
             return feed.setting("serial", to: 2).setting("releases", to: .array([release.setting("sequence", to: 9)]))
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `a list that its own root keys did not sign is refused`() throws {
+    @Test func `a key list that its own root keys did not sign is refused`() throws {
         try bench.must("moult trust keys -q --root new.pub -k root.key")
         #expect(try bench.must("ls keys").contains("keys-2.json\n"))
         let refusal = try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
@@ -160,7 +160,7 @@ import Testing
         try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key; moult check")
     }
 
-    @Test func `releases need a threshold of keys`() throws {
+    @Test func `releases need signatures by a threshold of keys`() throws {
         try bench.must("moult trust keys -q --release release.pub --release new.pub --threshold release=2 -k root.key")
         let short = try bench.refusal(
             "moult publish public --trust keys/keys-2.json -k online.key -k new.key -q; moult publish public --trust keys/keys-2.json -k online.key -q; false",
@@ -266,7 +266,7 @@ import Testing
         #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("online"))\n"))
     }
 
-    @Test func `an offline set contains its proof`() throws {
+    @Test func `an offline set contains its key lists`() throws {
         try bench.must("moult export 1.0.0 stick -q; moult init other --product org.example.test --key root.pub -q")
         try bench.must("moult apply -q --store other --feed stick/feed.json; rm stick/keys-*")
         #expect(
@@ -277,7 +277,7 @@ import Testing
 
     // MARK: the publisher's mistakes
 
-    @Test func `publish refuses releases that stores would refuse`() throws {
+    @Test func `publish refuses releases with signatures that stores would refuse`() throws {
         try bench.release("2.0.0", sequence: 2)
         func refusal(_ options: String) throws -> String {
             let before = try Tree(bench.path("public"), times: false)

@@ -82,7 +82,7 @@ import Testing
         #expect(try milliseconds("a") >= second)
     }
 
-    @Test func `a call without the option, at a terminal, or for the first release does not wait`() throws {
+    @Test func `apply without --spread, at a terminal, or for the first release does not wait`() throws {
         // Each of them would wait for hours.
         try bench.must("timeout 20 moult apply -q --spread 86400")
         try bench.must("timeout 20 moult apply -q")

@@ -52,7 +52,7 @@ struct SystemdServiceTests {
         ]).output
     }
 
-    @Test func `a unit fails after an hour of 75`() throws {
+    @Test func `a unit fails after an hour of exit status 75`() throws {
         let updater = try bench.updater()
         let state = try start(then: "until [ -e '\(bench.path("alarm"))' ]; do sleep 0.05; done")
         #expect(Set(state.split(separator: "\n")) == ["ActiveState=failed", "Result=exit-code", "ExecMainStatus=75"])

@@ -31,19 +31,19 @@ struct SystemdUnitTests {
     }
 
     @Test(arguments: ["service", "timer"])
-    func `the unit has no faults`(ending: String) throws {
+    func `systemd-analyze finds no fault in the unit`(ending: String) throws {
         let ended = try analyze("verify", "--man=no", "./moult@var-lib-app.\(ending)")
         #expect(ended.errors == "")
         #expect(ended.status == 0)
     }
 
     /// The unneeded rights of the service: systemd scores them, with 100 for everything.
-    @Test func `service of root is hardened`() throws {
+    @Test func `the service of root is hardened`() throws {
         let ended = try analyze("security", "--offline=yes", "--threshold=23", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
     }
 
-    @Test func `service of an app's user is hardened`() throws {
+    @Test func `the service of an app's user is hardened`() throws {
         let root = scratch.path("root/etc/systemd/system/moult@.service.d")
         try Shell.must(["mkdir", "-p", root])
         try Files.replace(
@@ -58,7 +58,7 @@ struct SystemdUnitTests {
         #expect(ended.output.contains("✓ User=") && ended.output.contains("✓ PrivateUsers="))
     }
 
-    @Test func `service has no capability to trace processes or to write to every file`() throws {
+    @Test func `the service has no capability to trace processes or to write to every file`() throws {
         for text in [try Self.unit("moult@.service"), try Self.unit("user.conf")] {
             let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("CapabilityBoundingSet=") })
             #expect(!line.contains("CAP_SYS_PTRACE") && !line.contains("CAP_DAC_OVERRIDE"))
@@ -68,7 +68,7 @@ struct SystemdUnitTests {
 
     /// With the capabilities that root has in the service, and without access to the processes of other users.
     @Test(.enabled(if: geteuid() == 0, "needs root"))
-    func `service of root can do its work with its capabilities`() throws {
+    func `the service of root can do its work with its capabilities`() throws {
         let bench = try Bench()
         for number in 1...2 { try bench.release("\(number).0.0", sequence: number) }
         let line = try #require(
@@ -86,7 +86,7 @@ struct SystemdUnitTests {
     }
 
     /// systemd does not stop the command before it stops by itself: `--retry`, then `--wait` and the network deadline.
-    @Test func `service has time for all that its command may wait for`() throws {
+    @Test func `the service does not time out before its command`() throws {
         let service = try Self.unit("moult@.service")
         let command = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }).split(
             separator: " ")
@@ -108,7 +108,7 @@ struct SystemdUnitTests {
     }
 
     /// Without these calls, the command could not confine the processes that read a new database.
-    @Test func `the unit allows confinement`() throws {
+    @Test func `the unit allows the system calls that confine processes`() throws {
         let service = try Shell.must(["cat", scratch.path("moult@var-lib-app.service")])
         let filter = try #require(service.split(separator: "\n").first { $0.hasPrefix("SystemCallFilter=") })
         for call in ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"] {

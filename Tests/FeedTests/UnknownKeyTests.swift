@@ -41,7 +41,7 @@ import Testing
         try bench.must("moult publish public -q -k a.key -k b.key && moult publish public -q -k b.key")
     }
 
-    @Test func `a directory as the address of a feed means the feed in it`() throws {
+    @Test func `the address of a feed may be its directory`() throws {
         try bench.must("moult init -q store --product org.example.test --key a.pub")
         try bench.must(
             #"sed -i '1a "feed": { "url": "../public" },' store/moult.json && moult apply -q --store store"#)

@@ -37,7 +37,7 @@ import Testing
         "feed.json.\(try bench.must("sha256sum public/feed.json").prefix(16)).minisig"
     }
 
-    @Test func `each file comes after those that it names`() throws {
+    @Test func `publish uploads each file after the files that it names`() throws {
         let first = try publish("rel/test-1.0.0.json")
         #expect(first.status == 0 && first.output.hasSuffix("uploaded 6 files\n"), "\(first.errors)\(first.output)")
         #expect(
@@ -56,7 +56,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `each file has a recommended header`() throws {
+    @Test func `publish uploads each file with the recommended header`() throws {
         #expect(try publish("rel/test-1.0.0.json").status == 0)
         let forever = "public, max-age=31536000, immutable"
         #expect(
@@ -72,7 +72,7 @@ import Testing
         #expect(try bench.must("moult publish public --list-uploads | sed -E 's/ {2,}/|/g'") == bench.must("cat log"))
     }
 
-    @Test func `a new key list comes after the feed that it accepts`() throws {
+    @Test func `publish uploads a new key list after the feed that it accepts`() throws {
         #expect(try publish("rel/test-1.0.0.json").status == 0)
         try bench.must("moult apply -q --create --key a.pub away")
         _ = try uploaded()
@@ -136,7 +136,7 @@ import Testing
         try bench.must("moult publish away --check --trust a.pub -q")
     }
 
-    @Test func `another command uploads everything`() throws {
+    @Test func `publish with a different upload command uploads everything`() throws {
         #expect(try publish("rel/test-1.0.0.json").status == 0)
         try bench.must("rm -rf away && mkdir away")
         #expect(try publish("", command: "true; sh copy").status == 0)
@@ -159,12 +159,12 @@ import Testing
             "--list-uploads and rel/a.json exclude each other: a list publishes nothing"
         ),
     ])
-    func `invalid usage is reported`(arguments: String, message: String) throws {
+    func `invalid use of the upload options is reported`(arguments: String, message: String) throws {
         let ended = try bench.run("moult publish \(arguments)")
         #expect(ended.status == 64 && ended.errors.contains(message), "\(ended.errors)")
     }
 
-    @Test func `a directory without a feed`() throws {
+    @Test func `an upload from a directory without a feed is refused`() throws {
         #expect(
             try bench.refusal("moult publish away --list-uploads", status: 1) == """
                 moult: error: no feed at away/feed.json: no such file

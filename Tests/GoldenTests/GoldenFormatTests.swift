@@ -12,7 +12,7 @@ import Testing
     let golden = Golden()
 
     @Test(arguments: [1, 2, 3])
-    func `drafts and manifests`(number: Int) throws {
+    func `drafts and manifests of format 1 are read`(number: Int) throws {
         let draft = try Manifest(
             parsing: Files.read(golden.path("draft-\(number).0.0.json"), limit: 1 << 20) ?? [], as: .draft,
             source: "draft")
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Its bundles are unpacked and verified, from the first release to the last.
-    @Test func releases() throws {
+    @Test func `releases of format 1 are installed`() throws {
         let scratch = try Scratch()
         let store = Store(at: scratch.path("store"))
         for number in 1...3 {
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// Only signed content is accepted.
-    @Test func `feed and key`() throws {
+    @Test func `a feed and a key of format 1 are accepted`() throws {
         let scratch = try Scratch()
         let moult = try BuiltMoult.path()
         let store = scratch.path("store")
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// A saved plan has the same meaning; for another store it is out of date, but not misread.
-    @Test func `saved plan`() throws {
+    @Test func `a saved plan of format 1 is read`() throws {
         let json = try golden.json("update.plan")
         let plan = try Plan(json: json, source: "update.plan")
         // Everything except the effects is unchanged. Effects have different texts now, and the reason why old content

@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [("key-list-1", "first.pub", 1), ("key-list-2", "root.pub", 2)])
-    func `key lists are followed`(_ format: String, _ pinned: String, _ lists: Int) throws {
+    func `key lists of earlier formats are followed`(_ format: String, _ pinned: String, _ lists: Int) throws {
         let ended = try run(
             """
             set -e; moult init -q --product org.example.golden --key $GOLDEN/\(format)/\(pinned) --feed $GOLDEN/\(format)/feed.json

@@ -18,7 +18,9 @@ import Testing
     ]
 
     @Test(arguments: interrupted)
-    func `is settled`(_ name: String, _ ending: CrashRecovery.Result.Ending, _ found: [String]) throws {
+    func `an interrupted store of an older moult is recovered`(
+        _ name: String, _ ending: CrashRecovery.Result.Ending, _ found: [String]
+    ) throws {
         let golden = try GoldenStore(name)
         let orchestrator = try Orchestrator(root: golden.root, steps: .builtIn)
         #expect(try orchestrator.isUnfinished())
@@ -33,7 +35,7 @@ import Testing
         #expect(entries.filter { $0.to.hasPrefix("2.0.0") && [.done, .finished].contains($0.outcome) }.count == 1)
     }
 
-    @Test func `is read`() throws {
+    @Test func `a store of an older moult is read`() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)
         #expect(try Verifier(StoreSnapshot(golden.layout)).verify(deep: true).compactMap(\.finding) == [])
@@ -52,7 +54,7 @@ import Testing
     }
 
     /// Back to a generation that the older moult sealed, and forward again with its release.
-    @Test func `goes back and forward`() throws {
+    @Test func `a store of an older moult is rolled back and updated again`() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)
         try Shell.must(["sqlite3", "\(golden.root)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])

@@ -16,7 +16,7 @@ import Testing
     }
 
     /// The hazard: the new file of 3 rows reads as the 500 old ones.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, a stale WAL hides the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Lab.killedWithRowsInTheWAL(path)
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// A plain file that the release takes over.
-    @Test func adopting() throws {
+    @Test func `adoption does not leave the WAL of a plain file behind`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: Lab.Way.allCases)
-    func replacing(way: Lab.Way) throws {
+    func `a replacement does not leave a stale WAL behind`(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
@@ -43,7 +43,7 @@ import Testing
     }
 
     /// A cache with a different schema is set aside with all sidecars.
-    @Test func `a cache is set aside safely`() throws {
+    @Test func `a cache is set aside with its WAL`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -51,14 +51,14 @@ import Testing
     }
 
     /// The same without a release.
-    @Test func `an app's cache is replaced safely`() throws {
+    @Test func `an app's cache is replaced with its WAL`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// The file is missing, and only its `-wal` is left.
-    @Test func `a cache is recreated safely`() throws {
+    @Test func `a missing cache is not recreated next to a stale WAL`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// A user database is recreated only if the operator requests it.
-    @Test func `a user database is recreated safely`() throws {
+    @Test func `a missing user database is not recreated next to a stale WAL`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
@@ -77,7 +77,7 @@ import Testing
         #expect(try Lab.read(path) == "2|first|first\n")
     }
 
-    @Test func resetting() throws {
+    @Test func `a reset does not leave a stale WAL behind`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 3, "new"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.reset("note", settingUserDataAside: true)

@@ -25,7 +25,7 @@ import Testing
         """
 
     /// The hazard: the new release is lost, and the file is "ok".
-    @Test func `the hazard`() throws {
+    @Test func `without moult, the next opener replays the old WAL over the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -39,7 +39,7 @@ import Testing
 
     /// With a live replacement, both the running app and the next opener have the new release, and rows written during
     /// and after it stay.
-    @Test func `replacing live`() throws {
+    @Test func `a live replacement reaches running and new processes`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         try app.run("INSERT INTO note VALUES(9000, 'mine', 1)")
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// An exchange does not happen while a process has the file open.
-    @Test func exchanging() throws {
+    @Test func `an exchange does not happen while a process has the file open`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
@@ -69,14 +69,14 @@ import Testing
 
     /// A process that opens a leased file breaks the lease: this is noticed, and does not kill this program with a
     /// signal.
-    @Test func `a process opens a leased file`() throws {
+    @Test func `a process that opens a leased file breaks the lease without killing moult`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))
         let opener = try Background(["python3", "-c", "import sys; open(sys.argv[1])", path])
         try opener.wait { try !lease.isWhole() }
     }
 
-    @Test func resetting() throws {
+    @Test func `a reset does not happen while a process has the file open`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }
@@ -87,7 +87,7 @@ import Testing
         #expect(try Lab.read(path) == "500|first|first\n")
     }
 
-    @Test func adopting() throws {
+    @Test func `an adoption does not happen while a process has the file open`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.sealed("1.0.0", 1, 3, "new")
@@ -100,7 +100,7 @@ import Testing
     }
 
     /// The cache stays until the app that has it open exits, and the next update recreates it.
-    @Test func `a cache is set aside safely`() throws {
+    @Test func `a cache stays until the app that has it open exits`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.cache("2.0.0", 2, 3, "new")
@@ -113,7 +113,7 @@ import Testing
 
     /// An app's own cache is replaced although another process of the app has it open: neither its writes nor its exit
     /// may affect the new one.
-    @Test func `an app's cache is replaced safely`() throws {
+    @Test func `an app's new cache is not affected by a process that has the old one open`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 2)) != .ready)

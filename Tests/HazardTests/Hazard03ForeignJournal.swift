@@ -21,7 +21,7 @@ import Testing
     }
 
     /// The hazard: pages of the old file get into the new one.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, a hot journal is rolled back into the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -33,7 +33,7 @@ import Testing
 
     /// The journal rolls back the interrupted transaction in its own file before rows are carried over.
     @Test(arguments: Lab.Way.allCases)
-    func replacing(way: Lab.Way) throws {
+    func `a replacement rolls back a hot journal first`(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "old"))
         try Shell.must(["sqlite3", path, "UPDATE note SET text = 'mine', mine = 1 WHERE id > 400"])
         try die()
@@ -43,7 +43,7 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    @Test func adopting() throws {
+    @Test func `adoption rolls back a hot journal first`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try die()
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
@@ -51,7 +51,7 @@ import Testing
         #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
     }
 
-    @Test func `a cache is set aside safely`() throws {
+    @Test func `a cache is set aside with its hot journal`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -59,7 +59,7 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    @Test func `an app's cache is replaced safely`() throws {
+    @Test func `an app's cache is replaced with its hot journal`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try die()
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// The file is missing, and only its journal is left.
-    @Test func `a cache is recreated safely`() throws {
+    @Test func `a missing cache is not recreated next to a journal`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// A user database is recreated only if the operator requests it.
-    @Test func `a user database is recreated safely`() throws {
+    @Test func `a missing user database is not recreated next to a journal`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// The uncommitted changes of the killed process are rolled back, and one file is set aside.
-    @Test func resetting() throws {
+    @Test func `a reset rolls back a hot journal first`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()
         let recovered = try lab.store.reset("note", settingUserDataAside: true)

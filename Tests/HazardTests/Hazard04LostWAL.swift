@@ -15,7 +15,7 @@ import Testing
     }
 
     /// The hazard: 500 acknowledged rows are gone.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, rows that are only in the WAL are lost`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Shell.must(["rm", "\(path)-wal", "\(path)-shm"])
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: Lab.Way.allCases)
-    func replacing(way: Lab.Way) throws {
+    func `a replacement keeps rows that are only in the WAL`(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path, mine: true)
         // The killed app's rows have the numbers 1 to 500, and rows of users win over shipped ones.
@@ -32,7 +32,7 @@ import Testing
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
-    @Test func adopting() throws {
+    @Test func `adoption keeps rows that are only in the WAL`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let adopted = lab.path(".moult/generations/0+adopted/note.db")
@@ -40,7 +40,7 @@ import Testing
         #expect(try Lab.sidecars(of: adopted).isEmpty)
     }
 
-    @Test func `a cache is set aside safely`() throws {
+    @Test func `a cache that is set aside keeps rows that are only in the WAL`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -49,7 +49,7 @@ import Testing
         #expect(try Lab.read(lab.path(".moult/quarantine/\(sets[0])/note.db")) == "500|old|old\n")
     }
 
-    @Test func `a user database is kept`() throws {
+    @Test func `an update keeps rows of a user database that are only in the WAL`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.user("2.0.0", 2, 3, "new"))
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// They are in the set that was set aside, and in the salvaged rows.
-    @Test func resetting() throws {
+    @Test func `a reset keeps rows that are only in the WAL`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         let recovered = try lab.store.reset("note", settingUserDataAside: true)

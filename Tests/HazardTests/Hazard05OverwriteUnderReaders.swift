@@ -28,7 +28,7 @@ import Testing
     }
 
     /// The hazard.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, overwriting a file breaks its readers`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -38,7 +38,7 @@ import Testing
     }
 
     /// With memory mapping, the reader is killed by SIGBUS.
-    @Test func `the hazard with mapped memory`() throws {
+    @Test func `without moult, truncating a mapped file ends its reader with SIGBUS`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)
         try Shell.must(["truncate", "-s", "0", path])
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [small, mapped])
-    func flipping(pragmas: String) throws {
+    func `a switch of releases does not break readers`(pragmas: String) throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(pragmas)
         try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [small, mapped])
-    func `replacing live`(pragmas: String) throws {
+    func `a live replacement does not break readers`(pragmas: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, Self.rows, "old"))
         let reader = try reader("PRAGMA journal_mode=WAL;" + pragmas)
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
@@ -68,7 +68,7 @@ import Testing
         try reader.close()
     }
 
-    @Test func exchanging() throws {
+    @Test func `an exchange does not break readers`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(Self.small)
         let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [small, mapped])
-    func `a cache is set aside safely`(pragmas: String) throws {
+    func `setting a cache aside does not break its readers`(pragmas: String) throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(pragmas)
         let next = try lab.cache("2.0.0", 2, 3, "new")
@@ -89,7 +89,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    @Test func `an app's cache is replaced safely`() throws {
+    @Test func `replacing an app's cache does not break its readers`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)

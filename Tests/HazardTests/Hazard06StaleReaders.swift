@@ -18,7 +18,7 @@ import Testing
     private static let write = "INSERT INTO note VALUES(9000, 'mine', 1)"
 
     /// The hazard: an idle reader holds no lock, continues with the deleted file, and notices only when it writes.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, an idle reader keeps the deleted file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Names are not exchanged while a process has the file open, although it holds no lock.
-    @Test func exchanging() throws {
+    @Test func `an exchange does not happen while an idle reader has the file open`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
@@ -46,7 +46,7 @@ import Testing
 
     /// With a live replacement, the same connection has the new content at its next query, can detect the change, and
     /// can write.
-    @Test func `replacing live`() throws {
+    @Test func `after a live replacement, an open connection reads the new content`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// A reader of a read-only database keeps a complete release, and can check whether it is still current.
-    @Test func flipping() throws {
+    @Test func `a reader of a read-only database can detect a newer release`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let connection = try lab.store.connect()
         #expect(try !connection.lease.isOutdated())
@@ -72,7 +72,7 @@ import Testing
     }
 
     /// A program that follows the store is notified, starting from its own generation.
-    @Test func following() async throws {
+    @Test func `a program that follows the store is notified of a new release`() async throws {
         try await lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let old = try lab.store.lease().generation
         try await lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))

@@ -31,7 +31,7 @@ import Testing
     private static let locked = "Runtime error near line 1: database is locked (5)\n"
 
     /// The hazard: two processes write at once.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, reading a file directly drops the locks of the process`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
         let app = try writing(path)
         #expect(try otherWriter(path).contains("database is locked"))
@@ -42,7 +42,7 @@ import Testing
 
     /// All functions that read a store or check a cache, called by an app that is writing to its database.
     @Test(arguments: ["plan", "verify", "doctor", "who", "lease", "cache", "look"])
-    func looking(how: String) throws {
+    func `functions that read a store keep the locks of the app`(how: String) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
         let layout = try StoreLayout(root: lab.store.directory)
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// An update that does not touch the database that the app is writing to, and one that does.
-    @Test func updating() throws {
+    @Test func `an update keeps the locks of the app`() throws {
         let other = ReleaseMaker.Source.reference("codes", "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);")
         func release(_ version: String, _ sequence: Int, _ migrations: KeyValuePairs<String, String> = [:]) throws
             -> String
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// A reset of a database that the app itself has open.
-    @Test func resetting() throws {
+    @Test func `a reset keeps the locks of the app`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
         let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }

@@ -27,7 +27,7 @@ import Testing
     }
 
     /// The hazard: a reader leaves two files.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, a reader creates two files`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
         try #require(try Lab.sidecars(of: path).isEmpty)
         #expect(try Self.read("file:\(path)?mode=ro") == "5\n")
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// A reader that promises that nothing changes misses committed content.
-    @Test func `the hazard of immutable`() throws {
+    @Test func `without moult, an immutable reader misses committed content`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Self.read("file:\(path)?mode=ro&immutable=1") == "5\n")
@@ -47,7 +47,7 @@ import Testing
 
     /// Every row is visible, and no file, time or inode changes.
     @Test(arguments: Left.allCases)
-    func looking(left: Left) throws {
+    func `reading sees every row and changes no file`(left: Left) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "first"))
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL"])
         var app: RunningApp?
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// A read-only database must be readable without writing, so a file in WAL mode is refused.
-    @Test func `a sealed file in WAL mode`() throws {
+    @Test func `a sealed file in WAL mode is refused`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let next = try lab.maker.make(
             "2.0.0", sequence: 2, [.reference("note", "PRAGMA journal_mode=WAL;" + Lab.notes(3, "new"))])
@@ -84,7 +84,8 @@ import Testing
     }
 
     /// The library reads a sealed set on a read-only file system, and leaves it unchanged.
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `on a read only mount`() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"))
+    func `a store on a read-only mount is read and not changed`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let place = try lab.scratch.directory("mounted")
         try Shell.must(["mount", "--bind", lab.store.directory, place])

@@ -21,7 +21,7 @@ import Testing
 
     /// The hazard: pages of a different size cannot be written to a WAL, and a reader in rollback mode blocks the
     /// backup.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, a backup into an open file can fail or block`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", new], input: "PRAGMA page_size=8192;" + Lab.notes(3, "new"))
         try Shell.must(["sqlite3", path], input: Self.wal + Lab.notes(5, "old"))
@@ -84,7 +84,7 @@ import Testing
     }
 
     /// In rollback mode, a reader blocks the new content: the update waits until it has finished.
-    @Test func `a reader in rollback mode`() throws {
+    @Test func `an update waits for a reader in rollback mode`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let reader = try RunningApp(path)
         try reader.begin("SELECT text FROM note")
@@ -99,7 +99,7 @@ import Testing
     }
 
     /// Readers that take turns, so that one of them reads at every moment: the update still gets its turn.
-    @Test func `readers who take turns`() throws {
+    @Test func `an update gets its turn among overlapping readers`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let readers = try (1...5).map { _ in
             try Program.python(
@@ -122,7 +122,7 @@ import Testing
     }
 
     /// A slow reader with an old snapshot does not make writers wait for it together with the update.
-    @Test func `a writer beside a slow reader`() throws {
+    @Test func `an update does not make writers wait for a slow reader`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
         let writer = try RunningApp(path)
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// A reader with a snapshot of a WAL keeps it, and SQLite tells it that newer content exists.
-    @Test func `a reader in WAL mode`() throws {
+    @Test func `a reader in WAL mode keeps its snapshot and can detect the update`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
         let version = try reader.run("PRAGMA data_version")
@@ -156,7 +156,7 @@ import Testing
     }
 
     /// The app's next small commit does not have to write the release: its content is in the file and not in the WAL.
-    @Test func `the WAL is small afterwards`() throws {
+    @Test func `the WAL is small after a live replacement`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, Self.wal)
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 20_000, "new", .live))

@@ -14,7 +14,7 @@ import Testing
     private static let codes = "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);"
 
     /// The hazard.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, ATTACH creates files and has limits`() throws {
         let wrong = lab.scratch.path("wrong.db")
         try Shell.must(["sqlite3", ":memory:", "ATTACH '\(wrong)' AS food; PRAGMA food.user_version = 1"])
         #expect(try Files.facts(wrong) != nil)
@@ -28,7 +28,7 @@ import Testing
 
     /// A missing file is an error, and is still missing afterwards.
     @Test(arguments: ["food", "pantry"])
-    func `what is not there`(name: String) throws {
+    func `a missing database is an error and is not created`(name: String) throws {
         let pantry = ReleaseMaker.Source.shared("pantry", Self.codes, more: [])
         try lab.store.updateBlocking(
             to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), pantry]))
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// More databases than a connection can attach are refused; the maximum number opens together.
-    @Test func `too many`() throws {
+    @Test func `a release with more databases than can be attached is refused`() throws {
         func release(_ version: String, _ count: Int) throws -> String {
             try lab.maker.make(version, sequence: count, (1...count).map { .reference("d\($0)", Self.codes) })
         }
@@ -72,7 +72,7 @@ import Testing
     }
 
     /// Shipped content cannot be written to through the connection, whatever the SQL.
-    @Test func `sealed means read only`() throws {
+    @Test func `a connection cannot write to shipped content`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
         try lab.store.updateBlocking(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))
         let connection = try lab.store.connect()

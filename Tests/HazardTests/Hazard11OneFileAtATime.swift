@@ -24,7 +24,7 @@ import Testing
     private func value(_ file: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", file, sql]) }
 
     /// The hazard: one of two files has the transaction, the other has not, and nothing repairs it.
-    @Test func `the hazard`() throws {
+    @Test func `without moult, a crash leaves a transaction in one of two files`() throws {
         let (one, other) = (lab.scratch.path("one.db"), lab.scratch.path("other.db"))
         for file in [one, other] {
             try Shell.must(["sqlite3", file, "PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES('old')"])
@@ -63,7 +63,7 @@ import Testing
 
     /// Each file of a release is committed separately; after a kill between two of them, the next command completes the
     /// others.
-    @Test func `an update of several files`() throws {
+    @Test func `an update of several files is completed after a crash`() throws {
         let releases = try [release("1.0.0", 1), release("2.0.0", 2)]
         var halves = 0
         for (file, number) in [("note.db-wal", 1), ("note.db-wal", 3), ("user.db-wal", 1), ("user.db-wal", 2)] {

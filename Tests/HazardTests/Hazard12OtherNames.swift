@@ -24,7 +24,7 @@ import Testing
     // MARK: two names
 
     /// The hazard: through its other name, the file lacks the content of its `-wal`.
-    @Test func `the hazard of hard links`() throws {
+    @Test func `without moult, a hard link misses the content of the WAL`() throws {
         let other = lab.scratch.path("other.db")
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -44,7 +44,7 @@ import Testing
 
     /// The hazard: a program that writes through the pointer writes into a release, and after a switch into a removed
     /// one.
-    @Test func `the hazard of writing through the pointer`() throws {
+    @Test func `without moult, a program can write into a release`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
         let app = try RunningApp(path)
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// This is noticed, and a rollback to such a generation is refused.
-    @Test func `what was written into a release is noticed`() throws {
+    @Test func `a release that a program has written to is detected`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let first = try lab.store.lease().generation
         try Shell.must(["chmod", "u+w", lab.path(".moult/generations/\(first)"), path])
@@ -72,7 +72,7 @@ import Testing
     }
 
     /// The hazard: a dangling link creates an empty database at its target.
-    @Test func `the hazard of dangling links`() throws {
+    @Test func `without moult, a dangling link creates a database at its target`() throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try Files.symlink(to: nowhere, at: path)
         try Shell.must(["sqlite3", path, "CREATE TABLE t(x)"])
@@ -81,7 +81,7 @@ import Testing
 
     /// If the path of a writable database is such a link, no function creates the database at its target.
     @Test(arguments: ["connect", "open", "cache", "reset"])
-    func `dangling links`(how: String) throws {
+    func `no function creates a database through a dangling link`(how: String) throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         try Files.remove(path)
@@ -98,7 +98,7 @@ import Testing
     // MARK: one process, one SQLite
 
     /// A child process inherits neither a database nor a lock of ours.
-    @Test func `children inherit nothing`() throws {
+    @Test func `child processes inherit no database and no lock`() throws {
         let seen = lab.scratch.path("seen")
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let layout = try StoreLayout(root: lab.store.directory)
@@ -125,7 +125,7 @@ import Testing
 
     /// An app that imports the library has only the system's SQLite, because two copies would not know each other's
     /// locks.
-    @Test func `one SQLite in a process`() throws {
+    @Test func `an app has only one SQLite in its process`() throws {
         let maps = String(decoding: try Files.read("/proc/self/maps", limit: 1 << 24) ?? [], as: UTF8.self)
         let libraries = Set(
             maps.split(separator: "\n").compactMap { $0.split(separator: " ").last }.filter {
@@ -142,7 +142,9 @@ import Testing
     }
 
     /// A store on a network file system is reported; here the kernel's mount table says that it is one.
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `shared file systems`() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `a store on a network file system is reported`()
+        throws
+    {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let table = lab.scratch.path("mountinfo")
         let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / /tmp rw - nfs4 server:/x rw", ""]

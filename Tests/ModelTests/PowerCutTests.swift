@@ -10,7 +10,7 @@ import Testing
 struct PowerCutTests {
     private static let isWhole = getenv("MOULT_MODEL").map { String(cString: $0) } == "all"
 
-    @Test(arguments: Flow.allCases) func `every power cut is settled`(flow: Flow) throws {
+    @Test(arguments: Flow.allCases) func `a store recovers from every power failure`(flow: Flow) throws {
         let report = try Trial(examination: Examination(flow), most: Self.isWhole ? nil : 40).run()
         print("power cuts, \(flow.rawValue): \(report.calls) calls, \(report.possible) states, \(report.tried) tried")
         #expect(report.findings.isEmpty, "\(report.findings.joined(separator: "\n"))")
@@ -23,7 +23,7 @@ struct PowerCutTests {
         (.update, [".moult"], []), (.exchange, ["/journal.jsonl", "/waiting/pantry.db", ".moult/transactions"], []),
         (.migration, ["/journal.jsonl", "/0002.sql", "/unpacked/m", "user.db"], [""]),
     ])
-    func `without a sync it finds a loss`(flow: Flow, always: [String], last: [String]) throws {
+    func `the model detects a missing sync`(flow: Flow, always: [String], last: [String]) throws {
         let examination = try Examination(flow)
         for (path, isLastOnly) in always.map({ ($0, false) }) + last.map({ ($0, true) }) {
             let trial = Trial(

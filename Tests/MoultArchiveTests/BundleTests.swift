@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct BundleTests {
-    @Test func `the bytes do not depend on the number of threads`() throws {
+    @Test func `the bytes of a bundle do not depend on the number of threads`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("1"), threads: 1)
         let bytes = try scratch.read("1")
@@ -23,7 +23,7 @@ import Testing
         "zstd -dc a.tar.zst | python3 -c 'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode=\"r|\").extractall(\"out.d\")'",
         "zstd -dc a.tar.zst >a.tar && 7z x -bd -oout.d a.tar",
     ])
-    func `other programs can unpack it`(command: String) throws {
+    func `other programs can unpack a bundle`(command: String) throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         #expect(scratch.run("zstd -t a.tar.zst && mkdir out.d && \(command)") == 0)
@@ -39,7 +39,7 @@ import Testing
         #expect(lines.first == "-rw-r--r-- 0/0               0 2023-11-14 22:13:20 cache.db")
     }
 
-    @Test func `the strict reader can read it`() throws {
+    @Test func `the strict reader can read a bundle`() throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         let contents = try scratch.unpack("a.tar.zst", members: Dictionary(uniqueKeysWithValues: BundleSample.sizes))
@@ -70,7 +70,7 @@ import Testing
         #expect(layout.members.map(\.frames) == [0..<0, 1..<5, 6..<7, 8..<9, 9..<9])
     }
 
-    @Test func `the frames are returned with their content`() throws {
+    @Test func `the bundle reader returns the frames with their content`() throws {
         let scratch = try Scratch()
         let seen = Mutex<[Int: Int]>([:])
         let frames = try BundleSample.write(to: scratch.path("a")) { index, bytes in
@@ -82,7 +82,7 @@ import Testing
     }
 
     /// The seek table according to zstd's seekable format 0.1.0.
-    @Test func `ends with a seek table of the format`() throws {
+    @Test func `a bundle ends with a seek table in the zstd format`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a"))
         let bytes = try scratch.read("a")
@@ -104,7 +104,7 @@ import Testing
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == frames)
     }
 
-    @Test func `finds its own layout in a file`() throws {
+    @Test func `the reader finds the layout of a bundle`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a.tar.zst"))
         let found = try #require(try BundleLayout.find(in: Descriptor(scratch.path("a.tar.zst"), .read)))
@@ -116,7 +116,7 @@ import Testing
         "tar -C in -c . | zstd >a", "bsdtar --zstd -C in -cf a .", "zip -qr a.zip in && mv a.zip a", ": >a",
         "tar -C in -cf a .",
     ])
-    func `finds no layout in other archives`(command: String) throws {
+    func `the reader finds no layout in other archives`(command: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run(command) == 0)
@@ -135,8 +135,9 @@ import Testing
         #expect(layout.contentSizes.count <= 4096)
     }
 
-    @Test(arguments: [0, 8 << 30, (8 << 30) - 1, 1 << 40]) func `other programs can read the headers`(size: Int) throws
-    {
+    @Test(arguments: [0, 8 << 30, (8 << 30) - 1, 1 << 40]) func `other programs can read the headers of a bundle`(
+        size: Int
+    ) throws {
         let scratch = try Scratch()
         try scratch.write("a.tar", TarHeader.block(name: "big.db", size: size, modified: 1))
         for program in ["tar", "bsdtar"] {

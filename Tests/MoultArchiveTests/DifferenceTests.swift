@@ -167,7 +167,7 @@ import Testing
         _ = try? read(columns, Array(old.prefix(100)), start: 1 << 40, size: new.count)
     }
 
-    @Test func `a frame is known by its mark and its checksum`() throws {
+    @Test func `a damaged mark or checksum of a frame is refused`() throws {
         var dice = SeededRandom(1)
         let columns = records(300, &dice)
         let frame = try DifferenceFrame.encode(columns)

@@ -57,7 +57,7 @@ import Testing
     /// Like zipalign and Android's build make them: with padding in the local extra fields, NULs between entries, or
     /// both.
     @Test(arguments: ["extra", "field", "gaps", "extra gaps"], [4, 4096, 16_384])
-    func `accepts aligned entries`(way: String, alignment: Int) throws {
+    func `the reader accepts aligned entries`(way: String, alignment: Int) throws {
         let program = """
             import struct, sys
             bytes, out, moved = open("b.zip", "rb").read(), bytearray(), {}
@@ -101,7 +101,7 @@ import Testing
         "bsdtar --format=gnutar -cf a.tar -C in .", "cd in && python3 -m tarfile -c ../a.tar *",
         "cd in && zip -q -r ../a.zip .",
     ])
-    func `accepts long names`(command: String) throws {
+    func `the reader accepts long names`(command: String) throws {
         let names = [
             String(repeating: "n", count: 255), "a/b/c/d/e/f/g/h.db",
             "\(String(repeating: "d", count: 255))/\(String(repeating: "f", count: 200)).sql",
@@ -125,7 +125,7 @@ import Testing
         #expect(try scratch.unpack(String(name)) == Sample.contents)
     }
 
-    @Test func `empty members and no members`() throws {
+    @Test func `the reader accepts empty members, and an archive without members`() throws {
         let scratch = try Scratch()
         #expect(
             scratch.run("mkdir in && : >in/e.db && tar --zstd -cf a.tar.zst -C in e.db && tar -cf b.tar -T /dev/null")

@@ -25,7 +25,7 @@ import Testing
         return error
     }
 
-    @Test func `refuses a truncated file`() throws {
+    @Test func `a truncated bundle is refused`() throws {
         let (scratch, frames, bytes) = try packed()
         for length in [0, 1, 100, bytes.count / 2, bytes.count - 100, bytes.count - 9, bytes.count - 1] {
             try scratch.write("a", Array(bytes[..<length]))
@@ -36,7 +36,7 @@ import Testing
         #expect(try error(scratch, frames).code == .archiveFrames)
     }
 
-    @Test func `refuses extra bytes`() throws {
+    @Test func `extra bytes after a bundle are refused`() throws {
         let (scratch, frames, bytes) = try packed()
         for place in [0, 1000, frames[0].packedSize, bytes.count - 9, bytes.count] {
             try scratch.write("a", bytes[..<place] + [7] + bytes[place...])
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `refuses other frames than declared`() throws {
+    @Test func `frames that differ from the declared ones are refused`() throws {
         let (scratch, frames, _) = try packed()
         var other = frames
         other[3] = Frame(packedSize: frames[3].packedSize + 1, contentSize: frames[3].contentSize)
@@ -55,7 +55,7 @@ import Testing
     }
 
     /// The table shifts the boundary of a frame by one byte, and the declaration agrees.
-    @Test func `refuses a false table`() throws {
+    @Test func `a wrong seek table is refused`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count
         var lying = bytes
@@ -74,7 +74,7 @@ import Testing
         #expect(places.contains { why?.hasPrefix("the frame at \($0) ") == true }, "\(why ?? "")")
     }
 
-    @Test func `refuses a frame with more or less content than listed`() throws {
+    @Test func `a frame with more or less content than listed is refused`() throws {
         let scratch = try Scratch()
         let path = scratch.path("a")
         for listed in [99, 101] {
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `refuses a changed bit`() throws {
+    @Test func `a bundle with a changed bit is refused`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count - 8
         for place in stride(from: 5, to: table, by: table / 50) {
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// Names, sizes and time must match the layout to the byte.
-    @Test func `refuses other headers than declared`() throws {
+    @Test func `headers that differ from the declared ones are refused`() throws {
         let (scratch, frames, _) = try packed()
         var members = BundleSample.sizes
         members[0].0 = "trash.db"
@@ -119,7 +119,7 @@ import Testing
         #expect(try error(scratch, frames, layout: later).code == .archiveFrames)
     }
 
-    @Test func `refuses frames that need too much memory`() throws {
+    @Test func `frames that need too much memory are refused`() throws {
         let scratch = try Scratch()
         let path = scratch.path("a")
         let frames = try FrameWriter.write(level: 1, threads: 1, frameSize: 70 << 20) {
@@ -134,7 +134,7 @@ import Testing
     private struct Failure: Error, Equatable { let frame: Int }
 
     /// The first error is thrown, and the remaining work is not done.
-    @Test(arguments: [1, 2, 4]) func `an error of one worker stops all`(threads: Int) throws {
+    @Test(arguments: [1, 2, 4]) func `an error of one worker stops all workers`(threads: Int) throws {
         let scratch = try Scratch()
         let path = scratch.path("a")
         let count = 500
@@ -154,7 +154,7 @@ import Testing
         #expect(done.withLock { $0 } == 10)
     }
 
-    @Test func `errors of the packer's parts are reported`() throws {
+    @Test func `errors of the callbacks of a bundle writer are reported`() throws {
         let layout = try BundleSample.layout()
         let writer = BundleWriter(layout, level: 1, threads: 2)
         let content = BundleSample.members.map(\.bytes)
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(arguments: [("more than 3145734 bytes", 1), ("3145733 bytes instead of 3145734", -1)])
-    func `refuses a source that changed its size`(
+    func `a source file whose size changes is refused`(
         found: String, by difference: Int
     ) throws {
         let writer = BundleWriter(try BundleSample.layout(), level: 1, threads: 2)
@@ -188,12 +188,12 @@ import Testing
     }
 
     @Test(arguments: ["../x", "a b", "x.db-wal", "/x", String(repeating: "x", count: 101)])
-    func `refuses to pack invalid names`(name: String) throws {
+    func `invalid member names are not packed`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try BundleLayout(members: [(name, 1)], modified: 0) }
         #expect(error.what == "cannot pack the archive")
     }
 
-    @Test func `refuses to pack a name twice`() throws {
+    @Test func `a member name is not packed twice`() throws {
         for names in [["a.db", "a.db"], ["a.db", "A.db"]] {
             let error = try #require(throws: MoultError.self) {
                 try BundleLayout(members: names.map { ($0, 1) }, modified: 0)

@@ -29,14 +29,14 @@ import Testing
     @Test(arguments: [
         ("1", "a hard link"), ("2", "a symbolic link"), ("3", "a device"), ("4", "a device"), ("6", "a named pipe"),
     ])
-    func `refuses entries that are not files`(type: Character, what: String) throws {
+    func `entries that are not files are refused`(type: Character, what: String) throws {
         let link = TarBytes.header("user.db", type: type, link: "food.db")
         #expect(
             try why(food + link + TarBytes.end, .archiveEntryKind)
                 == "its entry “user.db” is \(what), not a plain file")
     }
 
-    @Test func `refuses a directory in place of a file`() throws {
+    @Test func `a directory instead of a file is refused`() throws {
         let directory = TarBytes.header("other/", type: "5")
         #expect(
             try why(food + directory + user + TarBytes.end, .archiveEntryKind)
@@ -44,13 +44,13 @@ import Testing
         #expect(try why(TarBytes.header("food.db/", type: "5") + food, .archiveEntryKind) != nil)
     }
 
-    @Test func `refuses endless directories`() throws {
+    @Test func `a directory that is listed twice is refused`() throws {
         let dot = TarBytes.header("./", type: "5")
         #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains “./” twice")
     }
 
     /// Both sparse formats of GNU tar: a separate type, and pax records.
-    @Test(arguments: ["gnu", "pax"]) func `refuses sparse files`(format: String) throws {
+    @Test(arguments: ["gnu", "pax"]) func `sparse files are refused`(format: String) throws {
         let scratch = try Scratch()
         #expect(
             scratch.run("truncate -s 1M food.db && echo x >>food.db && tar --format=\(format) -S -cf a.tar food.db")
@@ -77,25 +77,25 @@ import Testing
         ("food.db-shm", "which SQLite would take for a part of a database beside it"),
         ("food.db-journal", "which SQLite would take for a part of a database beside it"),
     ])
-    func `refuses names that are not plain`(name: String, what: String) throws {
+    func `names that are not plain are refused`(name: String, what: String) throws {
         let shown = name.replacing("\n", with: "\\n")
         #expect(
             try why(TarBytes.file(name, []) + TarBytes.end, .archiveName) == "it contains the name “\(shown)”, \(what)")
     }
 
-    @Test func `refuses two dots`() throws {
+    @Test func `a name that begins with two dot components is refused`() throws {
         #expect(
             try why(TarBytes.file("././food.db", []) + TarBytes.end, .archiveName)
                 == "it contains the name “./food.db”, which is not a plain path")
     }
 
-    @Test func `refuses a level that is too long`() throws {
+    @Test func `a name with a component that is too long is refused`() throws {
         let name = "a/" + String(repeating: "n", count: 256)
         let why = try why(TarBytes.pax("path", name) + food + user + TarBytes.end, .archiveName)
         #expect(why?.hasSuffix("which has a part of more than 255 bytes") == true, "\(why ?? "")")
     }
 
-    @Test func `refuses names that are not ASCII`() throws {
+    @Test func `names that are not ASCII are refused`() throws {
         #expect(try why(TarBytes.file("fööd.db", []) + TarBytes.end, .archiveName) != nil)
         #expect(try why(TarBytes.pax("path", "fööd.db") + food + TarBytes.end, .archiveName) != nil)
         // Latin-1, which is not UTF-8.
@@ -108,7 +108,7 @@ import Testing
         #expect(try why(latin + TarBytes.end, .archiveName) != nil)
     }
 
-    @Test func `refuses duplicates`() throws {
+    @Test func `duplicate entries are refused`() throws {
         #expect(try why(food + user + food + TarBytes.end, .archiveDuplicate) == "it contains “food.db” twice")
         #expect(
             try why(food + TarBytes.file("./food.db", Array("evil".utf8)) + user + TarBytes.end, .archiveDuplicate)
@@ -121,7 +121,7 @@ import Testing
                 == "two declared members differ from “food.db” by the case of letters at most")
     }
 
-    @Test func `refuses missing and extra entries`() throws {
+    @Test func `missing and extra entries are refused`() throws {
         #expect(try why(food + TarBytes.end, .archiveMissing) == "it lacks the declared “user.db”")
         #expect(try why(TarBytes.end, .archiveMissing) == "it lacks the declared “food.db”, “user.db”")
         #expect(
@@ -129,18 +129,20 @@ import Testing
                 == "it contains “readme.txt”, which is not declared")
     }
 
-    @Test(arguments: ["food.db-wal", "../x", "a b"]) func `refuses invalid declarations`(name: String) throws {
+    @Test(arguments: ["food.db-wal", "../x", "a b"]) func `invalid declarations are refused`(name: String) throws {
         #expect(try why(food + user + TarBytes.end, .archiveName, members: [name: 1]) != nil)
     }
 
-    @Test(arguments: [3, 5, 0, Int.max]) func `refuses other sizes`(declared: Int) throws {
+    @Test(arguments: [3, 5, 0, Int.max]) func `members that do not have the declared size are refused`(declared: Int)
+        throws
+    {
         #expect(
             try why(food + user + TarBytes.end, .archiveSize, members: ["food.db": declared, "user.db": 2])
                 == "its member “food.db” has 4 bytes instead of \(declared)")
     }
 
     /// The first undeclared entry stops the reader, however many follow: the rest is not even read.
-    @Test func `stops at the first of ten million entries`() throws {
+    @Test func `the reader stops at the first of ten million undeclared entries`() throws {
         let scratch = try Scratch()
         // 10,000,000 headers are 5 GB of tar; zstd compresses them to a few hundred KB, made here from one repeated
         // block.

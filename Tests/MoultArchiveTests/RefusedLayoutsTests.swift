@@ -30,7 +30,7 @@ import Testing
 
     /// A self-extracting archive starts with a program; the offsets may or may not include it.
     @Test(arguments: ["PK, but a program", "MZ\0\0", "#!/bin/sh\nexit\n", "\0\0\0\0"])
-    func `accepts bytes in front of the archive`(front: String) throws {
+    func `bytes before the archive are accepted`(front: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(front.utf8) + bytes)
         #expect(try scratch.unpack("a.zip", members: members) == contents)
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// The markers of an archive that was to be split but has only one part.
-    @Test(arguments: ["PK00", "PK\u{7}\u{8}"]) func `accepts the marker of a split archive`(marker: String) throws {
+    @Test(arguments: ["PK00", "PK\u{7}\u{8}"]) func `the marker of a split archive is accepted`(marker: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(marker.utf8) + bytes)
         #expect(try scratch.unpack("a.zip", members: members) == contents)
@@ -48,7 +48,8 @@ import Testing
     }
 
     /// A reader that starts at the front would unpack an entry that the directory does not list.
-    @Test(arguments: ["", "PK00", "PK\u{7}\u{8}"]) func `refuses an entry in front`(marker: String) throws {
+    @Test(arguments: ["", "PK00", "PK\u{7}\u{8}"]) func `an entry before the archive is refused`(marker: String) throws
+    {
         let (scratch, bytes) = try stored()
         let error = try refusal(scratch, Array(marker.utf8) + bytes[..<41] + bytes)
         #expect(error.code == .archiveGarbage)
@@ -56,7 +57,7 @@ import Testing
     }
 
     /// A reader that uses the directory's offset unchanged finds another directory in front of the archive.
-    @Test func `refuses a second directory in front`() throws {
+    @Test func `a second directory before the archive is refused`() throws {
         let (scratch, bytes) = try stored()
         var other = [UInt8](repeating: 0x20, count: directory) + bytes[directory..<end]
         other.replaceSubrange(directory + 46..<directory + 53, with: "evil.db".utf8)
@@ -65,7 +66,7 @@ import Testing
         #expect(error.why == "its directory is damaged: it appears twice")
     }
 
-    @Test func `accepts NULs between entries and directory`() throws {
+    @Test func `NULs between the entries and the directory are accepted`() throws {
         let (scratch, bytes) = try stored()
         var padded = Array(bytes[..<41]) + [0, 0, 0] + Array(bytes[41..<directory]) + [0, 0]
         padded += Array(bytes[directory...])
@@ -76,7 +77,7 @@ import Testing
         #expect(scratch.run("unzip -tq a.zip && python3 -m zipfile -t a.zip") == 0)
     }
 
-    @Test func `refuses bytes between entries and directory`() throws {
+    @Test func `bytes between the entries and the directory are refused`() throws {
         let (scratch, bytes) = try stored()
         var gap = Array(bytes[..<directory]) + [1, 2, 3] + Array(bytes[directory...])
         // The directory's offset in the end record.
@@ -88,7 +89,7 @@ import Testing
         #expect(error.why == "the bytes at 80 belong to no entry of the zip archive")
     }
 
-    @Test(arguments: [1, 22, 300, 65_535]) func `accepts a comment`(size: Int) throws {
+    @Test(arguments: [1, 22, 300, 65_535]) func `an archive comment is accepted`(size: Int) throws {
         let (scratch, bytes) = try stored()
         var commented = bytes + [UInt8](repeating: 0x50, count: size)
         commented.replaceSubrange(bytes.count - 2..<bytes.count, with: [UInt8(size & 0xff), UInt8(size >> 8)])
@@ -97,7 +98,7 @@ import Testing
     }
 
     /// A comment that contains a directory, which only some readers would find.
-    @Test func `refuses a second archive in the comment`() throws {
+    @Test func `a second archive in the comment is refused`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes + bytes
         twice[bytes.count - 2] = UInt8(bytes.count)
@@ -112,7 +113,7 @@ import Testing
     }
 
     /// The directory has one name, the entry itself another: two programs would see different archives.
-    @Test func `refuses two names for one entry`() throws {
+    @Test func `two names for one entry are refused`() throws {
         let (scratch, bytes) = try stored()
         var other = bytes
         other.replaceSubrange(30..<37, with: "evil.db".utf8)
@@ -122,7 +123,7 @@ import Testing
             error.why == "its directory is damaged: an entry's own header says something else than the directory")
     }
 
-    @Test func `refuses two entries at the same position`() throws {
+    @Test func `two entries at the same position are refused`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes
         // The second entry's offset in the directory.
@@ -137,7 +138,7 @@ import Testing
     }
 
     /// A stored entry whose content is itself an entry: both are listed, and the inner one is inside the outer one.
-    @Test func `refuses an entry inside another`() throws {
+    @Test func `an entry inside another is refused`() throws {
         let (scratch, bytes) = try stored()
         let inner = Array(bytes[41..<directory])
         try scratch.write("food.db", inner)
@@ -153,7 +154,7 @@ import Testing
         #expect(error.why == "its directory is damaged: the entry at 37 overlaps the one before it")
     }
 
-    @Test func `refuses an entry that the directory does not list`() throws {
+    @Test func `an entry that the directory does not list is refused`() throws {
         let (scratch, bytes) = try stored()
         var hidden = bytes
         hidden.removeSubrange(directory + 53..<end)
@@ -163,7 +164,7 @@ import Testing
         #expect(try refusal(scratch, hidden).code == .archiveGarbage)
     }
 
-    @Test func `refuses a wrong checksum of zip`() throws {
+    @Test func `a zip entry with a wrong checksum is refused`() throws {
         let (scratch, bytes) = try stored()
         var wrong = bytes
         wrong[37] ^= 1
@@ -180,7 +181,9 @@ import Testing
         ("mkdir d && zip -q a.zip food.db user.db d", "a.zip", .archiveEntryKind),
         ("for i in $(seq 20); do cp food.db $i; done && zip -q a.zip *", "a.zip", .archiveUndeclared),
     ])
-    func `refuses by name`(command: String, name: String, code: MoultError.Code) throws {
+    func `an unsupported feature of a zip archive is refused by its name`(
+        command: String, name: String, code: MoultError.Code
+    ) throws {
         let scratch = try Scratch()
         // Long enough to be compressed, so that the method is visible.
         try scratch.write("food.db", [UInt8](repeating: 0x61, count: 5_000))

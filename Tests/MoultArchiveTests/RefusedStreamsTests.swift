@@ -25,7 +25,9 @@ import Testing
     }
 
     /// Truncated in small steps, at each of the last bytes, and to nothing.
-    @Test(arguments: packings.keys.sorted()) func `refuses a cut anywhere`(name: String) throws {
+    @Test(arguments: packings.keys.sorted()) func `an archive that is truncated anywhere is refused`(name: String)
+        throws
+    {
         let (scratch, bytes) = try packed(name)
         let steps = Array(stride(from: 0, to: bytes.count, by: max(1, bytes.count / 150)))
         for length in steps + Array(max(0, bytes.count - 40)..<bytes.count) {
@@ -37,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: packings.keys.sorted(), [[0x00], [0x78], [0, 0, 0, 0], Array("garbage behind".utf8)])
-    func `refuses bytes after the end`(name: String, garbage: [UInt8]) throws {
+    func `bytes after the end of an archive are refused`(name: String, garbage: [UInt8]) throws {
         let (scratch, bytes) = try packed(name)
         try scratch.write(name, bytes + garbage)
         let isPadding = garbage.allSatisfy { $0 == 0 }
@@ -53,7 +55,7 @@ import Testing
     }
 
     /// A second tar after the end of the first one, which most programs ignore.
-    @Test func `refuses a second archive after the first`() throws {
+    @Test func `a second archive after the first is refused`() throws {
         let (scratch, bytes) = try packed("a.tar")
         try scratch.write("a.tar", bytes + bytes)
         let error = try scratch.refusal("a.tar")
@@ -61,7 +63,7 @@ import Testing
         #expect(error.why == "unexpected data after the end of the tar archive")
     }
 
-    @Test func `refuses endless padding`() throws {
+    @Test func `endless padding is refused`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("{ tar -cf - -C in .; head -c 100M /dev/zero; } | zstd -o a.tar.zst") == 0)
@@ -69,7 +71,7 @@ import Testing
     }
 
     /// bsdtar pads its output to a pipe with NULs; gzip and xz ignore them.
-    @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func `accepts the padding of bsdtar`(
+    @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func `the padding of bsdtar is accepted`(
         format: String, ending: String
     ) throws {
         let scratch = try Scratch()
@@ -80,7 +82,7 @@ import Testing
     }
 
     /// zstd itself refuses the padding.
-    @Test func `refuses the padding of bsdtar after zstd`() throws {
+    @Test func `the padding of bsdtar after zstd is refused`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("bsdtar --zstd -cf - -C in . >a.tar.zst && ! zstd -t a.tar.zst") == 0)
@@ -92,7 +94,7 @@ import Testing
     }
 
     /// NULs after gzip, up to the end of the file and up to 1 MiB.
-    @Test func `accepts only NULs after gzip`() throws {
+    @Test func `only NULs are accepted after gzip`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         for count in [1, 3, 512, 300_000, 1 << 20] {
             try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: count))
@@ -111,7 +113,7 @@ import Testing
     }
 
     /// The xz format itself allows NULs in groups of four between and after streams.
-    @Test func `accepts NULs in groups of four after xz`() throws {
+    @Test func `NULs in groups of four are accepted after xz`() throws {
         let (scratch, bytes) = try packed("a.tar.xz")
         for count in 0..<9 {
             try scratch.write("a.tar.xz", bytes + [UInt8](repeating: 0, count: count))
@@ -122,7 +124,9 @@ import Testing
     }
 
     /// A changed bit anywhere in the content, for every format that has a checksum.
-    @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"]) func `notices a changed bit`(name: String) throws {
+    @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"]) func `an archive with a changed bit is refused`(
+        name: String
+    ) throws {
         let (scratch, bytes) = try packed(name)
         // The middle is content in all formats.
         for place in stride(from: bytes.count / 4, to: bytes.count * 3 / 4, by: bytes.count / 40) {
@@ -135,7 +139,7 @@ import Testing
     }
 
     /// Rewritten so that the archive is complete and only the stored checksum is wrong.
-    @Test func `notices a wrong checksum of gzip`() throws {
+    @Test func `a wrong gzip checksum is refused`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         var damaged = bytes
         damaged[bytes.count - 8] ^= 1
@@ -144,7 +148,7 @@ import Testing
     }
 
     /// Each member is in a separate frame, cut between frames: every decoder ends cleanly there, and so does tar.
-    @Test(arguments: [1, 2]) func `notices a cut between frames`(frames: Int) throws {
+    @Test(arguments: [1, 2]) func `an archive that is truncated between frames is refused`(frames: Int) throws {
         let scratch = try Scratch()
         for (name, content) in [("food.db", "food"), ("user.db", "me")] {
             try scratch.write(name, TarBytes.file(name, Array(content.utf8)))
@@ -161,7 +165,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
     }
 
-    @Test func `accepts windows up to 32 MiB`() throws {
+    @Test func `windows of up to 32 MiB are accepted`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("tar -cf - -C in . | zstd --long=25 -o a.tar.zst") == 0)
@@ -173,7 +177,7 @@ import Testing
         ("tar -cf - -C in . | zstd --long=26 -o a.tar.zst", "its zstd window", "--long"),
         ("tar -cf - -C in . | xz -9 >a.tar.xz", "its xz dictionary", "xz -8"),
     ])
-    func `refuses content that needs too much memory`(command: String, what: String, now: String) throws {
+    func `content that needs too much memory is refused`(command: String, what: String, now: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run(command) == 0)
@@ -184,7 +188,7 @@ import Testing
     }
 
     /// 1 TiB in a file of a few hundred bytes, as a sparse entry.
-    @Test func `refuses a tebibyte in a few bytes`() throws {
+    @Test func `a tebibyte that is compressed to a few bytes is refused`() throws {
         let scratch = try Scratch()
         #expect(scratch.run("truncate -s 1T food.db && tar -S -czf a.tar.gz food.db") == 0)
         #expect(try scratch.read("a.tar.gz").count < 300)
@@ -193,7 +197,7 @@ import Testing
     }
 
     /// An endless member is read only up to one byte more than declared.
-    @Test func `stops when a member is larger than declared`() throws {
+    @Test func `the reader stops when a member is larger than declared`() throws {
         let scratch = try Scratch()
         #expect(
             scratch.run("head -c 300M /dev/zero >food.db && tar --zstd -cf a.tar.zst food.db && zip -q a.zip food.db")
@@ -213,7 +217,9 @@ import Testing
         ("a.tar", "a.zip", "zip archive", "a tar archive"),
         ("a.zip", "a.tar", "tar archive", "a zip archive"),
     ])
-    func `refuses a kind that contradicts the name`(packing: String, name: String, kind: String, looks: String) throws {
+    func `an archive whose format contradicts its name is refused`(
+        packing: String, name: String, kind: String, looks: String
+    ) throws {
         let (scratch, bytes) = try packed(packing)
         try scratch.write(name, bytes)
         let error = try scratch.refusal(name)
@@ -223,7 +229,7 @@ import Testing
 
     /// Formats that libarchive could read, with an allowed name.
     @Test(arguments: ["cpio", "ar", "shar", "xar", "mtree", "raw", "warc"])
-    func `refuses other formats`(format: String) throws {
+    func `other archive formats are refused`(format: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         // A single file, because raw does not allow more.
@@ -235,7 +241,7 @@ import Testing
     }
 
     /// A compressed file inside a compressed file, and a compressed tar with an uncompressed name.
-    @Test func `never decompresses twice`() throws {
+    @Test func `an archive that is compressed twice is refused`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("tar -czf b.tar.gz -C in . && zstd -q b.tar.gz -o a.tar.zst && cp b.tar.gz a.tar") == 0)
@@ -250,7 +256,7 @@ import Testing
         Array("MSCF\0\0\0\0".utf8), Array("Rar!\u{1a}\u{7}\u{1}\0".utf8), Array("xar!\0\u{1c}\0\u{1}".utf8),
         Array("LRZI\0\u{6}".utf8), Array("GRZipII\0\u{2}\u{4}:)".utf8), [0x89] + Array("LZO\0\r\n\u{1a}\n".utf8),
     ])
-    func `tries no other reader and no program`(magic: [UInt8]) throws {
+    func `an archive of another format is not opened with another reader or program`(magic: [UInt8]) throws {
         let scratch = try Scratch()
         let bytes = magic + [UInt8](repeating: 0x20, count: 4096)
         for name in ["a.tar", "a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"] {
@@ -260,7 +266,7 @@ import Testing
     }
 
     @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.bz2", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
-    func `refuses other extensions`(name: String) throws {
+    func `other file extensions are refused`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
         #expect(
@@ -268,7 +274,9 @@ import Testing
     }
 
     /// A 7z archive is refused by its name, and the command in the message repacks it.
-    @Test(arguments: ["a.7z", "my app.7z"]) func `refuses 7z and says how to repack it`(name: String) throws {
+    @Test(arguments: ["a.7z", "my app.7z"]) func `a 7z archive is refused, and the error says how to repack it`(
+        name: String
+    ) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("cd in && 7z a -bd '../\(name)' food.db user.db migrations") == 0)
@@ -282,7 +290,7 @@ import Testing
     }
 
     /// The content is 7z, the name is that of a supported format.
-    @Test func `refuses 7z under another name`() throws {
+    @Test func `a 7z archive under another name is refused`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("cd in && 7z a -bd ../b.7z food.db user.db migrations") == 0)
@@ -294,7 +302,7 @@ import Testing
         }
     }
 
-    @Test func `refuses an empty file`() throws {
+    @Test func `an empty archive file is refused`() throws {
         let scratch = try Scratch()
         for name in Self.packings.keys {
             try scratch.write(name, [])

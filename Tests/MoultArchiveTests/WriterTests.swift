@@ -32,7 +32,7 @@ import Testing
         ("a.zip", "zip -T a.zip && bsdtar -xf a.zip -C out.d"),
         ("a.zip", "python3 -m zipfile -t a.zip && python3 -m zipfile -e a.zip out.d"),
     ])
-    func `we and other programs can read it`(name: String, command: String) throws {
+    func `moult and other programs can read a written archive`(name: String, command: String) throws {
         let scratch = try Scratch()
         try write(name, in: scratch)
         #expect(scratch.run("mkdir out.d && \(command)") == 0)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `the time is the caller's, in UTC`() throws {
+    @Test func `entries have the time that the caller gives, in UTC`() throws {
         let scratch = try Scratch()
         try write("a.zip", in: scratch)
         #expect(scratch.run("unzip -Z a.zip food.db") == 0)
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// Above 4 GiB, zip needs other fields; the content is zeros, so that it stays small, but the test takes a minute.
-    @Test(.enabled(if: getenv("MOULT_LONG_TESTS") != nil)) func `zip goes above four gibibytes`() throws {
+    @Test(.enabled(if: getenv("MOULT_LONG_TESTS") != nil)) func `zip archives can exceed four gibibytes`() throws {
         let scratch = try Scratch()
         let size = (4 << 30) + 5
         let file = try Descriptor(scratch.path("a.zip"), .create)

@@ -3,7 +3,7 @@ import Testing
 @testable import MoultBasics
 
 @Suite struct JSONTests {
-    @Test func `infinity is a number that is too large`() {
+    @Test func `infinity is written as a number that is too large`() {
         #expect(JSON.array([.number(.infinity), .number(-.infinity), .number(.nan)]).line == "[9e999,-9e999,null]")
     }
 
@@ -12,7 +12,7 @@ import Testing
         (#"  "only a text" "#, #""only a text""#), ("[]", "[]"), ("{}", "{}"),
         (#"{"b":1,"a":2}"#, #"{"b":1,"a":2}"#),
     ])
-    func readsAndWrites(_ text: String, _ line: String) throws {
+    func `parsed JSON is written on one line`(_ text: String, _ line: String) throws {
         #expect(try JSON(parsing: text, source: "t").line == line)
     }
 
@@ -41,13 +41,13 @@ import Testing
         ("1 1", "line 1, column 3: unexpected text after the end of the JSON value"),
         (String(repeating: "[", count: 100), "line 1, column 65: nested deeper than 64 levels"),
     ])
-    func refuses(_ text: String, _ why: String) {
+    func `invalid JSON is refused with its place`(_ text: String, _ why: String) {
         let error = #expect(throws: MoultError.self) { try JSON(parsing: text, source: "m.json") }
         #expect(error?.what == "m.json is not valid JSON")
         #expect(error?.why == why)
     }
 
-    @Test func `refuses invalid UTF-8`() {
+    @Test func `invalid UTF-8 is refused`() {
         #expect(throws: MoultError.self) { try JSON(parsing: [0x22, 0xFF, 0x22], source: "t") }
     }
 
@@ -56,7 +56,7 @@ import Testing
         #expect(try JSON(parsing: text, as: .draft, source: "t").line == #"{"x":[1,2]}"#)
     }
 
-    @Test func `pretty text reads back the same`() throws {
+    @Test func `pretty-printed JSON is parsed to the same value`() throws {
         let value: JSON = ["a": [1, ["b": "c\u{1}"]], "e": [], "f": ["g": true]]
         #expect(try JSON(parsing: value.pretty, source: "t") == value)
     }
@@ -67,7 +67,7 @@ import Testing
         ("1970-01-01T00:00:00Z", 0), ("2000-02-29T12:00:00Z", 951_825_600), ("2026-11-20T10:00:00Z", 1_795_168_800),
         ("1969-12-31T23:59:59Z", -1),
     ])
-    func readsAndWrites(_ text: String, _ seconds: Int) {
+    func `a timestamp is read and written`(_ text: String, _ seconds: Int) {
         #expect(Timestamp(text)?.seconds == seconds)
         #expect(Timestamp(seconds: seconds).description == text)
     }
@@ -75,5 +75,5 @@ import Testing
     @Test(arguments: [
         "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-11-20 10:00:00Z", "", "2026-11-20T10:00:00",
     ])
-    func refuses(_ text: String) { #expect(Timestamp(text) == nil) }
+    func `an invalid timestamp is refused`(_ text: String) { #expect(Timestamp(text) == nil) }
 }

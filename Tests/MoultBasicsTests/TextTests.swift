@@ -6,9 +6,11 @@ import Testing
         (0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (87_867_032, "83.8 MiB"), (198 << 20, "198 MiB"),
         (1_073_741_823, "1.00 GiB"), (79 << 30, "79.0 GiB"),
     ])
-    func bytes(_ count: Int, _ text: String) { #expect(ByteCount(count).description == text) }
+    func `byte counts are shown with a unit`(_ count: Int, _ text: String) {
+        #expect(ByteCount(count).description == text)
+    }
 
-    @Test func `suggests the nearest word`() {
+    @Test func `the nearest word is suggested`() {
         #expect(didYouMean("databses", among: ["databases", "deltas"]) == "Did you mean \"databases\"?")
         #expect(didYouMean("xyz", among: ["databases", "deltas"]) == nil)
     }

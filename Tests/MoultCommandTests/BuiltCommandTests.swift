@@ -25,7 +25,7 @@ import Testing
         #expect(help.status == 0)
     }
 
-    @Test func `both forms of help are the same`() throws {
+    @Test func `help VERB and VERB --help print the same`() throws {
         for command in Command.all {
             let one = try scratch.moult("moult help \(command.name)")
             let other = try scratch.moult("moult \(command.name) --help")
@@ -57,13 +57,13 @@ import Testing
         #expect(try scratch.moult("moult help -- --json").out == "")
     }
 
-    @Test func `a word that is not text is refused`() throws {
+    @Test func `an argument that is not UTF-8 is refused`() throws {
         let run = try scratch.moult(#"moult help $'a\xff'"#)
         #expect(run.status == 64)
         #expect(run.err == "moult: error: argument 2 is not valid UTF-8\n  Try: moult help\n")
     }
 
-    @Test func `quiet leaves the status`() throws {
+    @Test func `-q hides the output but not the exit status`() throws {
         #expect(try scratch.moult("moult help -q") == (0, "", ""))
         #expect(try scratch.moult("moult help -q plns").status == 64)
     }
@@ -95,7 +95,7 @@ import Testing
                 "moult: error: only man takes a directory: unexpected argument \"pages\"\n"))
     }
 
-    @Test func `manual pages are good roff`() throws {
+    @Test func `manual pages are valid roff`() throws {
         let run = try scratch.moult(
             "moult completions man p > list && groff -ww -man -T ascii p/*/* | cat > page && wc -l < page")
         #expect(run.status == 0)

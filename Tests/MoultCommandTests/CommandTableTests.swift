@@ -4,7 +4,7 @@ import Testing
 
 /// Rules that hold for every verb.
 @Suite struct CommandTableTests {
-    @Test func `names are distinct`() {
+    @Test func `names of verbs and options are distinct`() {
         #expect(Set(Command.all.map(\.name)).count == Command.all.count)
     }
 
@@ -30,7 +30,7 @@ import Testing
 
     /// An example that is refused would be worse than none.
     @Test(arguments: Command.all.flatMap { $0.examples.map(\.line) })
-    func `examples can be parsed`(_ line: String) throws {
+    func `examples of verbs can be parsed`(_ line: String) throws {
         for part in line.split(separator: "moult ").dropFirst(line.hasPrefix("moult ") ? 0 : 1) {
             _ = try LineParser.parse(Self.words(String(part)), commands: Command.all)
         }
@@ -84,7 +84,7 @@ import Testing
         #expect(page.text.utf8.allSatisfy { $0 == 10 || (32..<127).contains($0) })
     }
 
-    @Test func `every outcome has a status and a meaning`() {
+    @Test func `every exit status has a meaning`() {
         let statuses = ExitCode.meanings.map(\.status.rawValue)
         #expect(statuses == [0, 1, 2, 3, 4, 5, 6, 64, 75])
         #expect(Set(MoultError.Outcome.allCases.map(\.name)).count == MoultError.Outcome.allCases.count)

@@ -36,7 +36,7 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func bash(_ line: String, offers: [String]) throws {
+    func `bash completes words`(_ line: String, offers: [String]) throws {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).joined(separator: "' '")
         let run = try scratch.moult(
             """
@@ -49,7 +49,7 @@ import Testing
         #expect(run.out.split(separator: "\n").map(String.init).sorted() == offers)
     }
 
-    @Test func `bash has three words for an equals sign`() throws {
+    @Test func `bash completion handles an equals sign, which bash splits off`() throws {
         let run = try scratch.moult(
             """
             source ./moult.bash
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func fish(_ line: String, offers: [String]) throws {
+    func `fish completes words`(_ line: String, offers: [String]) throws {
         let run = try scratch.moult("rm -f command; fish -c 'source moult.fish; complete -C \"moult \(line)\"'")
         #expect(run.err == "")
         let words = run.out.split(separator: "\n").map { offer in
@@ -70,7 +70,7 @@ import Testing
         #expect(words.sorted() == offers)
     }
 
-    @Test func `zsh accepts the completions`() throws {
+    @Test func `zsh accepts the completion script`() throws {
         #expect(try scratch.moult("zsh -n _moult") == (0, "", ""))
     }
 }

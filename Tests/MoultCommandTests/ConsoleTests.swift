@@ -14,7 +14,7 @@ import Testing
         Console(environment: Environment([:]), out: out, err: err)
     }
 
-    @Test func `results are written at once`() throws {
+    @Test func `results are written immediately`() throws {
         let (read, write) = try pipe()
         defer { close(read) }
         try #require(moult_fcntl_int(read, F_SETFL, O_NONBLOCK) == 0)
@@ -29,7 +29,7 @@ import Testing
         #expect(String(decoding: block.prefix(count), as: UTF8.self) == "one\ntwo\n")
     }
 
-    @Test func `a closed pipe is not a failure`() throws {
+    @Test func `writing to a closed pipe is not a failure`() throws {
         _ = signal(SIGPIPE, SIG_IGN)
         let (read, write) = try pipe()
         close(read)
@@ -41,7 +41,7 @@ import Testing
         close(write)
     }
 
-    @Test func `a full disk is a failure`() throws {
+    @Test func `writing to a full disk is a failure`() throws {
         let full = moult_openat(AT_FDCWD, "/dev/full", O_WRONLY, 0)
         try #require(full >= 0)
         defer { close(full) }

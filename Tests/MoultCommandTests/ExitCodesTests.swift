@@ -26,7 +26,7 @@ import Testing
     }
 
     /// A verb's addition to the general meaning is also in the topic.
-    @Test func `statuses of single verbs are in the topic`() throws {
+    @Test func `the topic names the verbs that give a status another meaning`() throws {
         let meanings = Dictionary(uniqueKeysWithValues: ExitCode.meanings.map { ($0.status.rawValue, $0.meaning) })
         for (status, verbs) in [
             (1, ["verify", "doctor", "inspect", "steps test", "publish --check"]),

@@ -11,7 +11,7 @@ import Testing
         return page.text
     }
 
-    @Test func `help of a verb comes from its value`() {
+    @Test func `the help of a verb is made from its definition`() {
         #expect(
             text(CommandHelp(Sample.apply)) == """
                 moult apply: do apply
@@ -37,7 +37,7 @@ import Testing
                 """)
     }
 
-    @Test func `running text is never wider than a hundred columns`() {
+    @Test func `help text is never wider than a hundred columns`() {
         for topic in Topic.all {
             for line in text(topic, width: 200).split(separator: "\n") { #expect(line.count <= 100) }
         }
@@ -49,7 +49,7 @@ import Testing
     }
 
     /// The verb lists the steps, and the topic explains them.
-    @Test func `a verb comes with the topic of its name`() throws {
+    @Test func `the help of a verb includes the topic with its name`() throws {
         let steps = try #require(Command.all.first { $0.name == "steps" })
         let help = text(CommandHelp(steps))
         #expect(help.hasPrefix("moult steps: "))
@@ -73,7 +73,7 @@ import Testing
         #expect(count == 4)
     }
 
-    @Test func `the help of apply is one screen with the examples first`() throws {
+    @Test func `the help of apply fits on one screen and begins with examples`() throws {
         let lines = text(CommandHelp(try #require(Command.all.first { $0.name == "apply" })), width: 80).split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 41, "\(lines.count - 1) lines")
@@ -86,14 +86,14 @@ import Testing
         if let options = help.firstRange(of: "ptions:\n") { #expect(examples.lowerBound < options.lowerBound) }
     }
 
-    @Test(arguments: ["draft", "settings"]) func `a topic is one screen`(_ name: String) throws {
+    @Test(arguments: ["draft", "settings"]) func `a topic fits on one screen`(_ name: String) throws {
         let topic = try #require(Topic.all.first { $0.name == name })
         let lines = text(topic, width: 100).split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 50)
         #expect(lines.contains { $0.contains("docs/\(name == "draft" ? "manifest" : name).md") })
     }
 
-    @Test func `as JSON help has the same facts`() throws {
+    @Test func `help as JSON has the same content`() throws {
         let json = CommandHelp(Sample.apply).json
         #expect(json["usage"]?.string == "moult apply [options] MANIFEST [NAME]")
         let options = try #require(json["options"]?.array)

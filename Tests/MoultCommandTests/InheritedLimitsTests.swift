@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may become another user"))
-    func `a umask that denies the user their own files is named`() throws {
+    func `an error names a umask that denies users their own files`() throws {
         try scratch.must("chmod 755 . && cp $(command -v moult) work/moult && chown -R 65534 work")
         let ended: Shell.Ended = try scratch.run(
             "cd work && umask 777 && setpriv --reuid=65534 --regid=65534 --clear-groups ./moult pack draft.json -o again"

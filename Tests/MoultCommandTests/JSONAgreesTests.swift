@@ -10,7 +10,7 @@ import Testing
         try world.must("moult keygen -q --no-password k; moult publish -q public rel/test-1.0.0.json -k k.key")
     }
 
-    @Test func `following a feed without a newer release gives the answer of the feed`() throws {
+    @Test func `apply --json has the fields of check if the feed has no newer release`() throws {
         try world.must("moult init -q --product org.example.test; moult apply -q --feed public/feed.json")
         try world.must("moult hold -q 2.0.0 --reason audit; moult publish -q public rel/test-2.0.0.json -k k.key")
         let feed = try #require(try world.json("moult apply --feed public/feed.json --json").last?["feed"])
@@ -55,7 +55,7 @@ import Testing
         #expect(report["store"]?.string == world.store)
     }
 
-    @Test func `infinity is not null`() throws {
+    @Test func `sql prints infinity as a number and not as null`() throws {
         try world.install(world.first)
         #expect(try world.must("moult sql 'SELECT 1e999, -1e999' --json").contains("[[9e999,-9e999]]"))
     }

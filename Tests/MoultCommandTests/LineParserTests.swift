@@ -24,7 +24,7 @@ import Testing
     @Test(arguments: [
         ["-qvs", "s", "status"], ["-qvss", "status"], ["status", "-vq", "-ss"], ["-s", "s", "-q", "status", "-v"],
     ])
-    func `short options may be written together, with the value of the last`(_ words: [String]) throws {
+    func `short options may be combined, and the last may have a value`(_ words: [String]) throws {
         let line = try LineParser.parse(words, commands: Sample.commands)
         #expect(line.options == ["store": ["s"], "quiet": [], "verbose": []])
     }
@@ -40,7 +40,7 @@ import Testing
         #expect(line.arguments == ["FILE": ["-v", "--", "--json"]])
     }
 
-    @Test func `one dash is a value`() throws {
+    @Test func `a single dash is an argument`() throws {
         #expect(try parse("apply", "-", "-o", "-").options == ["out": ["-"]])
         #expect(try parse("look", "-").arguments == ["FILE": ["-"]])
     }
@@ -54,18 +54,18 @@ import Testing
         #expect(try parse("apply", "m", "--only", "b", "--only=a").options == ["only": ["b", "a"]])
     }
 
-    @Test func `a flag twice is a flag`() throws {
+    @Test func `a repeated flag counts once`() throws {
         #expect(try parse("status", "-q", "--quiet").options == ["quiet": []])
     }
 
-    @Test func `help needs no arguments`() throws {
+    @Test func `--help does not need the other arguments`() throws {
         #expect(try parse("apply", "--help").has(.help))
         #expect(try parse("-h", "apply").command?.name == "apply")
         #expect(try parse("--help").command == nil)
         #expect(try parse("--version", "--json").has(.version))
     }
 
-    @Test func `arguments go to their places`() throws {
+    @Test func `arguments are assigned in order`() throws {
         #expect(try parse("apply", "m", "n").arguments == ["MANIFEST": ["m"], "NAME": ["n"]])
         #expect(try parse("look").arguments.isEmpty)
         #expect(try parse("look", "a", "b").arguments == ["FILE": ["a", "b"]])

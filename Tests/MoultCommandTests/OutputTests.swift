@@ -51,7 +51,7 @@ import Testing
         #expect(try written(.json) { $0.warn("old") } == [line, ""])
     }
 
-    @Test func `an error has what, why and now`() throws {
+    @Test func `an error has its problem, reason and advice`() throws {
         let text = "moult: error: cannot apply 2.1.0: food.db is damaged\n  Try: moult verify\n"
         #expect(try written(.text) { $0.report(deep) } == ["", text])
         let json =
@@ -61,12 +61,12 @@ import Testing
         #expect(ErrorReport(deep).status.rawValue == 5)
     }
 
-    @Test func `a sentence of advice stands alone`() throws {
+    @Test func `advice that is a sentence is printed without a prefix`() throws {
         let error = MoultError(.system, what: "no room", now: "Free 198 MiB.")
         #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no room\n  Free 198 MiB.\n"])
     }
 
-    @Test func `verbose shows the causes`() throws {
+    @Test func `-v shows the causes of an error`() throws {
         let text = """
             moult: error: cannot apply 2.1.0: food.db is damaged
               Try: moult verify

@@ -81,7 +81,7 @@ import Testing
     }
 
     /// Signals are only noted while an update runs.
-    @Test func `Ctrl-C answers a question whether to go on with no`() throws {
+    @Test func `Ctrl-C at a confirmation counts as no`() throws {
         let release = try ReleaseMaker(in: scratch.path("rel")).make(
             "1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(x)")])
         try scratch.must("moult init -q store --product org.example.test")

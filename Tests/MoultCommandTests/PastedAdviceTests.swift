@@ -16,20 +16,20 @@ import Testing
         return String(rest[..<(rest.firstRange(of: ". ")?.lowerBound ?? rest.endIndex)])
     }
 
-    @Test func `an option is added to the release and the store that were named`() throws {
+    @Test func `advice that adds an option keeps the named release and store`() throws {
         try world.install(world.first, world.second)
         let said = try advised("moult apply -s store rel/test-1.0.0.json --wait 1", after: "To install it anyway")
         #expect(said == "apply rel/test-1.0.0.json --wait 1 --allow-downgrade --store store")
         try world.must("moult \(said) && moult status -s store | grep -q 'test 1.0.0'")
     }
 
-    @Test func `a plan advises the command that applies the same release`() throws {
+    @Test func `a plan suggests the command that applies the same release`() throws {
         try world.install(world.first, world.second)
         let said = try advised("moult plan rel/test-1.0.0.json -v -s store", after: "To install it anyway")
         #expect(said.hasPrefix("apply rel/test-1.0.0.json --allow-downgrade --store store"))
     }
 
-    @Test func `outside of a store the advice creates one with the release`() throws {
+    @Test func `outside a store, the advice creates one with the release`() throws {
         let said = try advised(
             "mkdir elsewhere; cd elsewhere; moult apply ../rel/test-1.0.0.json", after: "with a release")
         #expect(said == "apply --create ../rel/test-1.0.0.json")
@@ -39,7 +39,7 @@ import Testing
         try world.must("moult \(other)")
     }
 
-    @Test func `a database that changes its kind is taken over by the advised command`() throws {
+    @Test func `the suggested command takes over a database that changes its kind`() throws {
         try world.must(
             """
             moult init -q --product org.example.test; sqlite3 notes.db 'CREATE TABLE note(text)'

@@ -47,7 +47,7 @@ import Testing
         #expect(terminal.read() == "\r\u{1B}[K")
     }
 
-    @Test func `is drawn ten times a second at most`() throws {
+    @Test func `progress is drawn at most ten times a second`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
         // Two seconds with an event every millisecond.
@@ -59,7 +59,7 @@ import Testing
         #expect((13...16).contains(drawn), "\(drawn) times")
     }
 
-    @Test func `a diagnostic first clears the line`() throws {
+    @Test func `a diagnostic clears the progress line first`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, console) = bar(terminal)
         bar.show(Progress("check", done: 0))
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `unicode has its own bar`() throws {
+    @Test func `a UTF-8 terminal gets a bar of Unicode characters`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal, ["LANG": "C.UTF-8"])
         bar.show(Progress("check food", done: 0, of: 10, unit: .items))
@@ -114,7 +114,7 @@ import Testing
         #expect(terminal.read() == "\rcheck food  1:15\u{1B}[K")
     }
 
-    @Test func `it is redrawn without new progress`() throws {
+    @Test func `the progress line is redrawn while nothing advances`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let console = Console(
             environment: Environment(environment), out: terminal.descriptor, err: terminal.descriptor)

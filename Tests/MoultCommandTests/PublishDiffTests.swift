@@ -48,7 +48,7 @@ import Testing
                 """)
     }
 
-    @Test func `the status shows whether anything differs`() throws {
+    @Test func `the exit status of diff shows whether anything differs`() throws {
         #expect(try scratch.moult("moult diff -q old.db new.db") == (2, "", ""))
         #expect(try scratch.moult("cp old.db copy.db; moult diff -q old.db copy.db").status == 0)
         let same = try scratch.moult("sqlite3 copy.db VACUUM; moult diff old.db copy.db")
@@ -58,7 +58,7 @@ import Testing
         #expect(try scratch.moult("moult diff").status == 64)
     }
 
-    @Test func `JSON is one object`() throws {
+    @Test func `diff --json prints one object`() throws {
         let run = try scratch.moult("moult diff --json old.db new.db")
         let json = try JSON(parsing: run.out, source: "stdout")
         #expect(json["format"] == 1)
@@ -67,7 +67,7 @@ import Testing
         #expect(run.out.split(separator: "\n").count == 1)
     }
 
-    @Test func `a page is written and replaces only a page`() throws {
+    @Test func `diff --html replaces only a page of diff`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
         // The rows are on the page; they were not requested here.
@@ -79,7 +79,7 @@ import Testing
         #expect(slip.err.contains("cannot save the page to new.db"))
     }
 
-    @Test func `inspect shows the content`() throws {
+    @Test func `inspect shows the content of a database`() throws {
         let run = try scratch.moult("moult inspect new.db")
         #expect(run.status == 0)
         for line in ["  user_version    2", "  food      3  id, name, kcal", "  same      0  a", "  index i"] {
@@ -90,7 +90,7 @@ import Testing
         #expect(try scratch.moult("moult inspect missing.db").status == 1)
     }
 
-    @Test func `a store is inspected and compared`() throws {
+    @Test func `inspect and diff accept a store`() throws {
         let made = try scratch.moult(
             """
             set -e

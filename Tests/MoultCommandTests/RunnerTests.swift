@@ -45,12 +45,12 @@ import Testing
         return (runner.run(words).rawValue, results.text, diagnostics.text)
     }
 
-    @Test func `the status is that of the verb`() throws {
+    @Test func `the exit status is the status of the verb`() throws {
         #expect(try run("look") == (2, "found\n", ""))
         #expect(try run("change", "--json") == (0, "{\"format\":1,\"found\":true}\n", ""))
     }
 
-    @Test func `an error keeps earlier results`() throws {
+    @Test func `results from before an error are printed`() throws {
         #expect(try run("fail") == (5, "found\n", "moult: error: cannot apply: damaged\n  Try: moult verify\n"))
         let json = try run("fail", "--json")
         #expect(json.status == 5)

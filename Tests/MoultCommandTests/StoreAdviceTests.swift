@@ -7,7 +7,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    @Test func `commands use the given store`() throws {
+    @Test func `suggested commands name the store that was given`() throws {
         try world.install(world.first)
         try world.must("moult hold -q --reason audit; mv store 'our store'")
         let said = try world.run("moult apply --store 'our store' rel/test-2.0.0.json")
@@ -21,7 +21,7 @@ import Testing
         try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")
     }
 
-    @Test func `each command in a sentence names the store`() throws {
+    @Test func `each command in a suggestion names the store`() throws {
         try world.install(world.first, world.second)
         let older = "moult apply rel/test-1.0.0.json"
         let said = try world.json("\(older) --json --store store").last
@@ -36,7 +36,7 @@ import Testing
             ))
     }
 
-    @Test func `text without a store is unchanged`() throws {
+    @Test func `advice without a store is not changed`() throws {
         let none = world.scratch.path("none")
         let said = try world.run("moult status --store none")
         #expect(

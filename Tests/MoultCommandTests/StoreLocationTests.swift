@@ -12,18 +12,18 @@ import Testing
         try StoreLocation.find(option: option, environment: Environment(variables), from: scratch.path)
     }
 
-    @Test func `the option comes first`() throws {
+    @Test func `--store takes precedence`() throws {
         try scratch.write("moult.json", "{}")
         #expect(try find(option: "a", variables: ["MOULT_STORE": "b"]) == "a")
     }
 
-    @Test func `then the variable`() throws {
+    @Test func `without --store, MOULT_STORE names the store`() throws {
         try scratch.write("moult.json", "{}")
         #expect(try find(variables: ["MOULT_STORE": "b"]) == "b")
         #expect(try find(variables: ["MOULT_STORE": ""]) == scratch.path)
     }
 
-    @Test func `then the current directory and then the one called store`() throws {
+    @Test func `without both, the store is the current directory or its subdirectory store`() throws {
         try #require(mkdir(scratch.path("store"), 0o755) == 0)
         try scratch.write("store/moult.json", "{}")
         #expect(try find() == scratch.path("store"))
@@ -31,7 +31,7 @@ import Testing
         #expect(try find() == scratch.path)
     }
 
-    @Test func `no store is an error with advice`() throws {
+    @Test func `a missing store is an error with advice`() throws {
         let error = try #require(throws: MoultError.self) { try find() }
         #expect(error.code == .noStore)
         #expect(error.what == "no store is named, and this directory is not a store")

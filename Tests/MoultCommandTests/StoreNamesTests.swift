@@ -44,12 +44,12 @@ import Testing
             ("rollback|-s|my store|--to|2.0.0", ["2.0.0"]), ("verify|-s|nowhere|", []),
             ("quarantine|-s|my store|", []),
         ])
-    func `names come from the store`(shell: String, `case`: (line: String, offers: [String])) throws {
+    func `completion offers the names in the store`(shell: String, `case`: (line: String, offers: [String])) throws {
         let found = try offers(shell, `case`.line).filter { !$0.contains("+") }
         #expect(found == `case`.offers)
     }
 
-    @Test func `looking up names changes nothing`() throws {
+    @Test func `looking up names for completion changes nothing`() throws {
         let before = try Tree(scratch.path("my store"))
         for kind in ["databases", "releases", "holds", "quarantine"] {
             try scratch.must("moult completions \(kind) -s 'my store'")

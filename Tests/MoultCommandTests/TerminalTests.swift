@@ -20,7 +20,9 @@ import Testing
             (["CLICOLOR_FORCE": "0"], false, false),
             (["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], true, false),
         ] as [([String: String], Bool, Bool)])
-    func colour(_ variables: [String: String], isTerminal: Bool, isColoured: Bool) {
+    func `variables and the terminal decide whether colours are used`(
+        _ variables: [String: String], isTerminal: Bool, isColoured: Bool
+    ) {
         #expect(terminal(variables, isTerminal: isTerminal).hasColor == isColoured)
     }
 
@@ -34,12 +36,12 @@ import Testing
             (["LANG": "C", "LC_CTYPE": "C.UTF-8"], true),
             (["LANG": "C.UTF-8", "LC_ALL": ""], true),
         ] as [([String: String], Bool)])
-    func unicode(_ variables: [String: String], isUnicode: Bool) {
+    func `the locale decides whether Unicode symbols are used`(_ variables: [String: String], isUnicode: Bool) {
         #expect(terminal(variables).hasUnicode == isUnicode)
         #expect(terminal(variables).symbols.tick == (isUnicode ? "✓" : "ok"))
     }
 
-    @Test func `the width is that of the terminal unless the user sets it`() {
+    @Test func `the width is that of the terminal unless COLUMNS sets it`() {
         #expect(terminal([:]).width == 132)
         #expect(terminal([:], columns: 0).width == 80)
         #expect(terminal(["COLUMNS": "100"]).width == 100)

@@ -9,7 +9,7 @@ import Testing
         // Displayed as \u{1B}
         ("\u{1B}", 6), ("a\nb", 4), ("\u{200B}", 8),
     ])
-    func width(_ text: String, columns: Int) {
+    func `the display width of a text is known`(_ text: String, columns: Int) {
         #expect(displayWidth(text) == columns)
     }
 
@@ -21,7 +21,7 @@ import Testing
         #expect(visible(text) == shown)
     }
 
-    @Test func `styles are escapes only on terminals with colour`() {
+    @Test func `styles become escapes only on terminals with colour`() {
         let text: StyledText = "\("+", .added) copy \("food")"
         #expect(text.plain == "+ copy food")
         #expect(text.rendered(for: Terminal()) == "+ copy food")
@@ -57,7 +57,7 @@ import Testing
             ])
     }
 
-    @Test func `the last column is wrapped under itself`() {
+    @Test func `the last column of a table is wrapped within the column`() {
         var table = Table(.left, .left(gap: 1), .left)
         table.row("-", "delete", "out of service, kept for rollback")
         #expect(
@@ -68,7 +68,7 @@ import Testing
         #expect(table.lines(width: nil).count == 1)
     }
 
-    @Test func `a short row ends early`() {
+    @Test func `a row with fewer cells has no trailing spaces`() {
         var table = Table(.left, .left, .left)
         table.row("a", "bb")
         table.row("aaa", "b", "c")

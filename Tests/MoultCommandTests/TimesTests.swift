@@ -9,7 +9,7 @@ import Testing
             (59.4, "59 s"), (59.6, "1 min"), (72, "1 min 12 s"), (3600, "1 h"), (7500, "2 h 5 min"), (86_400, "1 d"),
             (90_000, "1 d 1 h"),
         ] as [(Double, String)])
-    func durations(_ seconds: Double, text: String) {
+    func `durations are described in words`(_ seconds: Double, text: String) {
         #expect(durationText(seconds: seconds) == text)
     }
 
@@ -18,12 +18,12 @@ import Testing
         (200, "3 minutes ago"), (3600, "1 hour ago"), (90_000, "1 day ago"), (59 * 86_400, "59 days ago"),
         (61 * 86_400, "2 months ago"), (800 * 86_400, "2 years ago"), (-7200, "in 2 hours"), (-5 * 86_400, "in 5 days"),
     ])
-    func `relative times`(_ seconds: Int, text: String) {
+    func `relative times are described in words`(_ seconds: Int, text: String) {
         let now = Timestamp(seconds: 2_000_000_000)
         #expect(Timestamp(seconds: now.seconds - seconds).relative(to: now) == text)
     }
 
-    @Test func `a pipe gets what JSON gets`() {
+    @Test func `a pipe gets the same times as JSON`() {
         let time = Timestamp(seconds: 1_795_168_800)
         #expect(time.text(for: Terminal()) == time.description)
     }

@@ -59,7 +59,7 @@ import Testing
             "shells bsh", #"SHELL must be one of bash, zsh, not "bsh": did you mean "bash"?"#,
             now: "moult shells --help"),
     ])
-    func `is refused`(_ wrong: Case) throws {
+    func `invalid usage is refused with advice`(_ wrong: Case) throws {
         let words = wrong.line.split(separator: " ").map(String.init)
         let error = try #require(throws: MoultError.self) {
             try LineParser.parse(words, commands: Sample.commands)

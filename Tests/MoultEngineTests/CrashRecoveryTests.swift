@@ -27,7 +27,9 @@ import Testing
     }
 
     @Test(arguments: [FailingStep.Pass.prepare, .apply], Phase.allCases)
-    func `goes back before the decision and forward after it`(pass: FailingStep.Pass, phase: Phase) throws {
+    func `recovery undoes an update before the decision and finishes it after`(pass: FailingStep.Pass, phase: Phase)
+        throws
+    {
         let use: JSON = [["step": "test.copying", "after": .string(phase.rawValue)]]
         let world = try World(top: [.init("steps", use)])
         let copy = world.scratch.path("crashed")
@@ -54,7 +56,7 @@ import Testing
 
     /// A reader does not have to run a command first.
     @Test(arguments: [FailingStep.Pass.prepare, .apply])
-    func `connecting settles too`(pass: FailingStep.Pass) throws {
+    func `connecting also recovers an interrupted update`(pass: FailingStep.Pass) throws {
         let use: JSON = [["step": "test.copying", "after": "delete"]]
         let world = try World(top: [.init("steps", use)])
         let copy = world.scratch.path("crashed")

@@ -11,7 +11,7 @@ import Testing
 /// undone.
 @Suite struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
-    func `a failure leaves the store unchanged`(pass: FailingStep.Pass, phase: Phase) throws {
+    func `a step that fails leaves the store unchanged`(pass: FailingStep.Pass, phase: Phase) throws {
         for inPlace in [true, false] {
             let use: JSON = [["step": "test.failing", "after": .string(phase.rawValue)]]
             let world = try World(inPlace: inPlace, top: [.init("steps", use)])

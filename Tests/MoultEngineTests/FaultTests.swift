@@ -11,7 +11,7 @@ import Testing
     /// A whole update in which the first, second, … system call fails: once, and from then on.
     @Suite struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
-        func `every system call may fail`(goesOn: Bool, code: Int32) throws {
+        func `an update survives a failure of any system call`(goesOn: Bool, code: Int32) throws {
             for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {
                 var number = 1
                 var fired = true

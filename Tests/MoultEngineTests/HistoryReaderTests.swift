@@ -47,7 +47,7 @@ import Testing
     }
 
     /// A block may end anywhere in a line: each length of the newest line moves all boundaries by one byte.
-    @Test func `block boundaries do not matter`() throws {
+    @Test func `history entries are read across block boundaries`() throws {
         for entry in (0..<500).map({
             entry($0, reason: "a reason of some length, so that there are several blocks of it")
         }) {

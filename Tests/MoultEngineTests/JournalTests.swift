@@ -7,7 +7,7 @@ import Testing
 @Suite struct JournalTests {
     /// After a crash, or a full disk, in the middle of a line, later lines are still read.
     @Test(arguments: ["{\"record\":\"intent\",\"eff", "{", "{\"record\":\"committed\"}"])
-    func `a torn line spoils nothing`(_ torn: String) throws {
+    func `lines after a torn line are read`(_ torn: String) throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)
         try journal.attempt()
@@ -21,7 +21,7 @@ import Testing
 
     /// A power failure may remove a page of an unsynced line and leave the next line. If a record was synced after it,
     /// it was not a power failure, and half a journal must not be used.
-    @Test func `a lost page is not an update`() throws {
+    @Test func `a journal with a lost page is not used`() throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)
         try Shell.must(["sh", "-c", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])

@@ -10,7 +10,7 @@ import Testing
     /// A reset in which the first, second, … system call fails: once, and from then on.
     @Suite struct ResetFaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
-        func `every system call may fail`(goesOn: Bool, code: Int32) throws {
+        func `a reset survives a failure of any system call`(goesOn: Bool, code: Int32) throws {
             let releases = try Scratch()
             let manifest = try BrokenStore.release(in: releases.path)
             var number = 1

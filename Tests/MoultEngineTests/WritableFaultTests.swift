@@ -74,7 +74,9 @@ import Testing
         }
 
         @Test(arguments: Flow.allCases, [(false, EIO), (true, ENOSPC)])
-        func `every system call may fail`(flow: Flow, fault: (goesOn: Bool, code: Int32)) throws {
+        func `an update of writable databases survives a failure of any system call`(
+            flow: Flow, fault: (goesOn: Bool, code: Int32)
+        ) throws {
             let releases = try Scratch()
             let maker = try ReleaseMaker(in: releases.path)
             let (first, second) = try (Self.release(maker, 1, flow.way), Self.release(maker, 2, flow.way))

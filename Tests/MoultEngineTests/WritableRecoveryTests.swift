@@ -119,7 +119,7 @@ import Testing
     /// The staged copy has the rows that an earlier attempt carried over, and a killed attempt left a journal next to
     /// it, which must not be rolled back into a new copy.
     @Test(arguments: ["exchange", "live"])
-    func `what a crash left beside the staged copy is not played back`(way: String) throws {
+    func `a journal that a crash left next to the staged copy is not rolled back`(way: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
         let transactions = "\(crashed)/.moult/transactions"
@@ -155,7 +155,7 @@ import Testing
         #expect(try !orchestrator().isUnfinished())
     }
 
-    @Test func `an undo after a crash keeps the rows that were written since`() throws {
+    @Test func `an undo after a crash keeps the rows that were written after it`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.copied, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
         _ = try sqlite("pantry", "INSERT INTO food VALUES(101, 'after', 1)")

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 1 << 18, (1 << 18) + 1, 700_000])
-    func `files have the same bytes if not one of them differs`(size: Int) throws {
+    func `two files are equal only if every byte is equal`(size: Int) throws {
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let (one, other) = (try file("one", bytes), try file("other", bytes))
         #expect(try Files.haveSameBytes(one, other))

@@ -42,7 +42,7 @@ import Testing
         /// Without a kill, the command itself undoes it or reports what is left; the next one completes or undoes the
         /// rest.
         @Test(arguments: [(EIO, false), (EIO, true), (ENOSPC, false)])
-        func `a call that fails leaves the old set or the new one`(code: Int32, goesOn: Bool) throws {
+        func `a failed call leaves the old set of files or the new one`(code: Int32, goesOn: Bool) throws {
             var outcomes: Set<MoultError.Outcome> = []
             for number in 1...200 {
                 let directory = try prepare(number)

@@ -23,7 +23,7 @@ import Testing
         #expect(try Files.list(path) == [])
     }
 
-    @Test func `facts are of a link itself or of what it leads to`() throws {
+    @Test func `facts describe a link or its target`() throws {
         let file = try write("file")
         let link = scratch.path("link")
         try Files.symlink(to: "file", at: link)
@@ -41,20 +41,20 @@ import Testing
     }
 
     /// Opening a pipe would wait for a writer forever.
-    @Test func `a pipe in the place of a file is refused`() throws {
+    @Test func `a pipe instead of a file is refused`() throws {
         let pipe = scratch.path("pipe")
         #expect(mkfifo(pipe, 0o644) == 0)
         #expect(throws: MoultError.self) { try Files.read(pipe, limit: 10) }
         #expect(try Files.facts(pipe)?.kind == .other)
     }
 
-    @Test func `a new file does not replace one`() throws {
+    @Test func `writing a new file does not replace an existing file`() throws {
         let file = try write("file")
         #expect(throws: MoultError.self) { try Files.writeNew([9], to: file) }
         #expect(try Files.read(file, limit: 10) == [1, 2, 3])
     }
 
-    @Test func `a file is replaced as a whole and gets the mode`() throws {
+    @Test func `a replaced file has only the new content, and the given mode`() throws {
         let file = try write("file", mode: 0o600)
         try Files.replace(file, with: [9], mode: 0o640)
         #expect(try Files.read(file, limit: 10) == [9])
@@ -71,7 +71,7 @@ import Testing
         #expect(try Files.facts(link)?.kind == .file)
     }
 
-    @Test func `a rename to a name in use is reported`() throws {
+    @Test func `a rename to an existing name fails and changes nothing`() throws {
         let (one, two) = (try write("one"), try write("two", [9]))
         #expect(try !Files.renameIfFree(one, to: two))
         #expect(try Files.read(two, limit: 10) == [9])
@@ -86,7 +86,7 @@ import Testing
         #expect(try Files.read(two, limit: 10) == [1, 2, 3])
     }
 
-    @Test func `a tree is removed and links in it are not followed`() throws {
+    @Test func `removing a tree does not follow links in it`() throws {
         let outside = try write("outside")
         let tree = try scratch.directory("tree")
         try scratch.directory("tree/a")
@@ -100,7 +100,7 @@ import Testing
         try Files.removeTree(tree)
     }
 
-    @Test func `a copy has the bytes and the mode`() throws {
+    @Test func `a copy has the content and the mode of the file`() throws {
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let file = try write("file", bytes)
         try Files.copy(file, to: scratch.path("copy"), mode: 0o400)
@@ -117,7 +117,7 @@ import Testing
         #expect(throws: MoultError.self) { try Files.hardLink(file, at: scratch.path("name")) }
     }
 
-    @Test func `the first free name is free`() throws {
+    @Test func `the first free name does not exist yet`() throws {
         let file = try write("file")
         #expect(try Files.firstFree(scratch.path("new")) == scratch.path("new"))
         let other = try Files.firstFree(file)
@@ -127,19 +127,19 @@ import Testing
 
     @Test(arguments: [
         ("/a/b", "/a", "b"), ("/a", "/", "a"), ("a", ".", "a"), ("a/b/c", "a/b", "c"),
-    ]) func `a path has a directory and a name`(_ path: String, _ directory: String, _ name: String) {
+    ]) func `a path is split into its directory and its name`(_ path: String, _ directory: String, _ name: String) {
         #expect(Files.directory(of: path) == directory)
         #expect(Files.name(of: path) == name)
     }
 
-    @Test func `relative paths begin at the working directory`() throws {
+    @Test func `relative paths are resolved from the working directory`() throws {
         let here = try Files.resolved(".")
         #expect(try Files.absolute("/a/b") == "/a/b")
         #expect(try Files.absolute("b").hasSuffix("/b"))
         #expect(here.hasPrefix("/"))
     }
 
-    @Test func `a scratch directory goes with its body, and the body's error comes first`() throws {
+    @Test func `a scratch directory is removed after its body, and an error of the body takes precedence`() throws {
         struct Failed: Error {}
         var place = ""
         try Files.withScratchDirectory { place = $0 }
@@ -167,7 +167,7 @@ import Testing
         #expect(after?.owner == before?.owner && after?.group == before?.group)
     }
 
-    @Test func `a lock is taken once, or shared by several`() throws {
+    @Test func `a lock is exclusive, or shared by several holders`() throws {
         let path = scratch.path("lock")
         let shared = [try FileLock.take(path, .shared), try FileLock.take(path, .shared)]
         #expect(shared.allSatisfy { $0 != nil })
@@ -175,7 +175,7 @@ import Testing
         withExtendedLifetime(shared) {}
     }
 
-    @Test func `a lock ends with its object`() throws {
+    @Test func `a lock is released with its object`() throws {
         let path = scratch.path("lock")
         var lock = try FileLock.take(path, .exclusive)
         #expect(lock != nil)

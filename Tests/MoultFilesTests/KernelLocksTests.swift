@@ -19,14 +19,14 @@ struct KernelLocksTests {
         return (Set(locks.all.map(\.pid)), readings)
     }
 
-    @Test func `a lock that one reading skips is found`() throws {
+    @Test func `a lock that one reading of the kernel table misses is found`() throws {
         let whole = table(1...200)
         let found = try pids([table((1...200).filter { $0 != 150 }), whole])
         #expect(found.found == Set(1...200))
         #expect(try pids([whole, table((1...200).filter { $0 != 150 }), whole]).found == Set(1...200))
     }
 
-    @Test func `a table of one page is read once, and a longer one until it is the same`() throws {
+    @Test func `a table of one page is read once, and a longer one until it stays the same`() throws {
         #expect(try pids([table(1...20)]).readings == 1)
         #expect(try pids([table(1...200)]).readings == 2)
         // If locks come and go in each reading, the attempts end after a while.

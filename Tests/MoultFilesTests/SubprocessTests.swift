@@ -13,7 +13,7 @@ import Testing
         #expect(!result.succeeded)
     }
 
-    @Test func `a subprocess returns its signal`() throws {
+    @Test func `a subprocess returns the signal that ended it`() throws {
         let result = try Subprocess.run(["sh", "-c", "kill -KILL $$"])
         #expect(result.ending == .signalled(SIGKILL))
         #expect(result.complaint == "signal 9 ended it")
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Only the three standard descriptors, however many this process has open.
-    @Test func `inherits no descriptor`() throws {
+    @Test func `a subprocess inherits no descriptor`() throws {
         let scratch = try Scratch()
         let open = MoultLibc.open(scratch.path, O_RDONLY | O_DIRECTORY)
         #expect(open >= 0)
@@ -62,7 +62,7 @@ import Testing
         #expect(error?.description == "cannot run true: No such file or directory (directory)")
     }
 
-    @Test func `a program that times out ends with its children`() throws {
+    @Test func `a program that times out is ended with its child processes`() throws {
         let scratch = try Scratch()
         let script = "sleep 60 & echo $! >\(scratch.path("child")); wait"
         let result = try Subprocess.run(["sh", "-c", script], within: .milliseconds(300))
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// A background process keeps the pipes open, but the run ends anyway.
-    @Test func `a run ends when the program ends`() throws {
+    @Test func `a run does not wait for background processes of the program`() throws {
         let begun = ContinuousClock.now
         let result = try Subprocess.run(["sh", "-c", "sleep 20 & echo $!"])
         #expect(ContinuousClock.now - begun < .seconds(15))
@@ -103,14 +103,14 @@ import Testing
         #expect(try child.finish().ending == .exited(0))
     }
 
-    @Test func `a program that is let go of is killed`() throws {
+    @Test func `a subprocess whose object is released is killed`() throws {
         var child: Subprocess? = try Subprocess(.init(["sleep", "60"]))
         let number = try #require(child?.pid)
         child = nil
         #expect(kill(number, 0) == -1)
     }
 
-    @Test func `output that is read while it comes ends with the program`() throws {
+    @Test func `streamed output ends with the program`() throws {
         let child = try Subprocess(.init(["sh", "-c", "echo one; echo err >&2; sleep 0.1; echo two; exit 4"]))
         var said: [UInt8] = []
         while let block = try child.read(patience: 20, stop: {}) { said += block }

@@ -87,7 +87,7 @@ import Testing
         #expect(moult_getxattr(path, "user.moult", &value, 8) == -1)
     }
 
-    @Test func `a failed start names the part that failed`() {
+    @Test func `a program that cannot start reports which part failed`() {
         var (group, isReadOnly, failure) = (Int32(0), Int32(0), moult_child_failure())
         var child = moult_child()
         (child.input, child.output, child.errors, child.lifeline, child.executable) = (0, 1, 2, -1, -1)

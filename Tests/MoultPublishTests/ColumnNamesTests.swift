@@ -12,12 +12,12 @@ import Testing
         // A difference that only exists in Unicode is one for SQLite.
         (["é", "É", "e\u{301}"], ["é", "É", "e\u{301}"]),
     ])
-    func distinct(_ header: [String], _ names: [String]) {
+    func `column names of a header become distinct`(_ header: [String], _ names: [String]) {
         let columns = ColumnNames(header)
         #expect(columns.names.map { Array($0.utf8) } == names.map { Array($0.utf8) })
     }
 
-    @Test func `line breaks are those of the shell`() {
+    @Test func `column definitions have the line breaks of the SQLite shell`() {
         #expect(
             ColumnNames(["a", "b", "c", "d", "e\"f"]).definitions
                 == "(\n\"a\" TEXT, \"b\" TEXT, \"c\" TEXT, \"d\" TEXT,\n \"e\"\"f\" TEXT)")

@@ -14,7 +14,7 @@ import Testing
         return try scratch.bytes("dump")
     }
 
-    @Test(arguments: Difference.all) func `each difference is as documented`(_ it: Difference) throws {
+    @Test(arguments: Difference.all) func `build differs from the shell only as documented`(_ it: Difference) throws {
         let scratch = try Scratch()
         try scratch.file("in/s.sql", it.script.all)
         for (name, bytes) in it.files { try scratch.file("in/\(name)", bytes.all) }
@@ -45,7 +45,7 @@ import Testing
     }
 
     /// The page has the same differences in the same order.
-    @Test func `the page lists all differences`() throws {
+    @Test func `the page lists all differences from the shell`() throws {
         let project = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let page = try #require(try Files.read("\(project)/docs/build-scripts.md", limit: 1 << 20))
         let text = String(decoding: page, as: UTF8.self)

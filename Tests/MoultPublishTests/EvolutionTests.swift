@@ -26,7 +26,9 @@ import Testing
         return changes
     }
 
-    @Test(arguments: EvolutionCases.all) func `carries rows`(_ it: Case) throws {
+    @Test(arguments: EvolutionCases.all) func `a build from an older database has the rows of the script`(_ it: Case)
+        throws
+    {
         let scratch = try Scratch()
         try scratch.file("old.sql", it.schema + it.old)
         try scratch.file("new.sql", it.schema + it.new)
@@ -49,7 +51,7 @@ import Testing
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }
 
-    @Test func `without changes, the bytes are the same`() throws {
+    @Test func `a build from an older database without changes has the same bytes`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "a.sql", "CREATE TABLE t(a PRIMARY KEY, b);INSERT INTO t VALUES(1,2),(3,4);PRAGMA user_version=4;")
@@ -61,7 +63,7 @@ import Testing
         #expect(try scratch.bytes("a.db") == before)
     }
 
-    @Test func `few pages change`() throws {
+    @Test func `a build from an older database changes few pages`() throws {
         let scratch = try Scratch()
         func script(_ step: Int) -> String {
             """
@@ -98,7 +100,7 @@ import Testing
         ("PRAGMA page_size = 8192; CREATE TABLE t(a);", "page_size was 4096 and is 8192"),
         ("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(a);", "the text encoding differs"),
     ])
-    func `a different schema is rebuilt from scratch`(_ script: String, _ why: String) throws {
+    func `a build with a different schema starts from scratch`(_ script: String, _ why: String) throws {
         let scratch = try Scratch()
         try scratch.file("old.sql", "CREATE TABLE t(a);")
         try scratch.file("new.sql", script)
@@ -115,7 +117,7 @@ import Testing
         #expect(try scratch.bytes("made.db") == scratch.bytes("fresh.db"))
     }
 
-    @Test func `only a release's database is accepted`() throws {
+    @Test func `a build starts only from a database that build made`() throws {
         let scratch = try Scratch()
         try scratch.file("a.sql", "CREATE TABLE t(a);")
         func refusal(_ name: String) throws -> String? {

@@ -50,11 +50,13 @@ enum RefusalCases {
         Case(
             "typographic double quotes", "CREATE TABLE “food” (“pk” INTEGER);",
             "in/s.sql:1: “ (U+201C) stands where \" should: web pages and word processors make such characters, and SQL "
-                + "takes them for a part of a name. Replace the typographic characters in the script with plain ASCII ones."),
+                + "takes them for a part of a name. Replace the typographic characters in the script with plain ASCII ones."
+        ),
         Case(
             "typographic single quotes", "SELECT 1;\nSELECT ‘a’;",
             "in/s.sql:2: ‘ (U+2018) stands where ' should: web pages and word processors make such characters, and SQL "
-                + "takes them for a part of a name. Replace the typographic characters in the script with plain ASCII ones."),
+                + "takes them for a part of a name. Replace the typographic characters in the script with plain ASCII ones."
+        ),
         Case(
             "no-break space", "CREATE\u{A0}TABLE t(a);",
             "in/s.sql:1: a no-break space (U+00A0) stands where a space should: web pages and word processors make such "

@@ -6,7 +6,9 @@ import Testing
 
 /// Errors that stop a build: the exact messages, and no leftovers.
 @Suite struct RefusalTests {
-    @Test(arguments: RefusalCases.all) func refuses(_ it: RefusalCases.Case) throws {
+    @Test(arguments: RefusalCases.all) func `build refuses a wrong script with an exact message`(
+        _ it: RefusalCases.Case
+    ) throws {
         let scratch = try Scratch()
         try scratch.file("outside.csv", "1,2\n")
         try scratch.file("outside.sql", "SELECT 1;\n")

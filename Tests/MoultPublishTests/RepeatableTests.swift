@@ -35,7 +35,7 @@ import Testing
         return (try scratch.bytes("main.db"), report)
     }
 
-    @Test func `the result does not depend on the directory`() throws {
+    @Test func `a built database does not depend on the directory`() throws {
         let first = try build()
         let second = try build()
         #expect(first.bytes == second.bytes)
@@ -44,7 +44,7 @@ import Testing
         #expect(first.report.sqliteVersion == "3.40.1")
     }
 
-    @Test func sealed() throws {
+    @Test func `a built database has the requested properties`() throws {
         let (bytes, _) = try build {
             $0.applicationID = 0x666F_6F64
             $0.userVersion = 210
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Rows that were imported and dropped are not in the published file.
-    @Test func `no dropped content remains`() throws {
+    @Test func `a built database contains no deleted content`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "s.sql",
@@ -79,7 +79,7 @@ import Testing
         #expect(bytes.count == 8192)
     }
 
-    @Test func `replaces the old database in one step`() throws {
+    @Test func `a build replaces the old database in one step`() throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", "CREATE TABLE t(a);")
         try Shell.must(["sqlite3", scratch.path("m.db"), "CREATE TABLE old(a);"])
@@ -91,7 +91,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", scratch.path("m.db"), ".tables"]) == "t\n")
     }
 
-    @Test func `reads other databases and changes none`() throws {
+    @Test func `a build does not change attached databases`() throws {
         let scratch = try Scratch()
         try scratch.directory("in")
         try Shell.must(["sqlite3", scratch.path("in/old.db"), "CREATE TABLE t(a); INSERT INTO t VALUES(1),(2);"])
@@ -108,7 +108,7 @@ import Testing
         #expect(try Files.list(scratch.path("in")) == ["old.db", "s.sql"])
     }
 
-    @Test func `files outside are read if allowed`() throws {
+    @Test func `a build reads files outside its directory only if allowed`() throws {
         let scratch = try Scratch()
         try scratch.file("in/s.sql", "CREATE TABLE t(a);\n.import ../t.csv t\n.read \(scratch.path("more.sql"))\n")
         try scratch.file("t.csv", "1\n")

@@ -6,7 +6,7 @@ import Testing
         arguments: RowCases.csv.map { name, file in
             DifferentialCase(name, "CREATE TABLE t(a, b);\n.import --csv t.csv t\n", ["t.csv": file])
         })
-    func rows(_ it: DifferentialCase) throws {
+    func `rows imported into an existing table are those of the shell`(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())
     }
 
@@ -18,11 +18,13 @@ import Testing
         }.map { name, file in
             DifferentialCase(name, ".mode csv\n.import t.csv new\n", ["t.csv": file])
         })
-    func `new table`(_ it: DifferentialCase) throws {
+    func `rows imported into a new table are those of the shell`(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())
     }
 
-    @Test(arguments: RowCases.scripts) func scripts(_ it: DifferentialCase) throws {
+    @Test(arguments: RowCases.scripts) func `scripts that import rows have the result of the shell`(
+        _ it: DifferentialCase
+    ) throws {
         try #expect(it.byBuilder() == it.byShell())
     }
 }

@@ -14,12 +14,12 @@ import Testing
         ("plain $n {n} $ ${", "plain $n {n} $ ${"), ("a${n}b${n}", "a7b7"), ("${NAME}", "it's \"x\""),
         ("${env.HOME}", "/home"), ("$${n}", "${n}"), ("$$n $$${n}", "$$n $${n}"), ("${\"a\"} ${}", "${\"a\"} ${}"),
     ])
-    func fills(_ text: String, _ result: String) throws {
+    func `variables are replaced by their values`(_ text: String, _ result: String) throws {
         #expect(try substitution.apply(to: text, at: place) == result)
     }
 
     /// The configuration of a repository may name programs that git starts when it reads it.
-    @Test func `a look at a repository runs none of its programs`() throws {
+    @Test func `reading a Git repository runs none of its programs`() throws {
         let (scratch, git) = try repository()
         let trace = scratch.path("trace")
         let program = scratch.path("program")
@@ -39,7 +39,7 @@ import Testing
         #expect(try Files.facts(trace) == nil)
     }
 
-    @Test func `an error names the line`() {
+    @Test func `an error about a variable names the line`() {
         let error = #expect(throws: MoultError.self) {
             try substitution.apply(to: "${n}\n\n  ${N}\n", at: Place(file: "draft.json", line: 5))
         }
@@ -48,7 +48,7 @@ import Testing
 
     /// In a script, a value is inserted according to its context: quotes are doubled in quotes, and comments are left
     /// alone.
-    @Test func `in scripts`() throws {
+    @Test func `variables in scripts are replaced according to their context`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "s.sql",
@@ -93,7 +93,7 @@ import Testing
         return (String(decoding: output, as: UTF8.self), report.revision)
     }
 
-    @Test func `the version comes from the repository`() throws {
+    @Test func `the version comes from the Git repository`() throws {
         let (scratch, git) = try repository()
         let first = try git("rev-parse", "HEAD")
         // Without a tag, the short hash; a built database does not change the working tree.
@@ -106,7 +106,7 @@ import Testing
         #expect(try build(scratch).output == "2.1.0-1-g\(second.prefix(7))|\(second)|2\n")
     }
 
-    @Test func `a dirty tree is marked`() throws {
+    @Test func `the version of a dirty tree is marked`() throws {
         let (scratch, git) = try repository()
         _ = try git("tag", "release")
         let hash = try git("rev-parse", "HEAD")

@@ -28,7 +28,7 @@ import Testing
     }
 
     /// A plain ATTACH creates an empty database at a wrong path.
-    @Test func `a wrong path is an error and makes no file`() throws {
+    @Test func `attaching a wrong path is an error and creates no file`() throws {
         let missing = scratch.path("fod.db")
         let error = #expect(throws: MoultError.self) { try connection.attach(missing, as: "food", access: .readWrite) }
         #expect(error?.what == "cannot attach \(missing) as food to \(connection.path)")
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["main", "temp", "MAIN"])
-    func `names that SQLite has already are refused`(_ name: String) {
+    func `schema names that SQLite reserves are refused`(_ name: String) {
         let error = #expect(throws: MoultError.self) {
             try connection.attach(scratch.path("food?.db"), as: name, access: .readOnly)
         }
@@ -47,7 +47,7 @@ import Testing
         #expect(error?.why == "SQLite has a database `\(name)` already")
     }
 
-    @Test func `the same name twice is refused`() throws {
+    @Test func `attaching two databases with the same name is refused`() throws {
         try connection.attach(scratch.path("food?.db"), as: "food", access: .readOnly)
         let error = #expect(throws: MoultError.self) {
             try connection.attach(scratch.path("food?.db"), as: "food", access: .readOnly)
@@ -55,7 +55,7 @@ import Testing
         #expect(error?.why?.hasPrefix("database food is already in use") == true)
     }
 
-    @Test func `the error names the limit`() throws {
+    @Test func `the error for too many databases names the limit`() throws {
         let limit = try connection.limit(.attached)
         for number in 0..<limit {
             try connection.attach(scratch.path("food?.db"), as: "food\(number)", access: .immutable)

@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test func `copies step by step`() throws {
+    @Test func `a backup copies step by step`() throws {
         let (source, destination) = try open()
         let backup = try Backup(from: source, to: destination)
         #expect(try backup.step(10) == .more)
@@ -85,7 +85,7 @@ import Testing
         try backup.finish()
     }
 
-    @Test func `the one step backup says that it is busy`() throws {
+    @Test func `a backup in one step into a locked file is busy`() throws {
         let (source, destination) = try open()
         let writer = try Writer(old)
         writer.execute("BEGIN IMMEDIATE")

@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Databases attached to a connection without its own file wait for locks as well.
-    @Test func `an attached database is waited for`() throws {
+    @Test func `reading waits for an attached database`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
         try Shell.must(["sqlite3", path, "CREATE TABLE note(x); INSERT INTO note VALUES(1)"])

@@ -10,7 +10,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    @Test func `runs and reads back every kind of value`() throws {
+    @Test func `values of every kind are read back unchanged`() throws {
         let connection = try Connection(path: scratch.path("a.db"), access: .readWriteCreate)
         try connection.execute("CREATE TABLE t (a, b, c, d, e); -- and\n; CREATE INDEX i ON t (a);")
         let row: [Value] = [.null, .integer(.min), .real(0.1), .text("naïve 'x'"), .blob([0, 255])]
@@ -26,7 +26,7 @@ import Testing
 
     /// Characters with a meaning in a URI, or in SQLite's own parsing of names.
     @Test(arguments: ["a?b.db", "a#b.db", "a%41.db", "a b&mode=ro.db", "ü+;=.db", ":memory:", "a\"'.db"])
-    func `opens exactly the named file`(_ name: String) throws {
+    func `a connection opens exactly the named file`(_ name: String) throws {
         let connection = try Connection(path: scratch.path(name), access: .readWriteCreate)
         try connection.execute("CREATE TABLE t (a)")
         try connection.close()
@@ -52,7 +52,7 @@ import Testing
         #expect(try scratch.names() == [])
     }
 
-    @Test func `close names the statements that are open`() throws {
+    @Test func `an error of close names the open statements`() throws {
         let connection = try Connection.inMemory()
         try connection.withStatement("SELECT 1") { _ in
             let error = #expect(throws: MoultError.self) { try connection.close() }
@@ -64,7 +64,7 @@ import Testing
         #expect(error?.description == "cannot use the connection to :memory:: it is closed")
     }
 
-    @Test func `another thread can interrupt`() throws {
+    @Test func `another thread can interrupt a statement`() throws {
         let connection = try Connection.inMemory()
         let interrupter = connection.interrupter
         // It may come before anything can be interrupted; then it is repeated.
@@ -78,7 +78,7 @@ import Testing
         thread.wait()
     }
 
-    @Test func `switches and limits stay as set`() throws {
+    @Test func `a connection keeps its switches and limits`() throws {
         let connection = try Connection.inMemory()
         try connection.set(.views, false)
         try connection.execute("CREATE VIEW v AS SELECT 1")
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// A reader keeps the old file after a rename, and only an explicit check shows it.
-    @Test func `notices that its file was replaced`() throws {
+    @Test func `a connection notices that its file was replaced`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
         let connection = try Connection(path: path, access: .readWrite)
@@ -104,7 +104,7 @@ import Testing
         #expect(error?.now == "The file was replaced while it was open: close and open \(path) again.")
     }
 
-    @Test func `an incomplete checkpoint is a result`() throws {
+    @Test func `an incomplete checkpoint is a result and not an error`() throws {
         let path = try scratch.database("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
         let reader = try Writer(path)
         reader.execute("BEGIN")

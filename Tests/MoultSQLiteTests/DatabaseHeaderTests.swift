@@ -10,7 +10,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     @Test(arguments: [512, 4096, 65536])
-    func `shows the page size that was set`(pageSize: Int) throws {
+    func `the header shows the page size`(pageSize: Int) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -26,7 +26,7 @@ import Testing
         #expect(Int(header.pageCount) * pageSize == (try scratch.size("a.db")))
     }
 
-    @Test func `knows WAL mode`() throws {
+    @Test func `the header shows WAL mode`() throws {
         let path = try scratch.database("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
         #expect(try DatabaseHeader(ofOwnFile: path).isWAL)
     }
@@ -43,7 +43,7 @@ import Testing
                 "its header says pages of 257 bytes"
             ),
         ] as [([UInt8], String)])
-    func `says why a file is not a database`(bytes: [UInt8], why: String) throws {
+    func `an error says why a file is not a database`(bytes: [UInt8], why: String) throws {
         let path = try scratch.file("a.db", bytes)
         let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: path) }
         #expect(error?.code == .databaseCorrupt)
@@ -68,7 +68,7 @@ import Testing
 
     /// Reading a live file and closing it drops every POSIX lock of this process on it, so another process may write in
     /// the middle of our transaction. Reading the header through SQLite's own descriptor keeps the locks.
-    @Test func `reading a live file drops its locks`() throws {
+    @Test func `reading a file directly drops its locks, and reading its header through SQLite does not`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         let connection = try Connection(path: path, access: .readWrite)
         let otherWrites = { try? Shell.must(["sqlite3", path, "BEGIN IMMEDIATE"]) }

@@ -48,7 +48,8 @@ import Testing
     }
 
     /// Its pointer map is not tracked here, so SQLite checks the database.
-    @Test(arguments: ["full", "incremental"]) func `an auto-vacuum database is left to SQLite`(_ mode: String) throws {
+    @Test(arguments: ["full", "incremental"]) func `an auto-vacuum database is checked by SQLite`(_ mode: String) throws
+    {
         let path = try scratch.database("a.db", "PRAGMA auto_vacuum = \(mode); \(Self.tables) \(Self.rows)")
         #expect(!isFoundWhole(path))
         #expect(try !isSound(path))
@@ -72,8 +73,9 @@ import Testing
         }
     }
 
-    @Test(arguments: Damage.allCases) func `problems that only the whole file shows are found`(_ damage: Damage) throws
-    {
+    @Test(arguments: Damage.allCases) func `problems that only a check of the whole file shows are found`(
+        _ damage: Damage
+    ) throws {
         let path = try scratch.database(
             "a.db",
             """

@@ -107,7 +107,7 @@ import Testing
     }
 
     /// Two swapped entries of a leaf: lookups do not find them, and the sums are the same.
-    @Test func `unordered entries are found`() throws {
+    @Test func `index entries in the wrong order are found`() throws {
         let path = try scratch.database(
             "a.db",
             "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); CREATE INDEX i ON t (b)"
@@ -130,7 +130,7 @@ import Testing
         "PRAGMA encoding = 'UTF-16'; CREATE TABLE t (a); CREATE INDEX i ON t (a); INSERT INTO t VALUES (char(0x10000)), (char(0xffff))",
         "CREATE VIRTUAL TABLE t USING fts5(a); INSERT INTO t VALUES ('words')",
     ])
-    func `other kinds of tables are checked`(_ sql: String) throws {
+    func `sound tables of other kinds have no findings`(_ sql: String) throws {
         let path = try scratch.database("a.db", sql)
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.fullCheck() == [])

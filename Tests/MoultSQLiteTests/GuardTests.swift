@@ -16,7 +16,7 @@ import Testing
         try Connection.openGuarded(path: scratch.database("a.db", sql), access: access, deadline: deadline)
     }
 
-    @Test func `golden queries run`() throws {
+    @Test func `golden queries run under the guard`() throws {
         let connection = try guarded(
             """
             CREATE TABLE food (pk INTEGER PRIMARY KEY, name TEXT CHECK (length(name) > 0), half REAL AS (pk / 2.0));
@@ -85,7 +85,7 @@ import Testing
 
     /// The functions for reading R-trees do not allow writing.
     @Test(arguments: ["DELETE FROM my_node", "UPDATE my_node SET a = 2", "INSERT INTO my_node VALUES (3)"])
-    func `names like those of an R-tree do not help`(_ sql: String) throws {
+    func `tables named like those of an R-tree cannot be written to`(_ sql: String) throws {
         let path = try scratch.database("a.db", "CREATE TABLE my_node (a); INSERT INTO my_node VALUES (1)")
         let connection = try Connection.openGuarded(path: path, access: .readWrite, deadline: 30)
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
@@ -93,7 +93,7 @@ import Testing
         #expect(try connection.query("SELECT a FROM my_node") == [[.integer(1)]])
     }
 
-    @Test func `the program may attach and the database may not`() throws {
+    @Test func `the guard lets the program attach databases, but not SQL`() throws {
         let connection = try guarded("CREATE TABLE t (a)")
         try connection.attach(
             scratch.database("b.db", "CREATE TABLE u (a); INSERT INTO u VALUES (5)"), as: "b", access: .immutable)
@@ -128,14 +128,14 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(30))
     }
 
-    @Test func `a huge value is not made`() throws {
+    @Test func `the guard refuses a huge value`() throws {
         let connection = try guarded("CREATE VIEW v AS SELECT hex(zeroblob(900000000)) AS a")
         let error = #expect(throws: MoultError.self) { _ = try connection.query("SELECT a FROM v") }
         #expect(error?.sqlite?.resultCode == .tooBig)
     }
 
     @Test(arguments: [0, 1, 4095, 4096 * 3])
-    func `a file that is not its pages is refused before the first query`(_ size: Int) throws {
+    func `a file whose size does not match its pages is refused before the first query`(_ size: Int) throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         #expect(truncate(path, size) == 0)
         let error = #expect(throws: MoultError.self) {
@@ -146,7 +146,7 @@ import Testing
     }
 
     /// An inner deadline may be shorter than the guard's own, but never longer.
-    @Test func `the earlier deadline counts`() throws {
+    @Test func `the earlier of two deadlines applies`() throws {
         let forever = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
         let connection = try guarded("CREATE TABLE t (a)", deadline: 0.4)
         let inner = #expect(throws: MoultError.self) {

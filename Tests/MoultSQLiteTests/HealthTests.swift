@@ -75,7 +75,7 @@ import Testing
         #expect(try connection.foreignKeyCheck(limit: 2).count == 2)
     }
 
-    @Test func `checks an attached database`() throws {
+    @Test func `an attached database is checked`() throws {
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
         try scratch.damage("b.db", at: 4096 + 3, with: [0xff, 0xff])
         let connection = try Connection(path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readOnly)

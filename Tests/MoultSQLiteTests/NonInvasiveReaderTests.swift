@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: State.allCases)
-    func `sees all rows and leaves no trace`(_ state: State) throws {
+    func `a reader sees all rows and leaves no trace`(_ state: State) throws {
         let writer = try prepare(state)
         let before = try Tree(scratch.path("d"))
         let rows = try LockFreeReader.into(path, deadline: 10) { connection, way in
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The behaviour of the usual methods: one writes, the other does not see the rows.
-    @Test func `read only leaves sidecars and immutable overlooks them`() throws {
+    @Test func `a read-only connection leaves sidecars, and an immutable one overlooks them`() throws {
         let writer = try prepare(.walClosed)
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.int("SELECT count(*) FROM t") == 505)
@@ -126,7 +126,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test func `names a hot journal and leaves it`() throws {
+    @Test func `a reader reports a hot journal and leaves it`() throws {
         let writer = try prepare(.rollbackIdle)
         writer.execute("PRAGMA cache_size = 1")
         writer.execute("BEGIN")
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func `a file of no pages keeps its sidecars`(_ size: Int) throws {
+    func `reading an empty file keeps its sidecars`(_ size: Int) throws {
         let writer = try prepare(.walWithoutSharedMemory)
         #expect(truncate(path, size) == 0)
         let before = try Tree(scratch.path("d"))
@@ -153,7 +153,7 @@ import Testing
 
     /// Without a lock that keeps writers out, the result of reading may be a mix.
     @Test(arguments: [State.walClosed, .walWithoutSharedMemory])
-    func `reports a write in the meantime`(_ state: State) throws {
+    func `a reader reports a write that happens meanwhile`(_ state: State) throws {
         let writer = try prepare(state)
         let error = #expect(throws: MoultError.self) {
             try LockFreeReader.into(path) { connection, _ in
@@ -169,7 +169,7 @@ import Testing
     }
 
     /// The same lock by hand: writers of the file itself wait until reading ends.
-    @Test func `keeps rollback writers out`() throws {
+    @Test func `a reader blocks writers in rollback mode`() throws {
         let writer = try prepare(.walClosed)
         try LockFreeReader.into(path) { connection, way in
             #expect(way == .closed)

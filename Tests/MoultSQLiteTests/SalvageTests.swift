@@ -81,7 +81,7 @@ struct SalvageTests {
         #expect(try sqlite("INSERT INTO find(find) VALUES('integrity-check')") == "")
     }
 
-    @Test func `an index without content is named as not whole`() throws {
+    @Test func `a full-text index without content is reported as incomplete`() throws {
         let report = try salvage(
             make("CREATE TABLE t(x)", "INSERT INTO t VALUES(1)", "CREATE VIRTUAL TABLE bare USING fts5(a, content='')"))
         #expect(!report.isWhole)
@@ -147,8 +147,9 @@ struct SalvageTests {
     ]
 
     @Test(arguments: apps)
-    func `rows are salvaged from tables that need the app`(_ app: (sql: String, table: String?, other: String?)) throws
-    {
+    func `rows are salvaged from tables that need functions of the app`(
+        _ app: (sql: String, table: String?, other: String?)
+    ) throws {
         var statements = app.sql.split(separator: "; ", maxSplits: 1).map(String.init)
         statements.insert("INSERT INTO t(a, b) VALUES('Salt', 1), ('bread', 2)", at: 1)
         let path = scratch.path("old.db")
@@ -184,7 +185,7 @@ struct SalvageTests {
         #expect(report.rows >= 990 && report.rows < 1000)
     }
 
-    @Test func `a report survives its JSON form`() throws {
+    @Test func `a report is read back from JSON unchanged`() throws {
         var report = Salvage.Report()
         report.tables = [.init(name: "t", rows: 2, isWhole: false, why: "because")]
         report.missing = [.init(kind: "index", name: "i", why: "collation")]

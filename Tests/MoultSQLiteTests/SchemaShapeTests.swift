@@ -158,7 +158,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(second.diff(against: first) != [])
     }
 
-    @Test func `differences are described in words`() throws {
+    @Test func `schema differences are described in words`() throws {
         let found = try SchemaShape(
             madeBy: """
                 CREATE TABLE food (pk INTEGER PRIMARY KEY, name INTEGER, note TEXT);
@@ -218,7 +218,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
     }
 
     /// Another program dumps the schema and recreates it.
-    @Test func `survives a dump by the SQLite shell`() throws {
+    @Test func `the shape stays the same after a dump by the SQLite shell`() throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -235,7 +235,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(shapes[0].tables.map(\.name) == ["t", "we ird"])
     }
 
-    @Test func `tables can be ignored`() throws {
+    @Test func `a shape can ignore tables`() throws {
         let connection = try Connection.inMemory()
         try connection.execute("CREATE TABLE t (a)")
         let before = try SchemaShape(of: connection)
@@ -245,7 +245,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(try SchemaShape(of: connection, ignoring: ["marker"]) == before)
     }
 
-    @Test func `reads the identity of an attached database under the guard`() throws {
+    @Test func `the identity of an attached database is read under the guard`() throws {
         let sql = "CREATE TABLE t (a); CREATE VIRTUAL TABLE w USING fts5 (b)"
         let connection = try Connection.openGuarded(
             path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .immutable, deadline: 30)

@@ -36,7 +36,9 @@ struct SoundnessTests {
     ]
 
     @Test(arguments: apps, [false, true])
-    func `content that needs the app is not checked and not damage`(_ app: (sql: String, need: String), guarded: Bool)
+    func `content that needs the app is not checked and not reported as damage`(
+        _ app: (sql: String, need: String), guarded: Bool
+    )
         throws
     {
         let path = try make(
@@ -75,7 +77,7 @@ struct SoundnessTests {
         #expect(Soundness(findings: ["row 1 missing from index i"]).damage == ["row 1 missing from index i"])
     }
 
-    @Test func `only findings that a change brought count`() {
+    @Test func `only findings that a change caused count`() {
         let before = ["NULL value in d.a", "NULL value in d.a", "CHECK constraint failed in d"]
         #expect(Soundness.added(before, since: before) == [])
         #expect(Soundness.added(before + ["NULL value in d.a"], since: before) == ["NULL value in d.a"])
@@ -85,7 +87,7 @@ struct SoundnessTests {
         #expect(Soundness.added(["wrong # of entries in index i"], since: []) == ["wrong # of entries in index i"])
     }
 
-    @Test func `a reference to a column that is not a key is a finding`() throws {
+    @Test func `a foreign key to a column that is not a key is a finding`() throws {
         let path = try make("CREATE TABLE p(x); CREATE TABLE c(y REFERENCES p(x)); INSERT INTO c VALUES(1);")
         let connection = try Connection(path: path, access: .readWrite)
         #expect(try connection.references(limit: 10).findings == ["foreign key mismatch - \"c\" referencing \"p\""])

@@ -9,7 +9,7 @@ import Testing
     init() throws { connection = try Connection.inMemory() }
 
     /// Like a bulk import: one statement, bytes from the caller's buffer, no allocation per row.
-    @Test func `binds borrowed bytes`() throws {
+    @Test func `a statement binds borrowed bytes`() throws {
         try connection.execute("CREATE TABLE t (a, b, c)")
         let line = Array("bread|rye|12".utf8)
         try connection.withStatement("INSERT INTO t VALUES (?, ?, ?)") { statement in
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `lends columns without copies`() throws {
+    @Test func `a statement lends columns without copies`() throws {
         try connection.withStatement("SELECT 'naïve' AS word, x'00ff' AS raw, NULL, 1.5, 7") { statement in
             let names = statement.columnNames
             #expect(names == ["word", "raw", "NULL", "1.5", "7"])
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `knows its text and what follows`() throws {
+    @Test func `a statement knows its text and the text after it`() throws {
         try connection.withStatement(" SELECT :a, $b ; SELECT 2") { statement in
             #expect(statement.sql == " SELECT :a, $b ;")
             #expect(statement.tail == " SELECT 2")
@@ -93,12 +93,12 @@ import Testing
     }
 
     @Test(arguments: ["SELECT 1;", "SELECT 1; -- done", "; ; SELECT 1 ;; /* done */ ;"])
-    func `comments and spaces may follow`(_ sql: String) throws {
+    func `comments and spaces may follow a statement`(_ sql: String) throws {
         #expect(try connection.int(sql) == 1)
     }
 
     /// Bound values may be user data.
-    @Test func `errors do not tell bound values`() throws {
+    @Test func `errors do not contain bound values`() throws {
         try connection.execute("CREATE TABLE t (a UNIQUE)")
         let insert = { try connection.query("INSERT INTO t VALUES (?)", [.text("secret")]) }
         _ = try insert()
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The row is returned before the commit, which fails: reading a single value must not hide that.
-    @Test func `a scalar that cannot be committed is an error`() throws {
+    @Test func `a scalar whose transaction cannot be committed is an error`() throws {
         try connection.execute(
             """
             PRAGMA foreign_keys = ON; CREATE TABLE p (id INTEGER PRIMARY KEY);
@@ -122,7 +122,7 @@ import Testing
         #expect(try connection.scalar("SELECT count(*) FROM c") == .integer(0))
     }
 
-    @Test func `an integer is an integer`() throws {
+    @Test func `reading an integer fails if the value is missing or not an integer`() throws {
         #expect(throws: MoultError.self) { _ = try connection.int("SELECT 'a'") }
         #expect(throws: MoultError.self) { _ = try connection.int("SELECT 1 WHERE 0") }
         #expect(try connection.scalar("SELECT 1 WHERE 0") == nil)

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `a lock held elsewhere means try later`() throws {
+    @Test func `a lock that another connection holds is reported as busy`() throws {
         let writer = try Writer(scratch.path("a.db"))
         writer.execute("BEGIN IMMEDIATE")
         let error = #expect(throws: MoultError.self) { try connection.transaction(.immediate) {} }

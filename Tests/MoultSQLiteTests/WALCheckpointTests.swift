@@ -14,7 +14,7 @@ import Testing
 
     /// The sidecars that crashes and journal modes leave.
     @Test(arguments: ["WAL", "PERSIST", "TRUNCATE", "DELETE"], [true, false])
-    func `one file remains with all committed rows`(_ mode: String, crashes: Bool) throws {
+    func `a checkpoint leaves one file with all committed rows`(_ mode: String, crashes: Bool) throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = \(mode)")
         writer.execute("CREATE TABLE t (a)")
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["SELECT * FROM t", "BEGIN IMMEDIATE"])
-    func `a process that has it open prevents it`(_ sql: String) throws {
+    func `a process that has the database open prevents the checkpoint`(_ sql: String) throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("CREATE TABLE t (a)")
@@ -64,7 +64,7 @@ import Testing
         #expect(writer.execute("SELECT * FROM t") == "ok")
     }
 
-    @Test func `lists the sidecars that are there`() throws {
+    @Test func `sidecars that exist are listed`() throws {
         let writer = try Writer(path)
         #expect(try Sidecars.of(path).isEmpty)
         writer.execute("PRAGMA journal_mode = WAL")

@@ -58,7 +58,7 @@ import Testing
     ]
 
     @Test(arguments: queries)
-    func queryIsAnsweredWithWhyNot(harm: Harm) throws {
+    func `a refused query is answered with the reason`(harm: Harm) throws {
         let answer = try Examined(harm.sql).answer(harm.query, processor: harm.processor)
         guard case .none(let why)? = answer else {
             Issue.record("the answer is \(String(describing: answer))")
@@ -68,9 +68,9 @@ import Testing
     }
 
     #if !SANITIZED  // That needs the limit of memory.
-        @Test func `memory is limited`() throws {
+        @Test func `the memory of a check is limited`() throws {
             let columns = (0..<40).map { _ in "hex(zeroblob(30000000))" }.joined(separator: ", ")
-            try queryIsAnsweredWithWhyNot(
+            try `a refused query is answered with the reason`(
                 harm: Harm(
                     testDescription: "much memory", sql: "CREATE TABLE t(x);", query: "SELECT \(columns)",
                     why: "out of memory"))
@@ -78,7 +78,7 @@ import Testing
     #endif
 
     /// A single function call, during which SQLite does not check the deadline.
-    @Test func `only the processor ends it`() throws {
+    @Test func `the limit of processor time ends a check inside one SQL function`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.validation.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
         examined.validation.processor = 1
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Temporary files for sorting must not fill the disk.
-    @Test func `disk is not filled`() throws {
+    @Test func `sorting cannot fill the disk`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.validation.queries = [
             "SELECT count(*) FROM (\(Self.endless) SELECT DISTINCT i || hex(zeroblob(100000)) FROM n)"
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// A constraint that a check of the file computes for each row.
-    @Test func `a constraint cannot keep it busy`() throws {
+    @Test func `a constraint cannot keep a check busy`() throws {
         var examined = try Examined(
             """
             CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(400000)), '00', printf('%.20c', x))) > 0));
@@ -132,7 +132,7 @@ import Testing
             why: "rows of its answer must be a list of objects, but is a whole number"),
         End(script: "exec sleep 1000", why: "it did not end in time"),
     ])
-    func `end of the process is a refusal`(end: End) throws {
+    func `a database whose examiner ends early is refused`(end: End) throws {
         var examined = try Examined("CREATE TABLE t(x);")
         examined.validation.processor = 0
         let program = try examined.impostor("cd \(examined.scratch.path)\n\(end.script)")
@@ -140,7 +140,7 @@ import Testing
         #expect(try Files.list(examined.scratch.path) == ["food.db", "impostor"])
     }
 
-    @Test func `an interruption of the command stops it`() throws {
+    @Test func `an interruption of the command stops the check`() throws {
         let examined = try Examined("CREATE TABLE t(x);")
         let program = try examined.impostor("kill -INT $$")
         let error = #expect(throws: MoultError.self) { try examined.report(by: program) }

@@ -31,7 +31,9 @@ import Testing
         try Validator.process(program ?? BuiltMoult.path()).try(trial, scratch: scratch.path("aside")) {}
     }
 
-    @Test(arguments: ["delete", "wal"]) func `their result is reported`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `a trial of migrations reports the rows before and after`(mode: String)
+        throws
+    {
         try Shell.must(["sqlite3", scratch.path("copy/user.db"), "PRAGMA journal_mode=\(mode)"])
         let report = try report(
             trial("ALTER TABLE note ADD COLUMN done; DELETE FROM note WHERE text = 'mine'; CREATE TABLE x(y)"))
@@ -49,13 +51,13 @@ import Testing
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 
-    @Test func `additional objects of the template are reported`() throws {
+    @Test func `objects that only the template has are reported`() throws {
         let report = try report(trial("ALTER TABLE note ADD COLUMN finished"))
         #expect(report.lack == "table note: column \"done\" missing")
     }
 
     /// A statement that stays in one function does not check the deadline.
-    @Test func `the processor ends it`() throws {
+    @Test func `the limit of processor time ends a migration inside one SQL function`() throws {
         var trial = try trial("SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))")
         trial.processor = 1
         let error = #expect(throws: MoultError.self) { try report(trial) }
@@ -66,7 +68,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 
-    @Test func `one without end is stopped`() throws {
+    @Test func `an endless migration is stopped`() throws {
         var trial = try trial(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO note SELECT i, 1 FROM n")
         trial.processor = 1
@@ -83,7 +85,7 @@ import Testing
         ("kill -XFSZ $$", "it needed more disk space than four times the database's size"),
         ("echo ready; echo '{}'", "applicationID of its answer is missing"),
     ])
-    func `end of the process is a refusal`(script: String, why: String) throws {
+    func `a migration whose process ends early is refused`(script: String, why: String) throws {
         let path = scratch.path("impostor")
         try Files.writeNew(Array("#!/bin/sh\n\(script)\n".utf8), to: path, mode: 0o755)
         let error = #expect(throws: MoultError.self) { try report(trial("SELECT 1"), by: path) }

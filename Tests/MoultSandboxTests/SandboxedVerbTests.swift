@@ -62,7 +62,7 @@ import Testing
 
     /// The examiner's only capability is to read them, and it can read only the given files.
     @Test(.enabled(if: geteuid() == 0, "only root reads files of other users"))
-    func `root looks into databases that only another user may read`() throws {
+    func `root can inspect databases that only another user may read`() throws {
         try Shell.must(
             [
                 "sh", "-ec",
@@ -149,7 +149,7 @@ import Testing
 
     /// SQLite crashes, here because of a signal when the other process confines itself.
     @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
-    func `fall of SQLite is a refusal`(verb: String) throws {
+    func `a crash of SQLite in a read-only verb is a refusal`(verb: String) throws {
         if verb.hasPrefix("plan") { try release(spoilt: "") }
         let wrapper = "strace -f -qq -o trace -e trace=prctl -e inject=prctl:signal=SEGV"
         let ended = try harmless("\(wrapper) moult \(verb)")
@@ -165,7 +165,7 @@ import Testing
         "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",
         "cp good.db x.db && dd if=/dev/urandom of=x.db bs=1 seek=100 count=4000 conv=notrunc status=none",
     ])
-    func `damage is reported`(spoil: String) throws {
+    func `read-only verbs report damage`(spoil: String) throws {
         try Shell.must(["sh", "-ec", spoil], in: scratch.path)
         for verb in ["inspect x.db", "diff x.db good.db", "diff good.db x.db"] {
             let ended = try harmless("moult \(verb)")
@@ -175,7 +175,7 @@ import Testing
     }
 
     /// The command itself does not open it; the process that does has confined itself before SQLite is used.
-    @Test func `only a confined process opens it`() throws {
+    @Test func `only a confined process opens the database`() throws {
         let ended = try harmless("strace -f -qq -o trace -e trace=openat,prctl moult inspect good.db")
         #expect(ended.status == 0, "\(ended.errors)")
         let lines = try Shell.must(["cat", scratch.path("trace")]).split(separator: "\n").map { String($0) }
@@ -208,7 +208,7 @@ import Testing
     }
 
     /// The command itself writes the page to the given path.
-    @Test func `page is made`() throws {
+    @Test func `the command writes the page of a comparison`() throws {
         let ended = try run(
             "ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")
         #expect(ended.status == 0)

@@ -12,7 +12,7 @@ import Testing
         INSERT INTO food VALUES(1, 'rye'), (2, 'oats');
         """
 
-    @Test func `sound database answers`() throws {
+    @Test func `a sound database passes all checks`() throws {
         var examined = try Examined(Self.sql)
         let old = examined.scratch.path("old.db")
         try Shell.must(["sqlite3", old], input: "CREATE TABLE food(id); INSERT INTO food VALUES(1);")
@@ -64,13 +64,13 @@ import Testing
     }
 
     /// An older moult next to an app cannot do this.
-    @Test func `a program that cannot check databases is not needed`() throws {
+    @Test func `without a program that checks databases, the app checks them itself`() throws {
         let examined = try Examined(Self.sql)
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
 
     /// Otherwise a database that takes over the process could make the process with the store open it.
-    @Test func `an examiner that has begun cannot hand the database back`() throws {
+    @Test func `an examiner that has begun cannot make the app check the database`() throws {
         let examined = try Examined(Self.sql)
         #expect(
             try examined.refusal(by: examined.impostor("echo ready; exit 64"))

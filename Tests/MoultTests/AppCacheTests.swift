@@ -19,7 +19,7 @@ import Testing
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    @Test func `a cache is new once and ready from then on`() throws {
+    @Test func `a cache is created once and then kept`() throws {
         #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("the file did not exist"))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let same = "create index \"by_image\" on thumb ( image )"
@@ -30,7 +30,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    @Test func `another schema starts empty`() throws {
+    @Test func `a cache with another schema starts empty`() throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
         let next = Self.schema + "ALTER TABLE thumb ADD COLUMN width INTEGER;"
@@ -42,7 +42,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    @Test func `the numbers count if the schema sets them`() throws {
+    @Test func `user_version and application_id count if the schema sets them`() throws {
         let numbered = Self.schema + "PRAGMA user_version = 4; PRAGMA application_id = 77;"
         _ = try Store.cache(at: path, schema: numbered)
         #expect(try sqlite("PRAGMA user_version; PRAGMA application_id") == "4\n77\n")
@@ -69,7 +69,7 @@ import Testing
         #expect(try Store.cache(at: path, schema: Self.schema) == .ready)
     }
 
-    @Test func `a failure to remove is an error`() throws {
+    @Test func `a failure to remove the old cache is an error`() throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// The next call removes the leftovers of a crash.
-    @Test func `leftovers are removed`() throws {
+    @Test func `leftovers of an interrupted call are removed`() throws {
         for name in [".thumbs.db.moult-new", ".thumbs.db.moult-old", ".thumbs.db.moult-old-wal"] {
             try Files.writeNew(Array("rubbish".utf8), to: scratch.path(name))
         }

@@ -100,7 +100,7 @@ import Testing
         #expect(try Files.facts(path) == before)
     }
 
-    @Test func `rows that broke a rule before are no fault of the migration`() throws {
+    @Test func `rows that violated a constraint before a migration do not make it fail`() throws {
         try app(
             """
             CREATE TABLE own(a NOT NULL, b CHECK(b > 0), c REFERENCES note(id)); PRAGMA ignore_check_constraints = 1;
@@ -118,7 +118,7 @@ import Testing
         #expect(try rows("PRAGMA user_version") == "2\n")
     }
 
-    @Test func `a violation that a migration brings is refused`() throws {
+    @Test func `a migration that causes a violation is refused`() throws {
         try app("CREATE TABLE own(b); INSERT INTO own VALUES(-1);")
         let script = "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'x';"
         #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + script)) }
@@ -128,7 +128,7 @@ import Testing
         #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + added)) }
     }
 
-    @Test func `a database that is damaged is not the publisher's fault`() throws {
+    @Test func `the error for a damaged database does not blame the publisher`() throws {
         try app(
             """
             CREATE TABLE own(id INTEGER PRIMARY KEY, x);

@@ -28,7 +28,7 @@ import Testing
             ])
     }
 
-    @Test func `update and plan have one default, which is the store's`() async throws {
+    @Test func `update and plan both follow the setting of the store by default`() async throws {
         let second = try Self.make(maker, 2)
         #expect(try await store.update(to: second).isInstalled)
         // A downgraded app gets its data back.
@@ -94,7 +94,7 @@ import Testing
         #expect(error?.code == .distrusted)
     }
 
-    @Test func `values are returned unchanged`() async throws {
+    @Test func `a connection returns values unchanged`() async throws {
         try await store.update(to: first)
         let connection = try store.connect()
         let values: [SQLValue] = [
@@ -121,7 +121,7 @@ import Testing
 
     /// Opened like by a GRDB pool: the journal mode is set for all attached files.
     @Test(arguments: ["store", "a b", "100%25", "what?x=1#y", "ä'\"é"])
-    func `attached by their URIs, read-only databases stay as they are`(_ name: String) async throws {
+    func `read-only databases that are attached by their URIs do not change`(_ name: String) async throws {
         let store = Store(at: scratch.path(name))
         try await store.update(to: first)
         let lease = try store.lease()

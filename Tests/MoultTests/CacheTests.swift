@@ -215,7 +215,7 @@ import Testing
     }
 
     /// If a file cannot be removed, this is an error, and everything is unchanged.
-    @Test func `a failure to delete is an error`() throws {
+    @Test func `a failure to delete a cache is an error`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let next = try release("2.0.0", 2, Self.two)
         guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }

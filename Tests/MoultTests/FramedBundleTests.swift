@@ -36,7 +36,7 @@ import Testing
         ])
     }
 
-    @Test func `the installed files are the packed ones`() throws {
+    @Test func `the installed files equal the packed files`() throws {
         try store.updateBlocking(to: manifest)
         for name in ["food", "user"] {
             let packed = try Files.read(scratch.path("releases/1.0.0.work/\(name).db"), limit: 1 << 30)

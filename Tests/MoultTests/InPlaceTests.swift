@@ -15,7 +15,7 @@ import Testing
         maker = try ReleaseMaker(in: scratch.path("app"))
     }
 
-    @Test func `a database in place is attached where it is`() throws {
+    @Test func `a database of an in-place release is attached at its own path`() throws {
         let manifest = try maker.make(
             "1.0.0", sequence: 1,
             [.reference("food", "CREATE TABLE food(name); INSERT INTO food VALUES('egg');", inPlace: true)])

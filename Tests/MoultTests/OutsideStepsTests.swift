@@ -26,7 +26,7 @@ import Testing
             verify: try step(.verify))
     }
 
-    @Test func `steps of another package can do all that the built-in ones do`() throws {
+    @Test func `steps of another package can do everything that the built-in steps do`() throws {
         let world = try World(installed: false)
         let orchestrator = try Orchestrator(root: world.store, steps: outside())
         _ = try orchestrator.update(UpdateRequest(manifest: world.first))

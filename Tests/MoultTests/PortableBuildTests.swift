@@ -46,7 +46,7 @@
             #expect(try await store.verify(deep: true).isEmpty)
         }
 
-        @Test func `a generation with a lease stays, and goes without one`() async throws {
+        @Test func `a generation is kept while it has a lease`() async throws {
             try await store.update(to: make(1))
             try scratch.must("sed -i 's/\"keep\": 2/\"keep\": 1, \"minimumAge\": 0/' store/moult.json")
             var lease: StoreLease? = try store.lease()
@@ -59,7 +59,7 @@
             #expect(try Files.facts(scratch.path("store/.moult/generations/\(generation)")) == nil)
         }
 
-        @Test func `a program is not run`() throws {
+        @Test func `a portable build refuses to run a program`() throws {
             let error = #expect(throws: MoultError.self) { try Subprocess.run(["true"]) }
             #expect(
                 error?.description
@@ -68,7 +68,7 @@
             #expect(error?.outcome == .refused)
         }
 
-        @Test func `a database that apps write to is not reset, and stays`() async throws {
+        @Test func `a portable build refuses to reset a writable database`() async throws {
             try await store.update(to: make(1))
             let connection = try store.connect()
             try connection.execute("INSERT INTO note VALUES ('mine')")
@@ -80,7 +80,7 @@
             #expect(try store.connect().rows("SELECT value FROM note") == [["mine"]])
         }
 
-        @Test func `two names are not exchanged, and a name in use is not replaced`() throws {
+        @Test func `a portable build refuses to exchange two names or to replace an existing one`() throws {
             try scratch.must("echo 1 > one; echo 2 > two")
             let error = #expect(throws: MoultError.self) {
                 try Files.exchange(scratch.path("one"), scratch.path("two"))

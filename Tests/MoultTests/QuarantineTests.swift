@@ -42,7 +42,7 @@ import Testing
         }.sorted()
     }
 
-    @Test func `the oldest caches go first`() throws {
+    @Test func `the oldest caches are removed first`() throws {
         try store.updateBlocking(to: release(1))
         for number in 2...4 { try store.updateBlocking(to: release(number)) }
         // Without a small limit, all of them stay.
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `clean empties it of what is older`() throws {
+    @Test func `clean removes older sets from the quarantine`() throws {
         try store.updateBlocking(to: release(1))
         try store.updateBlocking(to: release(2))
         try store.reset("user", settingUserDataAside: true)

@@ -163,7 +163,7 @@ import Testing
     // MARK: with the library
 
     @Test(arguments: Broken.allCases)
-    func `opening recovers`(_ broken: Broken) throws {
+    func `opening with recovery recreates a broken database`(_ broken: Broken) throws {
         for (name, policy) in [("user", Recovery.setUserDataAside), ("thumbs", .cachesOnly)] {
             try broken.make("\(name).db", in: root)
             let error = #expect(throws: MoultError.self) { try store.open(name) }
@@ -191,7 +191,7 @@ import Testing
     }
 
     /// If a database is damaged again and again, this is reported, and the quarantine does not fill up.
-    @Test func `a second failure at once is reported`() throws {
+    @Test func `a database that fails again at once is reported and not set aside again`() throws {
         try Broken.zeroBytes.make("user.db", in: root)
         try store.open("user", recovering: .setUserDataAside).close()
         try Broken.zeroBytes.make("user.db", in: root)
@@ -233,7 +233,7 @@ import Testing
     }
 
     /// The journal of a killed app is rolled back as usual.
-    @Test func `an interrupted write is not a fault`() throws {
+    @Test func `an interrupted write does not cause a reset`() throws {
         try Shell.must([
             "python3", "-c",
             """

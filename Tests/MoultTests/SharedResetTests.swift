@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func `recreated with the shipped content`(_ broken: Broken) throws {
+    func `a reset recreates a shared database with the shipped content`(_ broken: Broken) throws {
         try broken.make("pantry.db", in: store.directory)
         let recovered = try store.reset("pantry", settingUserDataAside: true)
         #expect(try rows() == "50|shipped 1\n1.0.0\n")

@@ -72,7 +72,7 @@ import Testing
         #expect(try sqlite("SELECT id, name FROM food") == rows)
     }
 
-    @Test func `a conflict that must not be refuses the update`() throws {
+    @Test func `a conflict refuses the update if the release says fail`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
         let before = try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])
@@ -90,7 +90,7 @@ import Testing
             } == before.lines.filter { !$0.contains("pantry.db") })
     }
 
-    @Test func `a row that no longer fits blocks or is kept aside`() throws {
+    @Test func `a row that no longer fits blocks the update or is rejected`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'x',1),(8,'long enough',1)")
         let strict =
@@ -105,7 +105,7 @@ import Testing
         )
     }
 
-    @Test func `a process that has it open gets the new content live and sees no error`() throws {
+    @Test func `a process with an open connection gets the new content without an error`() throws {
         try store.updateBlocking(
             to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0),(2,'one',0);"))
         _ = try sqlite("PRAGMA journal_mode=wal")
@@ -143,7 +143,7 @@ import Testing
         #expect(try reader.end() == "one two\n")
     }
 
-    @Test func `an idle connection keeps an exchange from happening`() throws {
+    @Test func `an idle connection prevents an exchange`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0);"))
         let ready = scratch.path("ready")
         let stop = scratch.path("stop")

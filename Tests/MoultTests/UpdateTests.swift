@@ -25,7 +25,7 @@ import Testing
     private let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
 
     @Test(arguments: ReleaseMaker.Format.allCases)
-    func `installs from every format`(_ format: ReleaseMaker.Format) throws {
+    func `a release is installed from every bundle format`(_ format: ReleaseMaker.Format) throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food(7), user], format: format)
         let store = Store(at: scratch.path("store"))
         try store.updateBlocking(to: manifest)
@@ -50,7 +50,7 @@ import Testing
         try reader.close()
     }
 
-    @Test func `user data stays`() throws {
+    @Test func `an update keeps user data`() throws {
         let store = Store(at: scratch.path("store"))
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
         let connection = try store.connect()
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Scenario 1: a downgraded app gets its own data back.
-    @Test func `match installs older releases and newer does not`() throws {
+    @Test func `follow match installs older releases, and follow newer does not`() throws {
         let store = Store(at: scratch.path("store"))
         let one = try maker.make("1.0.0", sequence: 1, [food(5)])
         let two = try maker.make("2.0.0", sequence: 2, [food(9)])
@@ -79,7 +79,7 @@ import Testing
         try connection.close()
     }
 
-    @Test func `rollback holds the bad release`() throws {
+    @Test func `a rollback puts the bad release on hold`() throws {
         let store = Store(at: scratch.path("store"))
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5)]))
         let two = try maker.make("2.0.0", sequence: 2, [food(9)])
@@ -95,7 +95,7 @@ import Testing
         )
     }
 
-    @Test func `a plain file of before is adopted and can come back`() throws {
+    @Test func `a plain file from before the first install is adopted and can be restored`() throws {
         let store = Store(at: try scratch.directory("store"))
         let old = scratch.path("store/food.db")
         // In WAL mode without a checkpoint, as left by a killed app.

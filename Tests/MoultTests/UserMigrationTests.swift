@@ -87,7 +87,7 @@ import Testing
         #expect(try sqlite("PRAGMA user_version; SELECT text FROM note") == "3\nmine\n")
     }
 
-    @Test func `a new database comes from the template alone`() throws {
+    @Test func `a new database is created from the template without migrations`() throws {
         try store.updateBlocking(
             to: release("3.0.0", 3, Self.three, ["m/0002.sql": Self.toTwo, "m/0003.sql": Self.toThree]))
         #expect(try sqlite("PRAGMA user_version") == "3\n")
@@ -132,8 +132,7 @@ import Testing
     ]
 
     @Test(arguments: bad, ["delete", "wal"])
-    func `a migration that fails touches nothing`(_ bad: (name: String, sql: String, why: String), mode: String) throws
-    {
+    func `a failed migration changes nothing`(_ bad: (name: String, sql: String, why: String), mode: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode); INSERT INTO note(text) VALUES('mine'),('yours')")
         let before = try tree()
@@ -146,7 +145,7 @@ import Testing
     }
 
     /// The same, while another process has the database open in WAL mode with rows that no checkpoint has copied yet.
-    @Test func `a migration that fails touches nothing of an open database`() throws {
+    @Test func `a failed migration changes nothing in an open database`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let app = try Background([
             "python3", "-c",
@@ -197,7 +196,7 @@ import Testing
         #expect(try sqlite("PRAGMA user_version; SELECT x FROM own") == "2\n99\n")
     }
 
-    @Test func `a newer database is refused and not touched`() throws {
+    @Test func `a newer user database is refused and not changed`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA user_version = 5")
         let before = try tree()
@@ -222,7 +221,7 @@ import Testing
     }
 
     /// A rollback is refused if the older release cannot read the user database.
-    @Test func `no rollback behind the users database`() throws {
+    @Test func `a rollback to a release older than the user database is refused`() throws {
         let one = JSON.Member("identity", ["userVersion": 1])
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one, more: [one])]))
         try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
@@ -258,7 +257,7 @@ import Testing
     }
 
     /// The journal of an app that was killed in a transaction is rolled back, and not reported forever.
-    @Test func `a hot journal is not an obstacle`() throws {
+    @Test func `a migration rolls back a hot journal first`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         try Shell.must([

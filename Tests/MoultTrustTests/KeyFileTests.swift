@@ -9,7 +9,7 @@ import Testing
         #expect(one.publicKey.id != two.publicKey.id)
     }
 
-    @Test func `a secret key does not print itself`() throws {
+    @Test func `a secret key is not shown when it is printed`() throws {
         let key = try SecretKey.generate()
         #expect("\(key)" == "secret key \(key.publicKey.id)")
         #expect("\(key.publicKey.id)".wholeMatch(of: /[1-9A-F][0-9A-F]{0,15}/) != nil)
@@ -28,7 +28,7 @@ import Testing
         ("hello", "line 1 is not Base64"),
         ("", "it has 0 lines instead of 1"),
     ])
-    func `refuses other public keys`(line: String, why: String) throws {
+    func `invalid public keys are refused`(line: String, why: String) throws {
         let error = try #require(throws: MoultError.self) { try PublicKey(base64: line, named: "keys[0]") }
         #expect(error.what == "keys[0] is not a minisign public key")
         #expect(error.why == why)
@@ -43,7 +43,7 @@ import Testing
         (100, "its secret and its public half are not a pair"),
         (150, "its checksum does not fit its key"),
     ])
-    func `notices a damaged secret key`(place: Int, why: String) throws {
+    func `a damaged secret key is refused`(place: Int, why: String) throws {
         let file = try SecretKey.generate().file(password: nil)
         let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
         var bytes = try #require(decode(lines[1]))
@@ -56,14 +56,14 @@ import Testing
         #expect(error.why == why)
     }
 
-    @Test func `a public key is distinguished from a secret one`() throws {
+    @Test func `a public key is refused as a secret key`() throws {
         let file = try SecretKey.generate().publicKey.file
         let error = try #require(throws: MoultError.self) { try SecretKey(file: file, named: "k.pub") { [] } }
         #expect(error.why == "it is a public key")
     }
 
     /// Limits that only an attacker would use, to exhaust the machine.
-    @Test func `refuses excessive scrypt limits`() throws {
+    @Test func `excessive scrypt limits are refused`() throws {
         let file = try SecretKey.generate().file(password: nil)
         let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
         var bytes = try #require(decode(lines[1]))

@@ -9,7 +9,7 @@ import Testing
     private let text = Array("{\"manifest\": 1}\n".utf8)
     private let comment = "release 2.1.0\tsequence 41 é"
 
-    @Test func `minisign accepts our signature`() throws {
+    @Test func `minisign accepts a signature by moult`() throws {
         let scratch = try Scratch()
         let key = try SecretKey.generate()
         try scratch.write("m.json", text)
@@ -24,7 +24,7 @@ import Testing
         #expect(scratch.run("minisign -V -p ours.pub -m m.json") == 1)
     }
 
-    @Test func `we accept minisign's signature`() throws {
+    @Test func `moult accepts a signature by minisign`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("m.json", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key && minisign -S -s a.key -m m.json -t '\(comment)'") == 0)
@@ -52,7 +52,7 @@ import Testing
         #expect(try scratch.read("b.pub") == ours.publicKey.file)
     }
 
-    @Test func `a key protected by the program opens here`() throws {
+    @Test func `moult opens a key that minisign protected with a password`() throws {
         let scratch = try Scratch()
         #expect(scratch.run("printf 'slow feather\\nslow feather\\n' | minisign -G -p a.pub -s a.key") == 0)
         let file = try scratch.read("a.key")
@@ -67,7 +67,7 @@ import Testing
         #expect(error.code == .password)
     }
 
-    @Test func `a key protected by us opens in the program`() throws {
+    @Test func `minisign opens a key that moult protected with a password`() throws {
         let scratch = try Scratch()
         let key = try SecretKey.generate()
         try scratch.write("f", text)

@@ -16,7 +16,7 @@ import Testing
 
     /// A block has 128 bytes; around that size, the last block is handled separately.
     @Test(arguments: [0, 1, 127, 128, 129, 255, 256, 257, 1_000])
-    func `own BLAKE2b agrees with libcrypto`(count: Int) throws {
+    func `moult's BLAKE2b agrees with libcrypto`(count: Int) throws {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
         var hasher = try RunningDigest(.blake2b512)
         try bytes.withUnsafeBytes { try hasher.update($0) }
@@ -35,13 +35,13 @@ import Testing
         ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
         ("foobar", "Zm9vYmFy"),
     ])
-    func base64(plain: String, encoded: String) {
+    func `base64 agrees with the examples of RFC 4648`(plain: String, encoded: String) {
         #expect(Base64.encode(Array(plain.utf8)) == encoded)
         #expect(Base64.decode(encoded.utf8) == Array(plain.utf8))
     }
 
     @Test(arguments: ["Zg", "Zg=", "Zg===", "Zh==", "Zm9v\n", " Zm9v", "Zm9", "Z", "=", "Zg==Zg==", "Zm9-", "Zé=="])
-    func `base64 is canonical`(text: String) {
+    func `base64 that is not canonical is refused`(text: String) {
         #expect(Base64.decode(text.utf8) == nil)
     }
 

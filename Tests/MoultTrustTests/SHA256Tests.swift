@@ -40,7 +40,7 @@ import Testing
     }
 
     /// As if an archive is found to be damaged in the middle: its thread ends with it.
-    @Test func `an abandoned digest ends`() throws {
+    @Test func `the thread of an abandoned digest ends`() throws {
         weak var gone: GrowingDigest?
         do {
             let digest = GrowingDigest()
@@ -50,7 +50,7 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test func `hashes a whole file wherever its offset is`() throws {
+    @Test func `a whole file is hashed whatever its file offset`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("file", Array(repeating: 0x61, count: 1_000_000))
         // FIPS 180-4: one million letters a.
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// A 32-bit length would stop after one byte here. The sparse file takes no disk space.
-    @Test func `counts past four gibibytes`() throws {
+    @Test func `lengths above four gibibytes are counted correctly`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])
         #expect(truncate(path, (4 << 30) + 1) == 0)
@@ -86,7 +86,7 @@ import Testing
 @Suite struct DigestTests {
     private let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-    @Test func `a digest is read back`() throws {
+    @Test func `a digest is read back from its text`() throws {
         let digest = try #require(Digest(hex: hex))
         #expect(digest.hex == hex)
         #expect("\(digest)" == hex)
@@ -98,11 +98,11 @@ import Testing
     }
 
     @Test(arguments: ["", "ba78", String(repeating: "g", count: 64), String(repeating: "a", count: 65), "é"])
-    func `refuses other text`(text: String) {
+    func `text that is not a digest is refused`(text: String) {
         #expect(Digest(hex: text) == nil)
     }
 
-    @Test func `refuses other lengths`() {
+    @Test func `bytes of another length than a digest are refused`() {
         #expect([UInt8](repeating: 0, count: 31).withUnsafeBytes(Digest.init) == nil)
     }
 }

@@ -76,14 +76,14 @@ import Testing
             "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
             "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
         ])
-    func `a key that needs no secret is refused`(_ hex: String) throws {
+    func `a public key without a secret key is refused`(_ hex: String) throws {
         let line = try Self.python("base64.b64encode(b'Ed' + bytes(8) + bytes.fromhex('\(hex)'))")
         let error = try #require(throws: MoultError.self) { try PublicKey(base64: line, named: "key") }
         #expect(error.why == "no secret key belongs to it")
     }
 
     /// Two signatures by one key must not meet a threshold of two.
-    @Test func `one key under two ids is one key`() throws {
+    @Test func `one key with two IDs counts once`() throws {
         let line = key.publicKey.base64
         let second = try Self.python(
             "(lambda k: base64.b64encode(k[:2] + bytes(8) + k[10:]))(base64.b64decode('\(line)'))")
@@ -106,7 +106,7 @@ import Testing
     }
 
     /// A byte after the fourth gibibyte counts: a signature must cover the whole file.
-    @Test func `covers files above four gibibytes`() throws {
+    @Test func `a signature covers files above four gibibytes`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])
         #expect(truncate(path, (4 << 30) + 10) == 0)
@@ -133,7 +133,7 @@ import Testing
         ("$0\n$1\n$2\n", "it has 3 lines instead of 4"),
         ("$0\n$1\n$2\n$1", "line 4 has 74 bytes in Base64 instead of 64"),
     ])
-    func `refuses other formats`(form: String, why: String) throws {
+    func `signatures in other formats are refused`(form: String, why: String) throws {
         var file = form
         // A dollar is not a letter of Base64.
         for (index, line) in lines.enumerated() { file.replace("$\(index)", with: line) }
@@ -143,7 +143,7 @@ import Testing
         #expect(error.code == .minisignForm && error.outcome == .refused)
     }
 
-    @Test func `refuses too large files and unknown algorithms`() throws {
+    @Test func `signature files that are too large and unknown algorithms are refused`() throws {
         let large = [UInt8](repeating: 0x61, count: (1 << 20) + 1)
         let error = try #require(throws: MoultError.self) { try Signature(file: large, named: "x") }
         #expect(error.why == "it is larger than 1 MiB")
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test(arguments: ["two\nlines", "\u{1b}[31mred", String(repeating: "x", count: 1_001)])
-    func `refuses to write invalid comments`(comment: String) throws {
+    func `invalid comments are not written to a signature`(comment: String) throws {
         let error = try #require(throws: MoultError.self) { try key.sign(text, trustedComment: comment) }
         #expect(error.code == .minisignComment)
         let signature = try key.sign(text, trustedComment: "")

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"], ["delete", "wal"])
-    func `nothing is lost`(way: String, mode: String) throws {
+    func `a disk error during an update loses no row`(way: String, mode: String) throws {
         let releases = try Scratch()
         let maker = try ReleaseMaker(in: releases.path)
         let (first, second) = try (Self.release(maker, 1, way), Self.release(maker, 2, way))

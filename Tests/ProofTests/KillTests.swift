@@ -19,7 +19,7 @@ import Testing
         ("unlinkat", 3), ("unlinkat", 6), ("unlinkat", 9), ("write", 3), ("write", 5),
     ]
 
-    @Test func `every release is whole afterwards`() throws {
+    @Test func `every release is complete after a kill at any point`() throws {
         let releases = try Releases()
         let moult = try BuiltMoult.path()
         var endings: [CrashRecovery.Result.Ending: Int] = [:]

@@ -13,7 +13,7 @@ import Testing
         ["rollback", "--dry-run"], ["clean", "--dry-run"],
     ]
 
-    @Test func `nothing changes also beside a writer in WAL mode`() throws {
+    @Test func `plan changes nothing next to a writer in WAL mode`() throws {
         let world = try World()
         let moult = try BuiltMoult.path()
         _ = try Shell.must([
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `reads a store on a read only mount`() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `plan reads a store on a read-only mount`() throws {
         let world = try World()
         let moult = try BuiltMoult.path()
         let place = try world.scratch.directory("mounted")
@@ -46,7 +46,8 @@ import Testing
         #expect(try Tree(world.store) == before)
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `no room is found before anything is touched`()
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"))
+    func `a lack of disk space is found before anything changes`()
         throws
     {
         let scratch = try Scratch()

@@ -37,7 +37,7 @@ import Testing
         return fired
     }
 
-    @Test func `a reset`() throws {
+    @Test func `a reset that is killed at any point is recovered`() throws {
         let releases = try Scratch()
         let manifest = try BrokenStore.release(in: releases.path)
         var broken = try BrokenStore(manifest)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"])
-    func `a replacement of a shared database`(way: String) throws {
+    func `a replacement of a shared database that is killed at any point is recovered`(way: String) throws {
         let releases = try Scratch()
         let maker = try ReleaseMaker(in: releases.path)
         let manifests = try [("1.0.0", "egg"), ("2.0.0", "rice")].enumerated().map { index, release in

@@ -62,7 +62,7 @@ import Testing
     }
 
     /// A database that SQLite calls damaged must not have a tick.
-    @Test func `a damaged page is not shown as sound`() throws {
+    @Test func `a database with a damaged page is not shown as sound`() throws {
         try Shell.must([
             "sqlite3", path("diary"),
             "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO note SELECT 'note ' || i FROM n",
@@ -76,7 +76,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 1)
     }
 
-    @Test func `a file in WAL mode that lost its last page is found at a glance`() throws {
+    @Test func `status finds a file in WAL mode that has lost its last page`() throws {
         try Shell.must([
             "sqlite3", path("diary"),
             "PRAGMA journal_mode=WAL; WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO note SELECT 'note ' || i FROM n",
@@ -88,7 +88,7 @@ import Testing
         #expect(try store.moult(["apply", releases.manifest(2)]).status == 3)
     }
 
-    @Test func `a tick means that the file was read and has not changed since`() throws {
+    @Test func `status ticks a database only if it was read and has not changed since`() throws {
         try store.must("apply", releases.manifest(2))
         #expect(try line("app", of: store.moult(["status"]).output).contains("✓"))
         try Shell.must(["sqlite3", path("app"), "INSERT INTO item VALUES('LATER', 1)"])

@@ -35,7 +35,7 @@ struct BtrfsTests {
         return reader
     }
 
-    @Test func `leases in a subvolume are listed, and their end is waited for`() throws {
+    @Test func `leases in a subvolume are listed, and an update waits until they end`() throws {
         let reader = try locking("\(disk.subvolume)/store/.moult/current")
         let who = try store.json("moult who --json")["holders"]?.array ?? []
         #expect(who.contains { process in process["uses"]?.array?.contains { $0["how"]?.string == "leased" } == true })

@@ -46,7 +46,7 @@ import Testing
         return app
     }
 
-    @Test func `a missing cache is created, and is ready from then on`() throws {
+    @Test func `a missing cache is created once and then kept`() throws {
         let made = try cache()
         #expect((made.status, made.errors) == (2, ""))
         #expect(made.output == "~ thumbs.db is a new, empty cache: the file was missing\n")
@@ -57,7 +57,7 @@ import Testing
         #expect(try names() == ["thumbs.db"])
     }
 
-    @Test func `a different schema is replaced, even in WAL mode`() throws {
+    @Test func `a cache with a different schema is replaced, even in WAL mode`() throws {
         _ = try cache(schema: "old.sql")
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb VALUES(1)")
         let json = try JSON(parsing: cache("--json").output, source: "cache")
@@ -82,7 +82,7 @@ import Testing
     }
 
     /// A page in the middle, which only quick_check reads.
-    @Test func `damage inside a table is found`() throws {
+    @Test func `the cache verb finds damage inside a table`() throws {
         _ = try cache()
         _ = try sqlite(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO thumb(image) SELECT zeroblob(50) FROM n"
@@ -121,7 +121,7 @@ import Testing
         #expect(try cache().status == 2)
     }
 
-    @Test func `an open cache that fits is ready`() throws {
+    @Test func `an open cache whose schema matches is ready`() throws {
         _ = try cache()
         let app = try opened("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
         #expect(try cache().status == 0)
@@ -139,7 +139,7 @@ import Testing
         #expect(try names() == ["thumbs.db"])
     }
 
-    @Test func `errors in the script name file and statement`() throws {
+    @Test func `errors in the script of a cache name the file and the statement`() throws {
         try Files.writeNew(Array("CREATE TABLE a(x);\nCREATE TABEL b(x);\n".utf8), to: scratch.path("wrong.sql"))
         _ = try cache(schema: "old.sql")
         let before = try Files.facts(path)
@@ -155,14 +155,14 @@ import Testing
         #expect(try Files.facts("/etc/outside.db") == nil)
     }
 
-    @Test func `a schema is needed`() throws {
+    @Test func `the cache verb needs a schema`() throws {
         let ended = try Shell.run([BuiltMoult.path(), "cache", "thumbs.db"], in: scratch.path)
         #expect(ended.status == 64)
         #expect(ended.errors.contains("cache needs --schema SCHEMA.sql"))
     }
 
     /// A release decides about the databases of a store, but not about other files in its directory.
-    @Test func `the databases of a store are refused`() throws {
+    @Test func `the cache verb refuses a database of a store`() throws {
         let work = try scratch.directory("draft")
         try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/t.sql")
         let build: JSON = ["script": "t.sql"]
@@ -197,7 +197,7 @@ import Testing
     /// Killed at each system call that changes a name: the result is either the old set with its rows, or a complete
     /// new file.
     @Test(arguments: ["rename", "renameat2", "renameat", "unlink", "unlinkat", "fsync"], [1, 2, 3, 4])
-    func `a kill leaves the old file or the new one whole`(_ call: String, _ number: Int) throws {
+    func `a kill leaves the old cache or the new one intact`(_ call: String, _ number: Int) throws {
         for journal in ["WAL", "DELETE"] {
             _ = try cache(schema: "old.sql")
             // A process that was killed in the middle of a transaction.
@@ -243,7 +243,7 @@ import Testing
 
     /// The old journal belongs to the existing file: without it, a half-written transaction would count as a valid
     /// cache.
-    @Test func `a set that lost its journal in a kill is made again`() throws {
+    @Test func `a cache whose journal was set aside is recreated`() throws {
         _ = try cache()
         let facts = try #require(try Files.facts(path))
         try Files.writeNew([1], to: scratch.path(".thumbs.db.moult-old-\(facts.inode)-journal"))

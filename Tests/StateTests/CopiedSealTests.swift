@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ways)
-    func `a file that differs in a copy is found, and repaired by applying its release`(way: CopyWay) throws {
+    func `a file that differs in a copy is reported, and applying its release repairs it`(way: CopyWay) throws {
         // Not with `cp -al`, because it would be the original's file.
         guard way != .hardLinks else { return }
         try way.copy(original.path, to: copy.path)
@@ -91,7 +91,7 @@ import Testing
         #expect(ended.status == 3 && ended.errors.contains("manifest.json"), "\(ended.errors)")
     }
 
-    @Test func `a sealed file that is written to in its place is damaged at a glance`() throws {
+    @Test func `status reports a sealed file that was changed in place as damaged`() throws {
         let food = try file(original)
         try Shell.must(["chmod", "u+w", food])
         try Shell.must(["sh", "-c", "printf x | dd of='\(food)' bs=1 seek=5000 conv=notrunc 2>/dev/null"])
@@ -99,7 +99,7 @@ import Testing
         #expect(try original.moult(["status", "--nagios"]).status == 2)
     }
 
-    @Test func `a store that is restored in its own place works, also with the same inodes`() throws {
+    @Test func `a store that is restored at its own path works, also with the same inodes`() throws {
         for _ in 0..<3 {
             try Shell.must(["cp", "-r", original.path, scratch.path("backup")])
             try Shell.must(["sh", "-c", "chmod -R u+w '\(original.path)' && rm -rf '\(original.path)'"])
@@ -119,7 +119,7 @@ import Testing
         #expect(try copy.state("food") == "sound")
     }
 
-    @Test func `the adopted file of a copy comes back`() throws {
+    @Test func `a rollback restores the adopted file in a copy`() throws {
         let adopted = try CopiedStore.make(.adopted, at: scratch.path("adopted"), releases)
         for way in CopyWay.available {
             let copy = CopiedStore(path: scratch.path("adopted \(way)"))
@@ -140,7 +140,7 @@ import Testing
         #expect(try original.moult(["status"]).output.contains("9.0.0") == false)
     }
 
-    @Test func `a database that is open and hard-linked is not written to, and the message has the command`() throws {
+    @Test func `an open database with a hard link is not written to, and the message has the command`() throws {
         try CopyWay.hardLinks.copy(original.path, to: copy.path)
         let program = try Program([
             "python3", "-u", "-c",

@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test func `the page of the proof has the counts of the matrix`() throws {
+    @Test func `the proof page has the counts of the matrix`() throws {
         let (ways, states) = (CopyWay.allCases.count, CopiedStore.State.allCases.count)
         // And three read-only commands.
         let commands = Self.writing.count + 3

@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["", "/moult.json", "/.moult", "/.moult/generations", "/.moult/history.jsonl"])
-    func `a part of the store that belongs to another user keeps root away`(_ part: String) throws {
+    func `root refuses a store of which a part belongs to another user`(_ part: String) throws {
         #expect(try moult(["apply", manifest]).status == 0)
         try Files.remove(trace)
         try Shell.must(["chown", "65534", path + part])
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [("", "775", "chmod +t"), ("/moult.json", "664", "chmod go-w"), ("/.moult", "777", "chmod go-w")])
-    func `a part that other users can write keeps root away until its mode is changed`(
+    func `root refuses a store that other users can write to until its mode is changed`(
         _ part: String, _ mode: String, _ command: String
     ) throws {
         #expect(try moult(["apply", manifest]).status == 0)
@@ -73,7 +73,7 @@ import Testing
         #expect(try moult(["doctor"]).status == 0)
     }
 
-    @Test func `a directory or a link above the store that another user can change keeps root away`() throws {
+    @Test func `root refuses a store below a directory or a link that another user can change`() throws {
         let home = try scratch.directory("home")
         try Shell.must(["cp", "-a", path, "\(home)/store"])
         try Shell.must(["chown", "65534", home])
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: ["moult.json", ".moult"])
-    func `a part of the store behind a link of root counts where it is`(_ part: String) throws {
+    func `a part of the store behind a link of root is checked at its target`(_ part: String) throws {
         #expect(try moult(["apply", manifest]).status == 0)
         try Files.remove(trace)
         let home = try scratch.directory("home")
@@ -125,7 +125,7 @@ import Testing
         #expect(try moult(["status"], as: 65534).status == 0)
     }
 
-    @Test func `settings that another user can write name no programs to anybody`() throws {
+    @Test func `programs in settings that another user can write to are not run for any user`() throws {
         try Shell.must(["chown", "-R", "65534:65534", path])
         #expect(try moult(["plan", manifest], as: 65534).status == 2)
         try Shell.must(["chmod", "666", "\(path)/moult.json"])

@@ -18,7 +18,9 @@ import Testing
     }
 
     @Test(arguments: damages)
-    func `every command names the repair, and goes on with what can be read`(damage: String, left: Int) throws {
+    func `every command names the repair of a damaged history and uses the readable entries`(damage: String, left: Int)
+        throws
+    {
         let store = try ReleasesStore(2)
         try store.make("3.0.0", sequence: 30)
         try store.must("L=store/.moult/history.jsonl; \(damage)")
@@ -46,14 +48,14 @@ import Testing
     }
 
     /// Lost lines may have contained holds, so the new history has all current holds.
-    @Test func `a hold outlives the repair of the history, and a loss of its own record after it`() throws {
+    @Test func `a hold survives a repair of the history and a later loss of the hold record`() throws {
         let store = try ReleasesStore(2)
         try store.must("moult hold -q 3.0.0 --reason bad; sed -i 's/hold 3/hold\\x00 3/' store/.moult/history.jsonl")
         try store.must("moult recover; echo garbage > \(store.record); moult recover")
         #expect(try store.holds() == ["3.0.0: bad"])
     }
 
-    @Test func `the damaged file is kept beside the store's databases`() throws {
+    @Test func `the damaged history file is kept next to the databases`() throws {
         let store = try ReleasesStore(1)
         try store.must("echo garbage >> store/.moult/history.jsonl")
         let text = try store.run("moult recover")

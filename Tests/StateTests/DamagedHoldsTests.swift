@@ -19,7 +19,8 @@ import Testing
         return store
     }
 
-    @Test(arguments: damages) func `a damaged record blocks every release until it is rebuilt`(_ damage: String) throws
+    @Test(arguments: damages) func `a damaged hold record blocks every release until it is rebuilt`(_ damage: String)
+        throws
     {
         let store = try damaged(damage)
         try store.make("4.0.0", sequence: 40)
@@ -43,7 +44,7 @@ import Testing
         try store.must("moult apply -q \(store.manifest("4.0.0"))")
     }
 
-    @Test func `hold and unhold first rebuild a damaged record`() throws {
+    @Test func `hold and unhold first rebuild a damaged hold record`() throws {
         let store = try damaged(": > $H")
         try store.must("moult hold -q 8.0.0 --reason x")
         #expect(try store.holds() == ["3.0.0: bad", ">=7: too new", "8.0.0: x"])
@@ -54,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["rm $L", ": > $L", "echo garbage >> $L", "rm $L; mkdir $L", "rm $L; mkfifo $L"])
-    func `without a whole history a rebuilt record blocks every release`(_ damage: String) throws {
+    func `a hold record that is rebuilt from an incomplete history blocks every release`(_ damage: String) throws {
         let store = try damaged(": > $H")
         try store.must("L=\(store.path)/.moult/history.jsonl; \(damage)")
         _ = try store.run("timeout 20 moult recover")
@@ -65,7 +66,7 @@ import Testing
         try store.must("moult apply -q \(store.manifest("3.0.0"))")
     }
 
-    @Test func `a feed is not followed while the record is damaged`() throws {
+    @Test func `a feed is not followed while the hold record is damaged`() throws {
         let store = try damaged("echo x > $H")
         try store.must(
             """
@@ -80,7 +81,7 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
-    @Test func `another user may look at a record that only its owner may read`() throws {
+    @Test func `status of a user who may not read the hold record shows every release on hold`() throws {
         let store = try damaged("chmod 600 $H")
         try store.must("chmod -R o+rX .; chmod 600 \(store.record)")
         guard try store.run("[ $(id -u) = 0 ] && setpriv --reuid 65534 --clear-groups true").status == 0 else { return }

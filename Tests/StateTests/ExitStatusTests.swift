@@ -67,7 +67,7 @@ import Testing
 
     /// A refusal is 3, and `verify` exits with 1. A database that a verb does not have to read does not stop it.
     @Test(arguments: ["app", "diary", "plain"], Damage.allCases)
-    func `damage to a writable database is a refusal`(_ name: String, _ damage: Damage) throws {
+    func `damage to a writable database exits with the status of a refusal`(_ name: String, _ damage: Damage) throws {
         try Shell.must(["sh", "-c", "DB=\(name).db; \(damage.rawValue)"], in: path)
         let before = damage == .missing ? nil : try Files.read("\(path)/\(name).db", limit: 1 << 24)
         for words in [["plan", manifest(2)], ["plan", "--deep", manifest(2)]] {
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `damage to a sealed database is repaired, or a refusal of the rollback to it`(_ damage: Damage) throws {
+    func `damage to a sealed database is repaired by an update and refuses a rollback to it`(_ damage: Damage) throws {
         let generation = try Files.resolved("\(path)/.moult/current")
         try #require(try moult("apply", "-q", manifest(2)).status == 0)
         try Shell.must(["sh", "-c", "chmod u+w . food.db; DB=food.db; \(damage.rawValue)"], in: generation)
@@ -109,13 +109,13 @@ import Testing
         (8, 1), (264, 75), (520, 75), (776, 75), (1032, 75), (1288, 75), (1544, 1), (5, 75), (261, 75), (517, 75),
         (6, 75), (15, 75), (11, 1), (26, 1), (13, 1), (10, 1),
     ])
-    func `temporary SQLite errors are busy`(_ code: Int, _ status: Int) {
+    func `temporary SQLite errors exit with 75`(_ code: Int, _ status: Int) {
         let error = SQLiteError(resultCode: ResultCode(Int32(code)), message: "x", sql: nil, path: "/x.db")
         #expect(Int(MoultError(error, doing: "read").outcome.rawValue) == status)
     }
 
     /// The header of the shared memory is zeroed, like during recovery by a writer.
-    @Test func `a database in recovery is busy`() throws {
+    @Test func `a database in recovery exits with 75`() throws {
         let ready = scratch.path("ready")
         let app = try Background([
             "python3", "-c",

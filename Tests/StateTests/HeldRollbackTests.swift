@@ -5,7 +5,7 @@ import Testing
 
 /// `rollback` and holds: a bad release is not installed again, and its hold is part of the transaction.
 @Suite struct HeldRollbackTests {
-    @Test func `repeated rollbacks go down and keep every hold`() throws {
+    @Test func `repeated rollbacks go to older releases and keep every hold`() throws {
         let store = try ReleasesStore(5)
         for number in 1...4 {
             try store.must("moult rollback -q --reason 'bad \(number)'")
@@ -69,7 +69,7 @@ import Testing
         #expect(try store.must("sqlite3 store/food.db .tables") == "mine\n")
     }
 
-    @Test func `a hold on every release stops updates and no rollback`() throws {
+    @Test func `a hold on every release stops updates but not rollbacks`() throws {
         let store = try ReleasesStore(3, installed: 2)
         try store.must("moult hold --reason holidays -q")
         #expect(try store.run("moult apply \(store.manifest("3.0.0"))").errors.contains("moult unhold '*'"))
@@ -79,7 +79,7 @@ import Testing
         #expect(try store.json("moult status --json")["hold"]?["release"]?.string == "*")
     }
 
-    @Test func `a generation that cannot be read does not prevent a rollback to another`() throws {
+    @Test func `an unreadable generation does not prevent a rollback to another`() throws {
         let store = try ReleasesStore(3)
         try store.must(
             "d=$(echo store/.moult/generations/1.0.0*); chmod u+w $d $d/manifest.json; echo x > $d/manifest.json")
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func `undoing a rollback takes its hold away and no other`() throws {
+    @Test func `undoing a rollback removes its hold and no other`() throws {
         let prepare = "moult hold -q 2.0.0 7.0.0 --reason other"
         try kill("moult recover -q --undo", prepare: prepare) { store, note in
             let holds = Set(try store.holds())

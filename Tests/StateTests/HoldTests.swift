@@ -5,7 +5,7 @@ import Testing
 
 /// `hold` and `unhold`: a set of versions and ranges, separate from the operator's settings.
 @Suite struct HoldTests {
-    @Test func `several versions and ranges are on hold at once`() throws {
+    @Test func `several versions and ranges can be on hold`() throws {
         let store = try ReleasesStore(1)
         try store.make("1.5.0", sequence: 11)
         try store.make("2.1.0-beta.1", sequence: 12)
@@ -46,7 +46,7 @@ import Testing
         try store.must("moult apply -q --store 'our store' \(store.manifest("2.0.0"))")
     }
 
-    @Test func `unhold removes what it names and nothing else`() throws {
+    @Test func `unhold removes only the named holds`() throws {
         let store = try ReleasesStore(1)
         try store.must("moult hold 2.0.0 3.0.0 '>=5' --reason r -q")
         let several = try store.run("moult unhold")
@@ -87,7 +87,7 @@ import Testing
         #expect(steps.contains { $0["name"]?.string == "acme.touch" && $0["state"]?.string != "not trusted" })
     }
 
-    @Test func `a hold in moult.json counts until it is removed`() throws {
+    @Test func `a hold in moult.json applies until it is removed`() throws {
         let old = #"{ "release": "2.0.0", "reason": "old", "since": "2026-01-01T00:00:00Z" }"#
         let store = try ReleasesStore(3, installed: 1, settings: #""keep": 9, "hold": \#(old)"#)
         #expect(try store.holds() == ["2.0.0: old"])
@@ -136,7 +136,7 @@ import Testing
         #expect(try Set(store.holds()) == Set((1...8).map { "\($0).1.0: r" }))
     }
 
-    @Test func `the feed's choice skips every release on hold`() throws {
+    @Test func `an update from a feed skips every release on hold`() throws {
         for follow in ["newer", "match"] {
             let store = try ReleasesStore(3, installed: 1)
             try store.must(

@@ -25,7 +25,7 @@ import Testing
         ])
     }
 
-    @Test func `a lock whose holder has ended is waited for`() throws {
+    @Test func `a command waits for a lock whose holder has ended`() throws {
         try leaveLock(seconds: 1)
         #expect(try FileLock.take("\(store.path)/.moult/lock", .exclusive) == nil)
         try store.must("clean")

@@ -27,7 +27,7 @@ import Testing
 
     /// A caller that does not know that the first command had decided runs it again.
     @Test(arguments: [[], ["--to", "2.0.0"]])
-    func `a rollback that was interrupted is finished, and not done twice`(_ target: [String]) throws {
+    func `an interrupted rollback is completed, and does not roll back twice`(_ target: [String]) throws {
         var finished = 0
         for call in ["rename", "renameat2", "fsync"] {
             for number in 1...12 {
@@ -49,7 +49,7 @@ import Testing
         #expect(finished > 2)
     }
 
-    @Test func `a clean-up that is killed leaves nothing behind after the next command`() throws {
+    @Test func `the next command completes a clean-up that was killed`() throws {
         var killed = 0
         for call in ["unlinkat", "rename", "renameat2", "write", "fsync"] {
             for number in 1...6 {
@@ -89,7 +89,7 @@ import Testing
         #expect(try Files.list("\(path)/.moult/quarantine") == [])
     }
 
-    @Test func `a generation that left service a moment ago is not collected, however old it is`() throws {
+    @Test func `a generation that was just replaced is not removed, however old it is`() throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
         try Shell.must(["sed", "-i", "s/\"keep\": 2/\"keep\": 1/", "\(path)/moult.json"])
         let generation = try #require(try Files.list("\(path)/.moult/generations").first)

@@ -58,7 +58,8 @@ import Testing
             """)
     }
 
-    @Test func `a release whose names are too long for the path of the store is refused and names the file`() throws {
+    @Test func `a release with names that are too long for the store is refused, and the error names the file`() throws
+    {
         let (store, name) = (path(400), String(repeating: "n", count: 60))
         try scratch.must(
             """

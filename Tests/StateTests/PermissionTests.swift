@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ["diary", "idx"])
-    func `a writable database that may not be read`(_ name: String) throws {
+    func `a writable database without read permission is reported with the command to fix it`(_ name: String) throws {
         let file = "\(path)/\(name).db"
         try Files.setMode(file, 0)
         let before = try Files.facts(file)

@@ -35,7 +35,7 @@ import Testing
         ]
     }
 
-    @Test func `a pipe in the place of a file makes no command wait`() throws {
+    @Test func `no command hangs on a pipe in place of a file`() throws {
         for file in Self.files {
             let copy = CopiedStore(path: scratch.path("copy"))
             try CopyWay.archive.copy(store.path, to: copy.path)
@@ -54,7 +54,7 @@ import Testing
     @Test(
         arguments: ["-journal", "-wal", "-shm"],
         [("mkfifo", "not a regular file"), ("mkdir", "a directory"), ("ln -s /etc/hostname", "a symbolic link")])
-    func `a pipe beside a database that is named on the command line makes no command wait`(
+    func `no command hangs on a pipe next to a database that is named on the command line`(
         suffix: String, kind: (make: String, what: String)
     ) throws {
         let (old, new) = (scratch.path("old.db"), scratch.path("new.db"))
@@ -75,7 +75,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", old, "SELECT x FROM t"]) == "1\n")
     }
 
-    @Test func `a pipe that is named on the command line makes no command wait`() throws {
+    @Test func `no command hangs on a pipe that is named on the command line`() throws {
         let pipe = scratch.path("pipe")
         try Shell.must(["mkfifo", pipe])
         for words in [["apply", pipe], ["plan", pipe], ["inspect", pipe], ["diff", pipe, pipe]] {

@@ -67,7 +67,7 @@ import Testing
         #expect(status.status == 0, "\(status)")
     }
 
-    @Test(arguments: directories) func `no command changes anything behind a link in the place of a directory`(
+    @Test(arguments: directories) func `no command changes anything behind a link in place of a directory`(
         _ name: String
     ) throws {
         try plant(name)
@@ -75,7 +75,8 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may become another user"), arguments: directories)
-    func `the same holds for an ordinary user`(_ name: String) throws {
+    func `no command of an ordinary user changes anything behind a link in place of a directory`(_ name: String) throws
+    {
         try giveToOrdinaryUser()
         try plant(name)
         try Shell.must(["chown", "-h", "65534:65534", "\(hidden)/\(name)"])
@@ -83,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: ["transactions", "generations"])
-    func `the same holds on a kernel without openat2`(_ name: String) throws {
+    func `without openat2, no command changes anything behind a link in place of a directory`(_ name: String) throws {
         let older = try OlderKernel.withoutOpenat2(in: scratch.path)
         #expect(try Shell.run([older, BuiltMoult.path(), "status", "--store", store.path]).status == 0)
         try Shell.must([older, BuiltMoult.path(), "apply", releases.manifest(2), "--store", store.path])
@@ -91,7 +92,7 @@ import Testing
         try attack(through: [older])
     }
 
-    @Test func `the message names the link and how to remove it`() throws {
+    @Test func `the message about a planted link says how to remove it`() throws {
         try plant("transactions")
         let ended = try store.moult(["clean"])
         #expect(ended.status == 1, "\(ended)")
@@ -102,8 +103,7 @@ import Testing
         try store.must("clean")
     }
 
-    @Test func `no command changes anything behind a link in the place of a generation, a transaction or a set`() throws
-    {
+    @Test func `no command changes anything behind a link in place of a generation, a transaction or a set`() throws {
         let generation = Files.name(of: try Files.resolved("\(hidden)/current"))
         try Files.symlink(to: victim, at: "\(hidden)/generations/0.9.0+00000000")
         try Files.symlink(to: victim, at: "\(hidden)/transactions/20260101000000-0a0b0c0d")
@@ -114,7 +114,7 @@ import Testing
         try attack()
     }
 
-    @Test func `a store behind links of the operator works`() throws {
+    @Test func `a store behind the operator's own links works`() throws {
         try Files.symlink(to: store.path, at: scratch.path("link"))
         let behind = CopiedStore(path: scratch.path("link"))
         try behind.must("apply", releases.manifest(2))
@@ -127,7 +127,7 @@ import Testing
         try behind.must("apply", "\(hidden)/current/manifest.json")
     }
 
-    @Test func `removing a tree follows no link and does not stop at closed directories`() throws {
+    @Test func `removing a tree follows no link and also removes directories without permissions`() throws {
         let tree = try scratch.directory("tree")
         try Shell.must(["mkdir", "-p", "\(tree)/a/b/c"])
         try Files.writeNew([], to: "\(tree)/a/b/file")
@@ -171,7 +171,7 @@ import Testing
             "sed -i '1s|{|{\"consumers\":[{\"name\":\"x\",\"command\":{\"reload\":[\"touch\",\"'$victim'/trace\"]}}],|' moult.json",
             "flock -x .moult/lock sleep 600 & flock -x .moult/current sleep 600 &",
         ])
-    func `nothing that another user plants in a store reaches root`(_ planting: String) throws {
+    func `files that another user plants in a store do not affect root`(_ planting: String) throws {
         let secret = "\(victim)/root-only.db"
         try Shell.must(["sqlite3", secret, "CREATE TABLE note(t); INSERT INTO note VALUES('ROOT');"])
         try Shell.must(["chmod", "600", secret])
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may list a store as trusted"))
-    func `in a trusted store of another user root follows no link of that user to a database`() throws {
+    func `in a trusted store of another user, root follows no link of that user to a database`() throws {
         let secret = scratch.path("root-only.db")
         try Shell.must([
             "sqlite3", secret, "CREATE TABLE note(t); PRAGMA user_version = 1; INSERT INTO note VALUES('ROOT');",

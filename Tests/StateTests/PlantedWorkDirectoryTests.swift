@@ -46,7 +46,9 @@ import Testing
     }
 
     @Test(arguments: commands, ["777", "1777"])
-    func `a planted link is not followed`(_ command: (line: String, work: String), _ mode: String) throws {
+    func `a planted link in place of a work directory is not followed`(
+        _ command: (line: String, work: String), _ mode: String
+    ) throws {
         try Shell.must(["chmod", mode, open])
         try plant("ln -s ../victim open/\(command.work).0; ln -s ../victim open/\(command.work).1")
         try attacked(command.line)
@@ -54,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: commands)
-    func `a planted directory is neither used nor cleaned up`(_ command: (line: String, work: String)) throws {
+    func `a planted work directory is neither used nor removed`(_ command: (line: String, work: String)) throws {
         try Shell.must(["chmod", "1777", open])
         try Shell.must(["chown", "65534", victim])
         // What a command of root would move from there to its own directory, and what it would remove.
@@ -86,7 +88,7 @@ import Testing
         #expect(try Files.facts("\(open)/.moult-pack.0") == nil)
     }
 
-    @Test func `a work directory that is exchanged does not lead elsewhere`() throws {
+    @Test func `a work directory that an attacker replaces redirects no write`() throws {
         try Shell.must(["chmod", "777", open])
         let work = try WorkDirectory(in: open, named: ".work")
         try plant("mv open/.work.0 open/stolen && ln -s ../victim open/.work.0")
@@ -101,7 +103,7 @@ import Testing
         #expect(try Files.target(ofLink: "\(open)/.work.0") == "../victim")
     }
 
-    @Test func `an output directory that is exchanged does not lead elsewhere`() throws {
+    @Test func `an output directory that an attacker replaces redirects no write`() throws {
         try Shell.must(["chmod", "777", scratch.path])
         let work = try WorkDirectory(in: open, named: ".work")
         try work.add("new.json", Array("new".utf8))
@@ -121,7 +123,7 @@ import Testing
         #expect(try Files.facts("\(open)/file") != nil)
     }
 
-    @Test func `a planted store of a single file keeps root away`() throws {
+    @Test func `root refuses a planted store of a single file`() throws {
         try Shell.must(["chmod", "1777", open])
         try scratch.must("cp draft/food.db open/app.db; cp draft/food.db new.db")
         for line in ["mkdir -m 777 open/.app.db.moult", "ln -s ../victim open/.app.db.moult"] {

@@ -13,7 +13,7 @@ import Testing
         ["apply", "RELEASE"], ["status"], ["status", "--json"], ["status", "--nagios"], ["verify"],
         ["verify", "--deep"], ["who"],
     ])
-    func `each record is read once`(_ command: [String]) throws {
+    func `a command reads each record of the store once`(_ command: [String]) throws {
         let (scratch, releases) = (try Scratch(), try CopiedStore.Releases())
         let store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
         let arguments = command.map { $0 == "RELEASE" ? releases.manifest(2) : $0 }

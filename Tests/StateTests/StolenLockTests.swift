@@ -46,7 +46,7 @@ import Testing
         try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", store.path])
     }
 
-    @Test func `a user who reads cannot keep readers and updates from a generation`() throws {
+    @Test func `a user who may only read cannot block readers and updates`() throws {
         let attacker = try lock(current, try leaseFile(), "\(store.path)/.moult", store.path)
         let read = try moult("sql", "SELECT x FROM food.food")
         #expect(read.status == 0, "\(read)")
@@ -75,7 +75,7 @@ import Testing
         attacker.closeInput()
     }
 
-    @Test func `an update makes the lease files of a store of an older version`() throws {
+    @Test func `an update creates the lease files of a store of an older version`() throws {
         try removeLeaseFiles()
         let attacker = try lock(current)
         #expect(try moult("apply", releases.manifest(2)).status == 0)
@@ -84,7 +84,7 @@ import Testing
         attacker.closeInput()
     }
 
-    @Test func `no process may write to a lease file, and none of another user may make one`() throws {
+    @Test func `a lease file is read-only, and other users cannot create one`() throws {
         let facts = try #require(try Files.facts(leaseFile()))
         #expect(facts.mode == 0o444)
         let directory = try #require(try Files.facts("\(store.path)/.moult/leases"))
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs a second user"))
-    func `a user who may only read takes a lease and no lock that is in the way of one`() throws {
+    func `a user who may only read can take a lease, but no lock that blocks one`() throws {
         let attack = """
             import fcntl, os, struct, sys
             lock = lambda kind: struct.pack("hhqqi4x", kind, 0, 0, 0, 0)
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: ["pipe", "directory", "link"])
-    func `something else in the place of a lease file keeps no reader away, and recover replaces it`(_ kind: String)
+    func `another file type in place of a lease file blocks no reader, and recover replaces it`(_ kind: String)
         throws
     {
         let path = try leaseFile()
@@ -182,7 +182,7 @@ import Testing
         if kind == "link" { #expect(try Files.facts(scratch.path("victim"))?.mode == 0o600) }
     }
 
-    @Test func `a process that has the lock of the store is named at once, and one that waits can be ended`() throws {
+    @Test func `the process that holds the store lock is named at once, and a waiting process can be ended`() throws {
         let attacker = try lock("\(store.path)/.moult/lock")
         let busy = try moult("apply", releases.manifest(2))
         #expect(busy.status == 75)

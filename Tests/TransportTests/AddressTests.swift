@@ -14,7 +14,7 @@ import Testing
         ("https:/a.org/f?secret", "https:/a.org/f?***"),
         ("https://[::1]:80/f?secret", "https://[::1]:80/f?***"),
     ])
-    func `a URL is shown without its secrets`(_ text: String, _ shown: String) {
+    func `a URL with secrets is shown without them`(_ text: String, _ shown: String) {
         let address = Address(text)
         #expect(address.description == shown)
         #expect("\(address) \(String(reflecting: address)) \(Optional(address) as Any)".contains("secret") == false)

@@ -78,7 +78,7 @@ import Testing
         #expect(try credentials(at: server) == [""])
     }
 
-    @Test func `a password stays with its host when that redirects`() throws {
+    @Test func `a password is not sent to the host of a redirect`() throws {
         let storage = try ScriptedServer(scratch.path("public"), certificate: certificate)
         let server = try ScriptedServer(
             scratch.path("public"), .redirect(to: storage.url("").dropLast().description), certificate: certificate)

@@ -36,7 +36,7 @@ import Testing
 
     /// Below the minimum rate, moult gives up after `patience`, whatever is sent.
     @Test(arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", ".tar.zst"])
-    func `a server below the minimum rate is left for the next mirror`(_ file: String) throws {
+    func `a server below the minimum rate is abandoned for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))
         try follow([slow.url("feed.json"), good.url("feed.json")], ["patience": 1])
         try must("moult apply -q")
@@ -46,7 +46,7 @@ import Testing
 
     /// A server above the minimum rate is stopped by the deadline of a file.
     @Test(arguments: ["feed.json", ".tar.zst"])
-    func `a server that needs longer than a file may take is left for the next mirror`(_ file: String) throws {
+    func `a server that exceeds the time for a file is abandoned for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))
         try follow([slow.url("feed.json"), good.url("feed.json")], ["minimumRate": 1, "fileDeadline": 1])
         try must("moult apply -q")
@@ -61,7 +61,7 @@ import Testing
         #expect(try isInstalled())
     }
 
-    @Test func `the deadline of a command ends it`() throws {
+    @Test func `a command ends at its deadline`() throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: ".json"))
         try follow([slow.url("feed.json")], ["minimumRate": 1, "deadline": 1])
         let ended = try run("moult apply -q")
@@ -88,7 +88,7 @@ import Testing
                 """)
     }
 
-    @Test func `a requested pause is respected`() throws {
+    @Test func `a pause that the server requests is respected`() throws {
         let later = try ScriptedServer(scratch.path("public"), .retryAfter("1", times: 1))
         try follow([later.url("feed.json")], [:])
         let start = ContinuousClock.now

@@ -52,7 +52,7 @@ import Testing
 
     private var bundleSize: Int { get throws { try Files.facts(scratch.path("public/test-1.0.0.tar.zst"))?.size ?? 0 } }
 
-    @Test func `from the first to the newest`() throws {
+    @Test func `a store follows a feed over HTTP from the first release to the newest`() throws {
         let proxy = try FaultyProxy(before: server)
         try follow(proxy.url("feed.json"))
         let before = try Tree(scratch.path("store"))
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// A server that has a page for every request must not keep the command busy.
-    @Test func `a server with a list of keys for every number is asked for few of them`() throws {
+    @Test func `only a few key lists are requested from a server that has one for every number`() throws {
         let proxy = try FaultyProxy(before: server)
         for number in 1...60 {
             try Files.writeNew(Array("<html>".utf8), to: scratch.path("public/keys-\(number).json"))
@@ -108,7 +108,7 @@ import Testing
         #expect(try proxy.requests().dropFirst(count).contains { $0.path.hasSuffix(".zst") } == false)
     }
 
-    @Test func `a saved plan fetches what was approved`() throws {
+    @Test func `a saved plan fetches the approved release`() throws {
         try follow(server.url("feed.json"))
         #expect(try run("moult plan -o p").status == 2)
         try publish("2.0.0", 2)
@@ -116,7 +116,7 @@ import Testing
         #expect(try installed == "1.0.0\n")
     }
 
-    @Test func `without keys, each download must be allowed`() throws {
+    @Test func `without keys, each command must allow unsigned downloads`() throws {
         let url = server.url("feed.json")
         try must("moult init -q --product org.example.test --feed \(url)")
         let ended = try run("moult apply")
@@ -142,7 +142,7 @@ import Testing
     @Test(
         arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", "test-1.0.0.tar.zst"],
         [FaultyProxy.Fault.cut, .stall, .truncate, .corrupt, .long, .endless, .refuse])
-    func `every fault of a server is handled`(_ file: String, _ fault: FaultyProxy.Fault) throws {
+    func `a faulty server leaves the old release or the new one`(_ file: String, _ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault, times: 1, only: file)
         try follow(proxy.url("feed.json"))
         let before = try Tree(scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
@@ -188,7 +188,7 @@ import Testing
     }
 
     /// The first mirror attacks in each way that signatures and digests detect; the second one is honest.
-    @Test func `a mirror that lies is passed over`() throws {
+    @Test func `a mirror with wrong files is skipped`() throws {
         let lies = [
             "echo '{}' > lies/feed.json", "cp old/feed.json* lies", "truncate -s 20M lies/feed.json",
             "truncate -s 20M lies/keys-1.json", "cp lies/test-1.0.0.json lies/test-2.0.0.json",

@@ -45,7 +45,7 @@ import Testing
 
     /// The feed comes from one mirror, and the bundle, which that one has lost, from a mirror of a different kind.
     @Test(.enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
-    func `a file that one mirror has lost comes from the next`() throws {
+    func `a file that one mirror has lost is fetched from the next`() throws {
         let registry = try Registry()
         let place = registry.address("team/food")
         let server = try WebServer(directory)
@@ -65,7 +65,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `a busy mirror is left for the next one when its pause is over`() throws {
+    @Test func `a mirror that is busy after its pause is abandoned for the next one`() throws {
         let busy = try ScriptedServer(directory, .retryAfter("1", times: 1000))
         let other = try ScriptedServer(directory)
         try follow(busy.url("feed.json"), mirrors: [.string(other.url("feed.json"))])
@@ -76,7 +76,7 @@ import Testing
         #expect(try other.requests().contains { $0.path == "/feed.json" })
     }
 
-    @Test func `a mirror that asks for a long pause is left at once`() throws {
+    @Test func `a mirror that asks for a long pause is abandoned at once`() throws {
         let busy = try ScriptedServer(directory, .retryAfter("100000", times: 1000))
         let other = try ScriptedServer(directory)
         try follow(busy.url("feed.json"), mirrors: [.string(other.url("feed.json"))])
@@ -119,7 +119,7 @@ import Testing
         #expect(try last.requests() == [])
     }
 
-    @Test func `the next of the group steps in, and then the next group`() throws {
+    @Test func `the next mirror of the group is used, and then the next group`() throws {
         let dead = try (0..<2).map { _ in "http://127.0.0.1:\(try Port.free())/feed.json" }
         let living = try ScriptedServer(directory)
         let last = try ScriptedServer(directory)

@@ -44,7 +44,7 @@ import Testing
         #expect(after == before, "\(line)")
     }
 
-    @Test func `a signed release by its URL, into a store that is made for it`() throws {
+    @Test func `a signed release is installed by its URL into a new store`() throws {
         try scratch.must("moult sign -q \(first) -k k.key")
         let line = "moult apply --create --key k.pub -s store \(release)"
         for changes in [true, false] {
@@ -114,7 +114,7 @@ import Testing
         try refused("moult apply -s new --allow-unsigned \(next)", 64, "--allow-unsigned")
     }
 
-    @Test func `a feed by its URL, its file or its directory is followed, and a new store keeps to it`() throws {
+    @Test func `a feed is followed by its URL, file or directory, and a new store keeps following it`() throws {
         try publish(first)
         for (number, place) in [
             feed, "public/feed/feed.json", "public/feed", "file://\(scratch.path("public/feed/feed.json"))",
@@ -140,7 +140,7 @@ import Testing
         #expect(try scratch.run("moult check -s none").status == 64)
     }
 
-    @Test func `any other URL is refused, with advice`() throws {
+    @Test func `any other URL is refused with advice`() throws {
         try scratch.must(
             "moult init -q --product org.example.test --key k.pub && mkdir empty && echo '<html>' > public/x")
         try refused("moult apply \(server.url("none.json"))", 1, "no release at \(server.url("none.json"))")

@@ -47,7 +47,7 @@ import Testing
         return ended.output.split(separator: "\n").map(String.init)
     }
 
-    @Test func `no verb tells or keeps the token of a feed`() throws {
+    @Test func `no verb shows or stores the token of a feed`() throws {
         let url = server.url("feed.json?token=\(token)")
         let shown = server.url("feed.json?***")
         try quiet("moult init --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: ["busy", "private/feed.json", "astray", "gone/feed.json", "foreign/feed.json", "text"])
-    func `no error tells the token`(_ path: String) throws {
+    func `no error shows the token of a feed`(_ path: String) throws {
         try must("mkdir -p public/foreign && cp public/feed.json public/foreign && echo text > public/text")
         let url = server.url("\(path)?token=\(token)")
         try must("moult init -q --product org.example.test --key a.pub --feed '\(url)'")
@@ -96,7 +96,7 @@ import Testing
         #expect(try leaks("store") == ["store/moult.json"])
     }
 
-    @Test func `no transfer that is cut off tells or keeps the token`() throws {
+    @Test func `an interrupted transfer does not show or store the token of a feed`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5, times: 99, only: ".tar.zst?token=\(token)")
         try must(
             "moult init -q --product org.example.test --key a.pub --feed '\(proxy.url("feed.json?token=\(token)"))'")

@@ -42,7 +42,7 @@ import Testing
 
     /// If the server cannot be authenticated, no request is sent, and this is never reported as no newer release.
     @Test(arguments: ["unknown authority", "other authority", "other name"])
-    func `unknown certificates are refused`(who: String) throws {
+    func `servers with an untrusted certificate are refused`(who: String) throws {
         var server = server
         var environment = trusting
         switch who {
@@ -83,7 +83,7 @@ import Testing
         #expect(try Files.facts(scratch.path("store/food.db")) == nil)
     }
 
-    @Test func `insecure redirect is refused`() throws {
+    @Test func `a redirect to plain http is refused`() throws {
         let plain = try WebServer(scratch.path("public"))
         let leading = try WebServer(
             scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "leading"),

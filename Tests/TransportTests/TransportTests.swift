@@ -41,7 +41,7 @@ import Testing
 
     // MARK: small files
 
-    @Test func `reads into memory`() throws {
+    @Test func `a small file is read into memory`() throws {
         #expect(try transport().read(Location(server.url("small")), limit: 5) != .nothing)
         guard case .bytes(let bytes, let tag) = try transport().read(Location(server.url("small")), limit: 5) else {
             Issue.record("no bytes")
@@ -55,7 +55,7 @@ import Testing
         #expect(try transport().read(Location("file://\(path)"), limit: 5) == .bytes(bytes, tag: nil))
     }
 
-    @Test func `stops at the limit`() throws {
+    @Test func `a transfer stops at the size limit`() throws {
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location(server.url("file")), limit: 999_999)
         }
@@ -68,7 +68,7 @@ import Testing
         ("busy", MoultError.Outcome.busy, "the server replied with status 503 (not available)"),
         ("private/x", .failed, "the server replied with status 401 (not authorized)"),
     ])
-    func `refusals of the server are reported`(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
+    func `HTTP errors are reported`(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
         let proxy = try FaultyProxy(before: server)
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location(proxy.url(path)), limit: 100)
@@ -99,7 +99,7 @@ import Testing
         #expect(!"\(error)".contains("secret"))
     }
 
-    @Test func `addresses of files next to a feed`() throws {
+    @Test func `the address of a file next to a feed is derived from the feed's`() throws {
         for (place, beside) in [
             ("https://a.org/x/feed.json", "https://a.org/x/f"),
             ("https://a.org/feed.json?t=1#x", "https://a.org/f?t=1"),
@@ -136,13 +136,13 @@ import Testing
 
     // MARK: large files
 
-    @Test func downloads() throws {
+    @Test func `a large file is downloaded`() throws {
         try download(server.url("file"))
         #expect(try isWhole)
     }
 
     /// A connection that is cut at 90 % transfers only the last 10 % again.
-    @Test func `a transfer is resumed where it was cut`() throws {
+    @Test func `an interrupted transfer is resumed where it stopped`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         try download(proxy.url("file"))
         #expect(try isWhole)
@@ -162,7 +162,7 @@ import Testing
     }
 
     /// If the file has changed in between, all of it is downloaded again.
-    @Test func `a part of another version is not resumed`() throws {
+    @Test func `a partial file of another version is not resumed`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
         try Shell.must([
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(arguments: [FaultyProxy.Fault.truncate, .long, .refuse])
-    func `a single false answer is recovered from`(_ fault: FaultyProxy.Fault) throws {
+    func `a single wrong answer of a server does no lasting harm`(_ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault)
         do { try download(proxy.url("file")) } catch let error as MoultError {
             // If a server reports a different size than the manifest, it is not asked again.
@@ -199,14 +199,14 @@ import Testing
         #expect(try isWhole)
     }
 
-    @Test func `more than the manifest says is stopped`() throws {
+    @Test func `a download larger than the manifest says is stopped`() throws {
         let proxy = try FaultyProxy(before: server, .endless, times: 9)
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
         #expect(error.why == "the server sent more than the 1000000 bytes in the manifest")
         #expect((try Files.facts(scratch.path("part"))?.size ?? 0) <= size)
     }
 
-    @Test func `a part at the wrong offset is not joined`() throws {
+    @Test func `content from the wrong offset is not appended`() throws {
         let proxy = try FaultyProxy(before: server, .misplace, times: 9, only: "file")
         try Shell.must(["sh", "-c", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `the bandwidth is bounded`() throws {
+    @Test func `the bandwidth limit is respected`() throws {
         var retryPolicy = Transport.RetryPolicy()
         retryPolicy.bandwidth = 500_000
         let start = ContinuousClock.now

@@ -14,7 +14,7 @@ import Testing
     }
 
     /// The lines of the plan again, each with its tick, and the result.
-    @Test func `prints the plan with ticks`() throws {
+    @Test func `apply prints the plan with a tick for each line`() throws {
         try world.install(world.first)
         let planned = lines(try world.run("moult plan rel/test-2.0.0.json").out)
         let run = try world.run("moult apply rel/test-2.0.0.json")
@@ -30,7 +30,7 @@ import Testing
         #expect(try world.must("LANG=C.UTF-8 moult rollback").contains("\n✓ - delete   food "))
     }
 
-    @Test func `nothing to do is one line and changes nothing`() throws {
+    @Test func `apply of the installed release prints one line and changes nothing`() throws {
         try world.install(world.first)
         let tree = try world.tree
         #expect(try world.run("moult apply rel/test-1.0.0.json") == (0, "nothing to do: 1.0.0 is installed\n", ""))
@@ -49,7 +49,7 @@ import Testing
         #expect(try world.run("moult apply -q rel/none.json").err != "")
     }
 
-    @Test func `events are lines of JSON`() throws {
+    @Test func `apply --json prints events as lines of JSON`() throws {
         try world.install(world.first)
         let plan = try JSON(parsing: world.run("moult plan --json rel/test-2.0.0.json").out, source: "plan")
         let run = try world.run("moult apply --json rel/test-2.0.0.json")
@@ -105,7 +105,7 @@ import Testing
         ("moult rollback", "store/.moult/current: target"),
         ("rm -f store/user.db", "store/user.db: kind"),
     ])
-    func `a saved plan names what changed`(_ change: String, named: String) throws {
+    func `a saved plan that no longer fits names the change`(_ change: String, named: String) throws {
         let three = try world.maker.make("3.0.0", sequence: 3, World.databases(["rye"]))
         try world.install(world.first, world.second)
         try world.must("moult rollback -q; moult unhold -q; moult apply -q rel/test-2.0.0.json")
@@ -130,7 +130,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `a waiting command gets its turn`() throws {
+    @Test func `a command with --wait gets its turn`() throws {
         try world.install()
         // The lock is released before or after the command has begun to wait: it must succeed in both cases.
         let run = try world.run(
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// SIGTERM, because a shell's background jobs ignore SIGINT, and ignored signals stay ignored.
-    @Test func `a waiting command can be stopped`() throws {
+    @Test func `a signal stops a command with --wait`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let tree = try world.tree

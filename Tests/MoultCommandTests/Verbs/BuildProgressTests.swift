@@ -13,7 +13,7 @@ import Testing
             "make.sql", "CREATE TABLE food (id INTEGER, name TEXT);\n.mode csv\n.import food.csv food\n")
     }
 
-    @Test func `progress has words and bytes`() throws {
+    @Test func `build reports progress in words and bytes`() throws {
         var parts: [PackProgress] = []
         var options = BuildOptions()
         options.progress = { parts.append($0.part(of: "build")) }
@@ -32,7 +32,7 @@ import Testing
     private struct Stop: Error {}
 
     @Test(arguments: 0..<5)
-    func `an interruption leaves nothing behind`(_ count: Int) throws {
+    func `an interrupted build leaves nothing behind`(_ count: Int) throws {
         var left = count
         var options = BuildOptions()
         options.progress = { _ in
@@ -48,7 +48,7 @@ import Testing
 
     /// The statement never ends. SIGTERM, because a shell's background jobs ignore SIGINT.
     @Test(arguments: ["build endless.sql -o food.db", "pack endless.json -o made"])
-    func `a signal stops SQLite's statement`(_ verb: String) throws {
+    func `a signal stops the running SQL statement of build and pack`(_ verb: String) throws {
         try scratch.write(
             "endless.sql",
             "CREATE TABLE food AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n) SELECT max(i) FROM n;")

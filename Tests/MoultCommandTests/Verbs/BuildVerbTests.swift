@@ -5,7 +5,7 @@ import Testing
 /// The output path of `moult build`.
 @Suite struct BuildVerbTests {
     /// The file may hold the only copy of user data.
-    @Test func `nothing in a store is replaced`() throws {
+    @Test func `build does not replace a file in a store`() throws {
         let scratch = try Scratch()
         let refused = try scratch.moult(
             """
@@ -22,7 +22,7 @@ import Testing
     }
 
     /// é has two spellings. SQLite treats them as different names, and Swift as equal.
-    @Test func `tables whose names differ by their bytes only are two tables`() throws {
+    @Test func `tables whose names differ only in their bytes are two tables`() throws {
         let scratch = try Scratch()
         let sql = "CREATE TABLE \"\u{e9}\"(a); INSERT INTO \"\u{e9}\" VALUES(1); CREATE TABLE \"e\u{301}\"(b, c);"
         try scratch.write("a.sql", Array(sql.utf8))
@@ -41,7 +41,7 @@ import Testing
             "\(json.out)")
     }
 
-    @Test func `an older build is replaced`() throws {
+    @Test func `build replaces an older build`() throws {
         let scratch = try Scratch()
         let twice = try scratch.moult(
             "echo 'CREATE TABLE t(x);' > a.sql; moult build -q a.sql -o a.db && moult build -q a.sql -o a.db")
@@ -49,7 +49,7 @@ import Testing
     }
 
     /// The layout of an earlier database is kept by transactions, which count in the header as those of an app do.
-    @Test func `an older build is replaced also where it kept a layout`() throws {
+    @Test func `build replaces an older build that was made with --from`() throws {
         let scratch = try Scratch()
         let built = try scratch.moult(
             """

@@ -54,7 +54,7 @@ import Testing
         #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)
     }
 
-    @Test func `a replacement is checked as long as its option says`() throws {
+    @Test func `replace checks the new database as long as its option says`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.must("sqlite3 slow.db < slow.sql && sqlite3 a.db 'CREATE TABLE t(x)'")
         isRefused(try scratch.run("moult replace --check-timeout 1 a.db slow.db"))
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// It should also pass on slower machines.
-    @Test func `a release is packed only if a quarter of the time is enough`() throws {
+    @Test func `pack refuses a release whose checks need more than a quarter of the time`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.write(
             "draft.json",

@@ -10,7 +10,7 @@ import Testing
         try world.install(world.first, world.second)
     }
 
-    @Test func `recent generations stay`() throws {
+    @Test func `clean keeps recent generations`() throws {
         #expect(
             try world.must("moult clean --keep 1") == """
                 = generation \(world.generation(world.first)) stays: in service less than 60 s ago
@@ -20,7 +20,7 @@ import Testing
         #expect(try world.must("moult clean") == "nothing to do: no generation is too many\n")
     }
 
-    @Test func `generations in use stay`() throws {
+    @Test func `clean keeps generations in use`() throws {
         try grow()
         try world.must("moult rollback -q; moult unhold -q")
         let lease = try Store(at: world.store).lease()
@@ -30,7 +30,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func `other generations are removed`() throws {
+    @Test func `clean removes other generations`() throws {
         try grow()
         let old = try world.generation(world.first)
         let tree = try world.tree
@@ -49,7 +49,7 @@ import Testing
     }
 
     /// Sets in quarantine are removed by age and on request: caches first, user data only if it is named.
-    @Test func `quarantine is emptied on request`() throws {
+    @Test func `clean empties the quarantine on request`() throws {
         let world = try World()
         _ = try BrokenStore.release(in: world.scratch.path("rel"))
         try world.install("rel/test-1.0.0.json")

@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["verify -q -s store", "doctor -q -s store", "inspect -q store/app.db"])
-    func `quiet checks print only their findings`(check: String) throws {
+    func `checks with -q print only their findings`(check: String) throws {
         try Shell.must(["sqlite3", scratch.path("app.db")], input: Self.sql)
         try scratch.must("moult pack -q app.db --kind app=user --product local.quiet -o .")
         try scratch.must("moult apply -q --create -s store quiet-1.0.0.json")

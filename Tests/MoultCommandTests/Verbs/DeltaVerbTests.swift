@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ["new.db", "old.db", "notes.txt"])
-    func `only patches are replaced`(_ name: String) throws {
+    func `delta replaces only patches`(_ name: String) throws {
         let refused = try scratch.moult(
             "echo mine > notes.txt; cp \(name) kept; moult delta old.db new.db -o \(name); echo $?; cmp kept \(name)")
         #expect(refused.status == 0)
@@ -23,7 +23,7 @@ import Testing
         )
     }
 
-    @Test func `an older patch is replaced`() throws {
+    @Test func `delta replaces an older patch`() throws {
         let twice = try scratch.moult(
             ": > p; moult delta -q old.db new.db -o p && cp p q && moult delta -q new.db old.db -o p && ! cmp -s p q")
         #expect(twice == (0, "", ""))

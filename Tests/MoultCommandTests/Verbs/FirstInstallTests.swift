@@ -35,7 +35,7 @@ import Testing
         try scratch.must("MOULT_STORE=named moult apply -q --create \(first) && test -f named/moult.json")
     }
 
-    @Test func `a missing store is an error without the switch`() throws {
+    @Test func `a missing store is an error without --create`() throws {
         try refused("moult apply -s store \(first)", 1, "moult apply --create \(first) --store store\n")
         try refused("mkdir -p e; cd e; moult apply \(first); s=$?; cd ..; rmdir e; exit $s", 1, "moult apply --create")
     }
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `the keys are those of the first call`() throws {
+    @Test func `apply --create does not change the keys of an existing store`() throws {
         try scratch.must("moult sign -q \(first) \(second) --key k.key")
         try refused("moult apply -s store --create --key other.pub \(first)", 3, "")
         try scratch.must("moult apply -q -s store --create --key k.pub \(first)")

@@ -49,7 +49,7 @@ import Testing
         Way(testDescription: "stored", pack: "zip -q0 bundle.zip food.db"),
     ]
 
-    @Test(arguments: ways) func `is installed`(_ way: Way) throws {
+    @Test(arguments: ways) func `a release with a foreign bundle is installed`(_ way: Way) throws {
         var databases: [JSON.Member] = []
         for member in way.members {
             let path = scratch.path(member)
@@ -93,7 +93,7 @@ import Testing
         ("../food.db", "member"), ("/food.db", "member"), ("a/../food.db", "member"), ("a//food.db", "member"),
         ("a/.food.db", "member"), ("a/seal.json", "member"), ("a/food.db-wal", "member"), ("a/b\\food.db", "member"),
     ])
-    func `a path that is not plain is refused`(_ member: String, _ place: String) throws {
+    func `a member path that is not plain is refused`(_ member: String, _ place: String) throws {
         let manifest: JSON = [
             "manifest": 1, "product": "org.example.app", "version": "1.0.0", "sequence": 1,
             "bundle": ["file": "b.tar", "size": 1, "sha256": .string(String(repeating: "0", count: 64))],
@@ -110,7 +110,7 @@ import Testing
         #expect(ended.status == 1 && ended.errors.contains("databases.food.\(place)"), "\(ended)")
     }
 
-    @Test func `two files of one name are refused`() throws {
+    @Test func `two members with the same file name need different paths in the store`() throws {
         let zeros: JSON = .string(String(repeating: "0", count: 64))
         func database(_ member: String) -> JSON {
             ["kind": "reference", "member": .string(member), "size": 1, "sha256": zeros]

@@ -8,7 +8,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    @Test func `every entry has the times of its parts`() throws {
+    @Test func `every history entry has the times of its phases`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q")
         let entries = try #require(try world.json("moult history --json").first?["entries"]?.array)
@@ -32,7 +32,7 @@ import Testing
         #expect(try world.must("moult history -n 1").split(separator: "\n").count == 1)
     }
 
-    @Test func `a page shows the times`() throws {
+    @Test func `the history page shows the times of the phases`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q --reason '<b>&\"'")
         try world.must("moult history -q --html h.html")
@@ -53,7 +53,7 @@ import Testing
         #expect(try world.scratch.text("t") == "text\n")
     }
 
-    @Test func `untrusted text is not markup`() throws {
+    @Test func `untrusted text is escaped on the history page`() throws {
         try world.install(world.first)
         try world.must(
             """

@@ -60,14 +60,14 @@ import Testing
         #expect(try Settings.read(StoreLayout(root: scratch.path("s"))).product == "a.b")
     }
 
-    @Test func `as JSON`() throws {
+    @Test func `init --json prints the new store`() throws {
         #expect(
             try scratch.moult("moult init s --product a.b --json").out
                 == #"{"format":1,"store":"\#(scratch.path("s"))","created":true,"product":"a.b","follow":"newer"}"#
                 + "\n")
     }
 
-    @Test func `existing files stay`() throws {
+    @Test func `init keeps existing files`() throws {
         _ = try scratch.moult("mkdir store; echo precious > store/food.db")
         #expect(try scratch.moult("moult init --product a.b").status == 0)
         #expect(try scratch.text("store/food.db") == "precious\n")

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["release.key", "release.pub"])
-    func `an existing key stays`(_ name: String) throws {
+    func `keygen does not replace an existing key`(_ name: String) throws {
         let scratch = try Scratch()
         let refused = try scratch.moult("mkdir keys; cd keys; echo mine > \(name); moult keygen --no-password release")
         #expect(refused.status == 3)

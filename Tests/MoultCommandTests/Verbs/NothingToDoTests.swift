@@ -9,13 +9,13 @@ import Testing
     private static let times = 100
 
     @Test
-    func `a hundred times by manifest`() throws {
+    func `applying an installed release a hundred times changes nothing`() throws {
         try world.install(world.first)
         try provesSilent("moult apply -q rel/test-1.0.0.json")
     }
 
     @Test
-    func `a hundred times by feed`() throws {
+    func `applying an unchanged feed a hundred times changes nothing`() throws {
         try world.must(
             """
             moult keygen -q --no-password k

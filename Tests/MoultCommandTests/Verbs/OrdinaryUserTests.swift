@@ -28,14 +28,14 @@ import Testing
         try Files.facts(world.layout.generation(world.generation(world.first)))?.mode
     }
 
-    @Test func `damage is repaired`() throws {
+    @Test func `an ordinary user can repair a damaged generation`() throws {
         #expect(try run("moult apply -q \(world.first)") == 0)
         #expect(try run("moult verify -q --deep") == 0)
         #expect(try mode() == 0o555)
     }
 
     /// The path cannot be created or restored before that is fixed; then the damaged one is back in place.
-    @Test func `a repair is undone`() throws {
+    @Test func `a repair that an ordinary user cannot complete is undone`() throws {
         #expect(try run("rm store/food.db && chmod u-w store") == 0)
         #expect(try run("moult apply -q \(world.first)") == 6)
         #expect(try run("chmod u+w store && moult recover -q") == 0)

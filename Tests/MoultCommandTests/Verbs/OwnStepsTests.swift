@@ -23,7 +23,7 @@ import Testing
         return (runner.run(words).rawValue, out.text, err.text)
     }
 
-    @Test func `are listed`() throws {
+    @Test func `own steps are listed`() throws {
         let list = try run("steps")
         #expect(list.out.hasSuffix("acme.reindex   any     this command  makes an index\n"))
         let json = try JSON(parsing: run("steps", "--json").out, source: "stdout")

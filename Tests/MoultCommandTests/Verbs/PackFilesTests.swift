@@ -71,7 +71,7 @@ import Testing
         try refused("moult pack food.db", 3, "fails a golden query")
     }
 
-    @Test func `a saved draft explains each field that it has, and says how to pack it`() throws {
+    @Test func `a draft from --write-draft explains each of its fields, and says how to pack it`() throws {
         try scratch.must(
             "moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared --write-draft my.json")
         let lines = try scratch.must("cat my.json").split(separator: "\n").map { $0.drop { $0 == " " } }

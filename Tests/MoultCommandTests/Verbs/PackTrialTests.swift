@@ -44,7 +44,7 @@ import Testing
         (#""checks": [{ "on": "food", "sql": "selekt 1", "expect": "1" }],"#, "syntax error"),
         (#""checks": [{ "on": "food", "sql": "SELECT count(*) FROM foods", "expect": "2" }],"#, "no such table: foods"),
     ])
-    func `a check that fails is refused`(checks: String, why: String) throws {
+    func `a release whose check fails is refused`(checks: String, why: String) throws {
         try draft(1, more: checks)
         try isRefused(1, "release 1.0.0 cannot be installed into an empty store", why)
     }
@@ -61,7 +61,7 @@ import Testing
         try isRefused(1, "moult_release")
     }
 
-    @Test func `a sound release lists its trials`() throws {
+    @Test func `pack lists the trials of a sound release`() throws {
         try draft(1, more: #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": "2" }],"#)
         let first = try scratch.moult("moult pack 1.json -o rel")
         #expect(first.status == 0 && first.out.contains("trial: it installs into an empty store\n"), "\(first)")
@@ -82,7 +82,7 @@ import Testing
         #expect(try Files.list(scratch.path("rel")).filter { $0.hasPrefix(".") } == [])
     }
 
-    @Test func `a release is tried over the three newest releases and the given ones`() throws {
+    @Test func `pack tries a release over the three newest releases and the given ones`() throws {
         for number in 1...5 {
             try draft(number)
             let ended = try scratch.moult("moult pack \(number).json -o rel")

@@ -25,7 +25,7 @@ import Testing
         .joined(separator: "\n")
     }
 
-    @Test func `the first release`() throws {
+    @Test func `the plan of a first install lists its effects`() throws {
         try world.install()
         let needs = ByteCount(3 * 8192 + (try world.bytes(world.first)))
         #expect(
@@ -45,7 +45,7 @@ import Testing
                 """)
     }
 
-    @Test func `the next release`() throws {
+    @Test func `the plan of an update lists its effects`() throws {
         let checks: JSON = [["on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 2"]]
         let world = try World(top: [.init("requires", ["app": ">=3.2 <5"]), .init("checks", checks)])
         try world.must("moult init --product org.example.test --app 3.4.0; moult apply -q rel/test-1.0.0.json")
@@ -71,7 +71,7 @@ import Testing
                 """)
     }
 
-    @Test func `in place nothing is copied`() throws {
+    @Test func `the plan of an in-place release copies nothing`() throws {
         let maker = try ReleaseMaker(in: world.scratch.path("app"))
         _ = try maker.make("1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(name);", inPlace: true)])
         try world.install()
@@ -90,7 +90,7 @@ import Testing
                 """))
     }
 
-    @Test func `details are shown on request`() throws {
+    @Test func `-v shows details of a plan`() throws {
         try world.install(world.first)
         let plain = try text("moult plan rel/test-2.0.0.json").split(separator: "\n")
         let verbose = try text("moult plan -v rel/test-2.0.0.json").split(separator: "\n")
@@ -111,14 +111,14 @@ import Testing
         #expect(try world.run("moult apply --plan q -s other").err.contains("it was made for the store"))
     }
 
-    @Test func `nothing to do`() throws {
+    @Test func `the plan of the installed release has nothing to do`() throws {
         try world.install(world.first)
         #expect(try world.run("moult plan rel/test-1.0.0.json") == (0, "nothing to do: 1.0.0 is installed\n", ""))
         #expect(try world.run("moult plan -q rel/test-1.0.0.json") == (0, "", ""))
         #expect(try world.run("moult plan -q rel/test-2.0.0.json") == (2, "", ""))
     }
 
-    @Test func `the JSON has the same content`() throws {
+    @Test func `a plan as JSON has the same content`() throws {
         try world.install(world.first)
         let text = try text("moult plan -v rel/test-2.0.0.json")
         let run = try world.run("moult plan --json rel/test-2.0.0.json")
@@ -140,7 +140,7 @@ import Testing
     }
 
     /// Names, bytes, modes, ctimes of the store and of the release.
-    @Test func `nothing is changed`() throws {
+    @Test func `plan changes nothing`() throws {
         try world.install(world.first)
         let (store, releases) = (try world.tree, try Tree(world.scratch.path("rel")))
         for line in ["plan rel/test-2.0.0.json", "plan --json rel/test-2.0.0.json", "plan -o p rel/test-2.0.0.json"] {
@@ -190,7 +190,7 @@ import Testing
         )
     }
 
-    @Test func `colour only underlines the signs`() throws {
+    @Test func `colour only highlights the signs of a plan`() throws {
         try world.install(world.first)
         let plain = try text("moult plan rel/test-2.0.0.json")
         #expect(!plain.contains("\u{1B}"))
@@ -200,7 +200,7 @@ import Testing
     }
 
     /// On a terminal, a long line continues below the start of its text.
-    @Test func `lines are wrapped under their text`() throws {
+    @Test func `long lines of a plan are wrapped under their text`() throws {
         try world.install(world.first)
         let orchestrator = try Orchestrator(root: world.store, steps: .builtIn)
         let plan = try orchestrator.plan(UpdateRequest(manifest: world.scratch.path(world.second)))

@@ -16,14 +16,14 @@ import Testing
         "status", "status --json", "history", "verify", "verify --deep", "attach", "plan rel/test-1.0.0.json",
         "rollback --dry-run", "clean --dry-run --keep 1", "unhold", "sql 'SELECT * FROM food.food'",
     ])
-    func `nothing is changed`(_ line: String) throws {
+    func `read-only verbs change nothing`(_ line: String) throws {
         try world.install(world.first, world.second)
         let tree = try world.tree
         _ = try world.run("moult \(line)")
         #expect(try world.tree == tree)
     }
 
-    @Test func `status of an empty store`() throws {
+    @Test func `status of an empty store says how to install a release`() throws {
         try world.install()
         #expect(
             try world.must("moult status") == """
@@ -36,7 +36,7 @@ import Testing
                 """)
     }
 
-    @Test func status() throws {
+    @Test func `status shows the release, its databases and holds`() throws {
         try world.install(world.first, world.second)
         try world.must("moult hold 9.0.0 --reason 'too early'")
         let text = try world.must("moult status")
@@ -68,7 +68,7 @@ import Testing
                 """)
     }
 
-    @Test func `status for programs`() throws {
+    @Test func `status --json has the same facts`() throws {
         try world.install(world.first, world.second)
         let lease = try Store(at: world.store).lease()
         let status = try #require(try world.json("moult status --json").first)
@@ -82,7 +82,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func `problems are shown`() throws {
+    @Test func `status shows problems`() throws {
         try world.install(world.first)
         try world.must(
             "rm store/user.db; chmod u+w store/.moult/current/ store/.moult/current/food.db; touch store/.moult/current/food.db-wal"
@@ -111,7 +111,7 @@ import Testing
         #expect(json["checks"]?.array?.count { $0["sound"]?.bool == false } == 2)
     }
 
-    @Test func `verify reads the files on request`() throws {
+    @Test func `verify --deep reads the files`() throws {
         try world.install(world.first)
         #expect(
             try world.run("moult verify --deep") == (
@@ -132,7 +132,7 @@ import Testing
         #expect(try world.run("moult verify -q") == (0, "", ""))
     }
 
-    @Test func `an empty store is a finding`() throws {
+    @Test func `verify reports an empty store`() throws {
         try world.install()
         let run = try world.run("moult verify")
         #expect(run == (1, "x store  current  nothing is installed\n\n1 check: 1 found a problem\n", ""))
@@ -187,7 +187,7 @@ import Testing
         #expect(write.out.contains("attempt to write a readonly database"))
     }
 
-    @Test func `attach for programs`() throws {
+    @Test func `attach --json lists the databases`() throws {
         try world.install(world.first)
         let json = try #require(try world.json("moult attach --json").first)
         let databases = try #require(json["databases"]?.array)
@@ -198,7 +198,7 @@ import Testing
         #expect(json["generation"]?.string == generation)
     }
 
-    @Test func `steps are listed`() throws {
+    @Test func `steps lists the built-in steps`() throws {
         let text = try world.must("moult steps")
         #expect(
             text.split(separator: "\n").map { $0.split(separator: " ").prefix(4).joined(separator: " ") } == [

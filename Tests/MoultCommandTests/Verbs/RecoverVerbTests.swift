@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `status and plan report it`() throws {
+    @Test func `status and plan report an unfinished update`() throws {
         try crashAfterTheFlip()
         let tree = try Tree(world.scratch.path("crashed"))
         let status = try world.must("moult status --store crashed")
@@ -65,7 +65,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `recover finishes`() throws {
+    @Test func `recover finishes an update`() throws {
         try crashAfterTheFlip()
         #expect(
             try world.must("moult recover --store crashed")
@@ -78,7 +78,7 @@ import Testing
                 " update 1.0.0 -> 2.0.0 finished after an interruption: "))
     }
 
-    @Test func `recover undoes on request`() throws {
+    @Test func `recover --undo undoes an update`() throws {
         try crashAfterTheFlip()
         let json = try #require(try world.json("moult recover --undo --json --store crashed").first)
         #expect(json["settled"]?.array?.compactMap { $0["ending"]?.string } == ["undone"])
@@ -86,7 +86,7 @@ import Testing
         #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
     }
 
-    @Test func `apply recovers first and reports it`() throws {
+    @Test func `apply recovers an unfinished update first and says so`() throws {
         try crashAfterTheFlip()
         #expect(
             try world.must("moult apply rel/test-2.0.0.json --store crashed") == """
@@ -96,7 +96,7 @@ import Testing
                 """)
     }
 
-    @Test func `before the decision nothing had changed`() throws {
+    @Test func `an update that was interrupted before the decision has changed nothing`() throws {
         try crash {
             guard case .phase(.prepare, .attach) = $0 else { return false }
             return true

@@ -51,7 +51,7 @@ import Testing
     }
 
     /// The fresh file of the first attempt holds nothing that is worth a set of its own.
-    @Test func `killed anywhere and given again, it has set the data aside once`() throws {
+    @Test func `a reset killed at any call and repeated sets the data aside once`() throws {
         try must("mkdir pristine && cp -a store pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,linkat"
         var number = 1
@@ -146,7 +146,9 @@ import Testing
         ("reset usr", 3, "release 1.0.0 has no database \"usr\"", "Did you mean \"user\"?"),
         ("reset", 64, "DATABASE", "moult reset"),
     ])
-    func refusals(words: String, status: Int32, what: String, now: String) throws {
+    func `a reset without its required option or for a wrong database is refused`(
+        words: String, status: Int32, what: String, now: String
+    ) throws {
         let before = try Tree(store)
         let ended = try scratch.moult("moult \(words)")
         #expect(ended.status == status)

@@ -65,7 +65,7 @@ import Testing
         #expect(try world.run("moult rollback -q --to 2.0.0 --force") == (0, "", ""))
     }
 
-    @Test func `holds are a set`() throws {
+    @Test func `hold and unhold add and remove holds`() throws {
         #expect(
             try world.must("moult hold --reason holidays") == """
                 every release is on hold: holidays
@@ -91,7 +91,7 @@ import Testing
         #expect(try world.must("moult unhold") == "nothing to do: nothing is on hold\n")
     }
 
-    @Test func `a name that no kept generation has is explained`() throws {
+    @Test func `rollback to a generation that is not kept lists the kept ones`() throws {
         let (one, two) = (try world.generation(world.first), try world.generation(world.second))
         let advice = "Choose one of them: moult rollback --to GENERATION"
         func said(_ name: String) throws -> String {

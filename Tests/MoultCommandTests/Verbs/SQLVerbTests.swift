@@ -22,7 +22,7 @@ import Testing
                     """)
     }
 
-    @Test func `as JSON values keep their types`() throws {
+    @Test func `values keep their types as JSON`() throws {
         #expect(
             try world.must(
                 #"moult sql --json "SELECT 1 AS i, 2.5 AS r, 'a' AS t, NULL AS n, x'00ff' AS b; SELECT 2 WHERE 0""#)
@@ -72,13 +72,13 @@ import Testing
         "PRAGMA query_only = 0; PRAGMA journal_mode = WAL", "SELECT 1; UPDATE note SET text = 'x'",
         "PRAGMA query_only = 0; PRAGMA user_version = 7", "REINDEX", "ANALYZE",
     ])
-    func `nothing is written without --write`(_ sql: String) throws {
+    func `sql writes nothing without --write`(_ sql: String) throws {
         let tree = try world.tree
         _ = try world.run("moult sql \"\(sql)\"")
         #expect(try world.tree == tree)
     }
 
-    @Test func `a refused write is explained`() throws {
+    @Test func `the error of a refused write explains --write`() throws {
         #expect(
             try world.run("moult sql \"INSERT INTO note VALUES ('x')\"") == (
                 3, "",

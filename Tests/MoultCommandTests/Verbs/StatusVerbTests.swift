@@ -23,7 +23,7 @@ import Testing
 
     private func status() throws -> JSON { try #require(try world.json("moult status --json").first) }
 
-    @Test func `newer releases are known from the last feed`() throws {
+    @Test func `status shows the newest release of the last feed`() throws {
         try follow()
         #expect(try world.must("moult status").contains("\n  known    serial 1 of "))
         #expect(try status()["known"]?["newest"] == nil)
@@ -47,7 +47,7 @@ import Testing
         #expect(try status()["known"]?["newest"] == nil)
     }
 
-    @Test func `a withdrawn release is critical`() throws {
+    @Test func `a withdrawn release that is installed is critical`() throws {
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
         #expect(
@@ -100,7 +100,7 @@ import Testing
         #expect(try status()["known"] == nil)
     }
 
-    @Test func `the last failure has its reason and its remedy`() throws {
+    @Test func `status shows the last failure with its reason and remedy`() throws {
         _ = try world.maker.make(
             "3.0.0", sequence: 3, World.databases(["rye"]),
             top: [.init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "> 100"]])])
@@ -124,7 +124,7 @@ import Testing
         #expect(try world.run("moult status --nagios").status == 0)
     }
 
-    @Test func `lagging readers are named`() throws {
+    @Test func `status names readers of older generations`() throws {
         try world.install(world.first)
         let lease = try Store(at: world.store).lease()
         try world.must("moult apply -q rel/test-2.0.0.json")
@@ -156,7 +156,7 @@ import Testing
 
     // MARK: monitoring
 
-    @Test func `a check prints one line with its exit status`() throws {
+    @Test func `status --nagios prints one line with its exit status`() throws {
         #expect(
             try world.run("moult status --nagios --store nowhere") == (
                 3,
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// The metrics are the numbers of status, in the format of the textfile collector.
-    @Test func `metrics are the same numbers`() throws {
+    @Test func `status --prometheus has the numbers of status`() throws {
         try follow()
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key; moult apply -q; rm store/user.db")
         let status = try status()
@@ -236,7 +236,7 @@ import Testing
             value("info", ",product=\"org.example.test\",version=\"2.0.0\",generation=\"\(generation)\"") == 1)
     }
 
-    @Test func `labels are quoted`() throws {
+    @Test func `label values of metrics are escaped`() throws {
         try world.must(#"moult init -q 'a"b\c' --product org.example.test"#)
         #expect(
             try world.must(#"moult status --prometheus --store 'a"b\c'"#).contains(

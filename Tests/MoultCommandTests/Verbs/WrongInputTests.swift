@@ -280,7 +280,7 @@ import Testing
         #expect(run.err == "moult: error: \(message)\n")
     }
 
-    @Test(arguments: cases) func `is refused`(_ wrong: Case) throws {
+    @Test(arguments: cases) func `wrong input is refused with advice`(_ wrong: Case) throws {
         let world = try World()
         try world.install(world.first)
         try world.must(Self.tools + wrong.prepare)
@@ -324,7 +324,7 @@ import Testing
                   Run the command as user root, who owns {dir}/store.
                 """),
         ])
-    func `missing permission is explained`(_ wrong: Case) throws {
+    func `an error explains a missing permission`(_ wrong: Case) throws {
         let world = try World()
         try world.install(world.first)
         try world.must(

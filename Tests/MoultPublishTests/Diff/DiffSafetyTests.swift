@@ -41,7 +41,9 @@ import Testing
         return path
     }
 
-    @Test(arguments: State.allCases, State.allCases) func `changes nothing`(_ one: State, _ two: State) throws {
+    @Test(arguments: State.allCases, State.allCases) func `a comparison changes nothing`(_ one: State, _ two: State)
+        throws
+    {
         let old = try make(one, "old.db", rows)
         let new = try make(two, "new.db", "\(rows); DELETE FROM t WHERE id = 7; UPDATE t SET a = 'x' WHERE id = 9")
         let before = try Tree(scratch.path)
@@ -111,7 +113,7 @@ import Testing
     }
 
     /// Made with the sqlite3 shell, which has functions that write files.
-    @Test func `a hostile schema reaches nothing`() throws {
+    @Test func `a comparison runs no functions of a hostile schema`() throws {
         let stolen = scratch.path("stolen")
         for (name, row) in [("old.db", ""), ("new.db", "INSERT INTO t (a) VALUES (1);")] {
             try Shell.must(

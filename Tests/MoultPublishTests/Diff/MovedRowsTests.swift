@@ -71,7 +71,7 @@ import Testing
         #expect([back.removed, back.added, back.changed] == [found.added, found.removed, found.changed])
     }
 
-    @Test func `the samples of moved rows are whole and in the order of their key`() throws {
+    @Test func `samples of moved rows are complete and ordered by key`() throws {
         let scratch = try Scratch()
         let rows = """
             CREATE TABLE t (k TEXT PRIMARY KEY, a);

@@ -36,7 +36,9 @@ import Testing
         Shape(testDescription: "unique key", table: "(id TEXT PRIMARY KEY, a, b TEXT, c REAL)", key: ["id"]),
     ]
 
-    @Test(arguments: shapes, [1, 2, 3]) func `the result is the same as with SQL`(_ shape: Shape, seed: UInt64) throws {
+    @Test(arguments: shapes, [1, 2, 3]) func `a comparison of random changes agrees with SQL`(
+        _ shape: Shape, seed: UInt64
+    ) throws {
         let scratch = try Scratch()
         let old = scratch.path("old.db")
         try Shell.must(["sqlite3", old], input: Self.script(shape, seed: seed))

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `databases of the same name belong together`() throws {
+    @Test func `databases with the same name are compared`() throws {
         let old = try maker.make(
             "1.0.0", sequence: 1, [database("a", rows: 5), database("gone", rows: 1), database("same", rows: 3)])
         let new = try maker.make(
@@ -47,7 +47,7 @@ import Testing
         #expect(!one.differs)
     }
 
-    @Test func `a database is compared with that of the same file name`() throws {
+    @Test func `a database file is compared with the database of the same file name`() throws {
         let release = try maker.make("1.0.0", sequence: 1, [database("a", rows: 5), database("b", rows: 1)])
         let alone = scratch.path("b.db")
         try Shell.must(["sqlite3", alone], input: "CREATE TABLE t (id INTEGER PRIMARY KEY);")
@@ -73,7 +73,7 @@ import Testing
         #expect(diff.notes.count == 1)
     }
 
-    @Test func `the JSON has the content of the text`() throws {
+    @Test func `a diff as JSON has the same content`() throws {
         let old = try scratch.database("old.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)")
         let new = try scratch.database(
             "new.db",

@@ -145,7 +145,7 @@ import Testing
         #expect(diff.tables.map(\.changed) == [1])
     }
 
-    @Test func `tables that one side has are counted`() throws {
+    @Test func `rows of added and removed tables are counted`() throws {
         let scratch = try Scratch()
         let (old, new) = try scratch.pair(
             "CREATE TABLE same (a)", old: "CREATE TABLE gone (a); INSERT INTO gone VALUES (1), (2)",

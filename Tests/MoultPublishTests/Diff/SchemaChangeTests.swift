@@ -67,7 +67,7 @@ import Testing
         #expect(diff.differs == !sample.words.isEmpty)
     }
 
-    @Test func `properties are reported`() throws {
+    @Test func `changes of user_version and application_id are reported`() throws {
         let scratch = try Scratch()
         let (old, new) = try scratch.pair(
             "CREATE TABLE a (x)", new: "PRAGMA user_version = 3; PRAGMA application_id = -5")

@@ -78,7 +78,7 @@ import Testing
                 == "it is cut short: \(size) bytes are not whole pages of 4096")
     }
 
-    @Test func `missing names are reported`() throws {
+    @Test func `inspect reports names that the database does not have`() throws {
         let path = try scratch.database("food.db", sql)
         let error = #expect(throws: MoultError.self) { try Inspection(Subject.open(path), only: ["fod.db"]) }
         #expect(error?.description.contains("Did you mean \"food.db\"") == true, "\(error?.description ?? "")")

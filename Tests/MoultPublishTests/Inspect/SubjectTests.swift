@@ -64,7 +64,7 @@ import Testing
         #expect(changed.databases.first?.found?.findings.count == 1)
     }
 
-    @Test func `a missing bundle is noted and the rest is shown`() throws {
+    @Test func `a release without its bundle is inspected, with a note`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         try Files.remove(scratch.path("releases/test-1.0.0.tar.zst"))
         let inspection = try Inspection(Subject.open(manifest))
@@ -72,7 +72,7 @@ import Testing
         #expect(inspection.databases.map { $0.found == nil } == [true])
     }
 
-    @Test func `a bundle that is not the sealed one is refused`() throws {
+    @Test func `a bundle that does not match its manifest is refused`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         try maker.make("2.0.0", sequence: 2, [food, user])
         try Files.rename(scratch.path("releases/test-2.0.0.tar.zst"), to: scratch.path("releases/test-1.0.0.tar.zst"))
@@ -89,7 +89,7 @@ import Testing
         #expect(error?.what.contains(name) == true)
     }
 
-    @Test func `a draft is reported as a draft`() throws {
+    @Test func `the error for a draft calls it a draft`() throws {
         let draft = try scratch.file(
             "x.json",
             #"{ "manifest": 1, "product": "org.x", "version": "1.0.0", "databases": { "a": { "kind": "cache" } } }"#)

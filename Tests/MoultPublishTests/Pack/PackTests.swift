@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: ["tar.zst", "tar.gz", "tar.xz", "zip"])
-    func `every tar can open the bundle`(_ ending: String) throws {
+    func `bsdtar can unpack the bundle`(_ ending: String) throws {
         let report = try pack(
             make(scratch.path("in")), to: scratch.path("out"), format: ArchiveKind(fileName: "x.\(ending)"))
         let open = try scratch.directory("open")
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// A higher level makes the same content smaller.
-    @Test func `the level is set by the option`() throws {
+    @Test func `the option sets the compression level`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
             ["sh", "-c", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
@@ -121,7 +121,7 @@ import Testing
         #expect(try scratch.bytes("digest-1") == scratch.bytes("digest-19"))
     }
 
-    @Test func `frames are in the manifest`() throws {
+    @Test func `the manifest lists the frames of the bundle`() throws {
         let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
         let manifest = try Manifest(
             parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
@@ -182,7 +182,7 @@ import Testing
         #expect(manifest.sqlite == (try Shell.must(["python3", "-c", library]).trimmed))
     }
 
-    @Test func `the committed content of a database in use is packed`() throws {
+    @Test func `only the committed content of a database in use is packed`() throws {
         let directory = try scratch.directory("in")
         try Shell.must([
             "python3", "-c",

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `the page needs no other file`() throws {
+    @Test func `the page loads no other file`() throws {
         let page = try page("CREATE TABLE t (a)", "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2)")
         for outside in ["http://", "https://", "src=", "href=", "url(", "@import", "<script"] {
             #expect(!page.contains(outside), "\(outside)")

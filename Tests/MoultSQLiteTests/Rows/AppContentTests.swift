@@ -64,7 +64,7 @@ import Testing
         #expect(content.rows.isEmpty)
     }
 
-    @Test func `an index over another table is not content, a full-text table is`() throws {
+    @Test func `rows of a full-text table are content, and those of an index over another table are not`() throws {
         let schema = """
             CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE VIRTUAL TABLE over USING fts5(a, content=t, content_rowid=id);
             CREATE VIRTUAL TABLE own USING fts5(a); INSERT INTO own VALUES('x');
@@ -74,7 +74,7 @@ import Testing
         #expect(content.rows == ["own": 2])
     }
 
-    @Test func `long rows are compared to their end`() throws {
+    @Test func `long rows are compared completely`() throws {
         let schema =
             "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1, zeroblob(20000)),(2, zeroblob(9000));"
         #expect(try content("", schema: schema).isEmpty)

@@ -63,7 +63,7 @@ struct TransferCase {
             ])
     }
 
-    @Test func `a row that does not fit blocks where the rule says so, and nothing has changed`() throws {
+    @Test func `a row that does not fit stops the transfer if the rule says so, and nothing changes`() throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1,1),(2,NULL)",
             new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a NOT NULL)")
@@ -105,7 +105,7 @@ struct TransferCase {
         }
     }
 
-    @Test func `keepNew rejects the carried row and fail stops`() throws {
+    @Test func `keepNew rejects the carried row, and fail stops the transfer`() throws {
         let schema = "CREATE TABLE t(a TEXT PRIMARY KEY, b); "
         let test = try TransferCase(
             old: schema + "INSERT INTO t VALUES('x',1)", new: schema + "INSERT INTO t VALUES('x',2)")
@@ -150,7 +150,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT row FROM moult_rejected") == [#"'{"a":"salt","b":2}'"#])
     }
 
-    @Test func `bytes survive, valid or not`() throws {
+    @Test func `text is carried byte for byte, valid or not`() throws {
         let values = """
             (1,CAST(x'C4E4FF' AS TEXT)),(2,CAST(x'6100' AS TEXT)),(3,9e999),(4,-9e999),(5,x''),(6,''),(7,0.1),
             (8,9223372036854775807),(9,1.0),(10,1),(11,NULL),(12,zeroblob(9)),(13,-0.0)
@@ -231,7 +231,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT name, seq FROM sqlite_sequence") == ["'t',100"])
     }
 
-    @Test func `rows that violate a foreign key are rejected until none is left`() throws {
+    @Test func `rows that violate a foreign key are rejected, and then the rows that refer to them`() throws {
         let schema = """
             CREATE TABLE a(id INTEGER PRIMARY KEY);
             CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a);
@@ -316,7 +316,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT rowid, a FROM t") == ["5,'x'", "9,'y'", "10,'w'"])
     }
 
-    @Test func `a taken rowid is given up where another key identifies the row`() throws {
+    @Test func `a row gets a new rowid if its own is taken and a key identifies it`() throws {
         let schema = "CREATE TABLE t(a TEXT PRIMARY KEY);"
         let test = try TransferCase(
             old: schema + "INSERT INTO t(rowid, a) VALUES(5,'x'),(9,'y')",
@@ -336,7 +336,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT id, z, n FROM t") == ["1,2,5", "2,3,5", "3,3,5"])
     }
 
-    @Test func `rows without a table are counted`() throws {
+    @Test func `rows whose table is missing are counted`() throws {
         let test = try TransferCase(old: "CREATE TABLE t(a); INSERT INTO t VALUES(1)", new: "CREATE TABLE u(a)")
         #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 1, unplaced: 1)])
     }
@@ -389,7 +389,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT * FROM t") == [])
     }
 
-    @Test func `settings of the new connection are put back`() throws {
+    @Test func `settings of the new connection are restored`() throws {
         let test = try TransferCase(old: "CREATE TABLE t(a)", new: "CREATE TABLE t(a)")
         try test.new.set(.foreignKeys, true)
         try test.run(RowRule(table: "t"))

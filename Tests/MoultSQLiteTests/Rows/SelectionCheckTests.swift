@@ -47,7 +47,7 @@ import Testing
         "name = ');'", "(WITH x AS (SELECT 1 AS a) SELECT a FROM x)", "/* one */ edited",
         "(SELECT count(*) FROM json_each(made)) > 2",
     ])
-    func `a condition over the database itself is accepted`(_ condition: String) throws {
+    func `a condition that reads only the database is accepted`(_ condition: String) throws {
         #expect(try check.fault(inCondition: condition, of: "item")?.description == nil)
     }
 

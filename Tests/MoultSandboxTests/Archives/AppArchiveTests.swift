@@ -33,7 +33,7 @@ import Testing
         "[ \"$1\" = unpack-1 ] || exec \"$moult\" \"$@\"\necho \"$1\" >> '\(scratch.path("calls"))'\n\(script)"
     }
 
-    @Test func `an app has its archives read by the command`() throws {
+    @Test func `the command reads the archives of an app`() throws {
         let installed = try install(reading("exec \"$moult\" \"$@\""))
         #expect(installed.status == 0, "\(installed)")
         #expect(try String(decoding: scratch.read("calls"), as: UTF8.self).hasPrefix("unpack-1\n"))
@@ -61,7 +61,7 @@ import Testing
             "../x"
         ),
     ])
-    func `a process that was taken over installs nothing`(said: String, why: String) throws {
+    func `a compromised archive process installs nothing`(said: String, why: String) throws {
         let refused = try install(reading("\(Self.ready); \(said); exec sleep 1000"))
         #expect(refused.status == 1 && refused.output.contains(why), "\(refused)")
         #expect(try Files.facts(scratch.path("store/.moult/current")) == nil)
@@ -71,7 +71,7 @@ import Testing
     }
 
     /// Correct messages with different bytes: the digest does not match.
-    @Test func `other bytes than the release has are refused`() throws {
+    @Test func `bytes that differ from the release are refused`() throws {
         let refused = try install(
             reading(
                 """

@@ -9,7 +9,7 @@ import Testing
 /// A confined process reads archives, and its messages are not trusted.
 @Suite struct ConfinedArchiveTests {
     @Test(arguments: ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip"])
-    func `it reads every kind of archive`(name: String) throws {
+    func `the confined process reads every kind of archive`(name: String) throws {
         let fixture = try ArchiveFixture(name)
         #expect(
             try fixture.read() == [
@@ -49,7 +49,7 @@ import Testing
     }
 
     /// An older moult next to an app: this process reads the archive itself.
-    @Test func `a program that knows no archives is not needed`() throws {
+    @Test func `without a program that reads archives, the app reads them itself`() throws {
         let fixture = try ArchiveFixture()
         #expect(try fixture.read(by: fixture.impostor("exit 64")).count == 2)
     }
@@ -57,7 +57,7 @@ import Testing
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
     /// Otherwise an archive that takes over the process could make the other one read it.
-    @Test func `a process that has begun cannot hand the archive back`() throws {
+    @Test func `a process that has begun cannot make the app read the archive`() throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
         #expect(error.code == .archiveProcess)
         #expect(error.why == "the process that reads it has ended too early: it ended with status 64")
@@ -81,7 +81,7 @@ import Testing
         ),
         ("yes | tr -d '\\n'", "it does not end"),
     ])
-    func `nonsense is an error`(said: String, why: String) throws {
+    func `an invalid reply of the process is an error`(said: String, why: String) throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); \(said); exec sleep 1000")
         #expect(error.code == .archiveProcess)
         #expect(error.why == "the process that reads it sent an invalid reply: \(why)")
@@ -91,12 +91,12 @@ import Testing
         ("../../etc/passwd", MoultError.Code.archiveName), ("/etc/passwd", .archiveName), ("food.db-wal", .archiveName),
         ("other.db", .archiveUndeclared), ("FOOD.DB", .archiveUndeclared),
     ])
-    func `a name that is not declared is refused`(name: String, code: MoultError.Code) throws {
+    func `a member name that is not declared is refused`(name: String, code: MoultError.Code) throws {
         let error = try ArchiveFixture().refusal(by: #"\#(Self.ready); echo '{"member":"\#(name)"}'; exec sleep 1000"#)
         #expect(error.code == code)
     }
 
-    @Test func `sizes are counted here`() throws {
+    @Test func `the parent counts the bytes of each member`() throws {
         let member = #"\#(Self.ready); echo '{"member":"notes/1.sql"}'"#
         let fixture = try ArchiveFixture()
         let more = try fixture.refusal(by: #"\#(member); echo '{"bytes":21}'; exec sleep 1000"#)
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// A process that was taken over can choose the text, but not the advice or the code.
-    @Test func `a refusal has advice that is known`() throws {
+    @Test func `the process can choose only known advice for a refusal`() throws {
         let fixture = try ArchiveFixture()
         let long = String(repeating: "x ", count: 1500)
         let error = try fixture.refusal(
@@ -134,7 +134,7 @@ import Testing
         #expect(try Shell.run(["pgrep", "-P", "\(getpid())", "-f", "sleep 100[01]"]).status == 1)
     }
 
-    @Test func `it can be stopped while it waits`() throws {
+    @Test func `reading can be stopped while the process hangs`() throws {
         struct Stop: Error {}
         let fixture = try ArchiveFixture()
         let program = try fixture.impostor("exec sleep 1000")

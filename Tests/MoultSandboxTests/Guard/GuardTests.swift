@@ -14,7 +14,7 @@ struct GuardTests {
     ]
 
     @Test(arguments: changes, Probed.Way.allCases)
-    func `nothing outside is changed`(call: String, way: Probed.Way) throws {
+    func `a confined process changes nothing outside its directory`(call: String, way: Probed.Way) throws {
         let free = try Probed()
         #expect(try free.ask(call, nil) == "\(call): done")
 
@@ -37,7 +37,7 @@ struct GuardTests {
     ]
 
     @Test(arguments: calls, [Probed.Way.spawned, .alone])
-    func `call is denied`(call: String, way: Probed.Way) throws {
+    func `a dangerous call of a confined process is denied`(call: String, way: Probed.Way) throws {
         // Without the guard, root could do most of them, so only then does this show that the guard denies them.
         if geteuid() == 0 { #expect(try Probed().ask(call, nil) != "\(call): Operation not permitted") }
         let guarded = try Probed()
@@ -47,7 +47,7 @@ struct GuardTests {
     }
 
     @Test(arguments: ["exec", "fork", "kill", "tgkill"])
-    func `who confines itself is alone`(call: String) throws {
+    func `a process that confines itself cannot start or signal other processes`(call: String) throws {
         #expect(try Probed().ask(call, .alone) == "\(call): Operation not permitted")
     }
 
@@ -58,7 +58,7 @@ struct GuardTests {
     }
 
     @Test(arguments: Probed.Way.allCases)
-    func `allowed operations work`(way: Probed.Way) throws {
+    func `a confined process can do what its profile allows`(way: Probed.Way) throws {
         var calls = ["scratch.create", "scratch.truncate", "scratch.unlink", "thread", "tgkill.self", "limits.read"]
         if way != .reads { calls += ["read", "list", "null"] }
         if way == .spawned { calls += ["scratch.mkdir", "kill.self"] }
@@ -68,12 +68,12 @@ struct GuardTests {
     }
 
     @Test(arguments: ["read", "list", "memory"])
-    func `reads only what is named`(call: String) throws {
+    func `a confined process reads only the named files`(call: String) throws {
         #expect(try Probed().ask(call, .reads) == "\(call): Permission denied")
     }
 
     @Test
-    func `other processes memory is not read`() throws {
+    func `a confined process cannot read the memory of other processes`() throws {
         let answer = try Probed().ask("memory", .spawned)
         #expect(["memory: Permission denied", "memory: Operation not permitted"].contains(answer))
     }

@@ -18,14 +18,14 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func `shell works`() throws {
+    func `a shell works in the sandbox`() throws {
         let result = try run("pwd; echo $GREETING; cat; ls / > /dev/null; echo x > file; cat < file | tr x y; exit 3")
         #expect(result.text == "\(scratch.path)/work\nhello\ngiven\ny")
         #expect(result.ending == .exited(3))
     }
 
     @Test
-    func `no descriptor is inherited`() throws {
+    func `a confined program inherits no descriptor`() throws {
         let open = try Descriptor("/etc/passwd", .read)
         let result = try run("ls -l /proc/self/fd | grep -c passwd")
         #expect(result.text == "0")
@@ -33,7 +33,7 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func `Python has no network`() throws {
+    func `a confined Python has no network`() throws {
         let result = try Guard(.program()).run([
             "python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))",
         ])
@@ -41,7 +41,7 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func `memory is limited`() throws {
+    func `the memory of a confined program is limited`() throws {
         let words = ["python3", "-c", "print(len(bytearray(600 << 20)))"]
         #expect(try Guard(.program()).run(words).text == "629145600")
         let result = try Guard(.program(), limits: .init(memory: 300 << 20)).run(words)
@@ -49,19 +49,19 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func `processor time is limited`() throws {
+    func `the processor time of a confined program is limited`() throws {
         #expect(try run("while :; do :; done", .init(processor: 1)).ending == .signalled(SIGXCPU))
     }
 
     @Test
-    func `file size is limited`() throws {
+    func `the file size of a confined program is limited`() throws {
         let result = try run("head -c 1000000 /dev/zero > file", .init(fileSize: 65536))
         #expect(!result.succeeded)
         #expect(try Files.facts(scratch.path("work/file"))?.size == 65536)
     }
 
     @Test
-    func `it ends at the time limit`() throws {
+    func `a confined program ends at the time limit`() throws {
         #expect(try run("sleep 1000", within: .milliseconds(200)).ending == .timedOut)
     }
 

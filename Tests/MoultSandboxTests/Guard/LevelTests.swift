@@ -8,7 +8,7 @@ struct LevelTests {
         (0, true, "seccomp only: this kernel has no Landlock"),
         (0, false, "limits only: this kernel has neither Landlock nor seccomp"),
     ])
-    func `the level is described`(landlock: Int, hasSeccomp: Bool, words: String) {
+    func `the protection level is described`(landlock: Int, hasSeccomp: Bool, words: String) {
         #expect(Guard.Level(landlock: landlock, hasSeccomp: hasSeccomp).description == words)
     }
 }

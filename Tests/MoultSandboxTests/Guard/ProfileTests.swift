@@ -47,7 +47,7 @@ import Testing
         return samples
     }
 
-    @Test(arguments: cases) func `the filter answers to every call as the list says`(_ one: Case) throws {
+    @Test(arguments: cases) func `the filter gives every system call the answer of the list`(_ one: Case) throws {
         let machine = try machine(one)
         let list = Listed(one)
         var wrong: [String] = []
@@ -64,7 +64,7 @@ import Testing
 
     /// The kernel ignores the upper half of the request, too.
     @Test(arguments: profiles.map { Case(profile: $0, landlock: 7) })
-    func `every request to a device but those of the list is denied`(_ one: Case) throws {
+    func `every device request that is not in the list is denied`(_ one: Case) throws {
         let machine = try machine(one)
         let number = try #require(SystemCallRule.number(of: "ioctl"))
         let known = try KernelRequests.all()
@@ -113,7 +113,7 @@ import Testing
         ].compactMap { name in SystemCallRule.number(of: name).map { (name, $0) } }
         + [("setxattrat", 463), ("removexattrat", 466), ("open_tree_attr", 467), ("file_setattr", 469)]
 
-    @Test(arguments: cases) func `no dangerous call passes`(_ one: Case) throws {
+    @Test(arguments: cases) func `no dangerous system call is allowed`(_ one: Case) throws {
         let machine = try machine(one)
         #expect(Self.dangerous.count > 90)
         for (name, number) in Self.dangerous {
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test(arguments: cases) func `other numberings of calls are closed`(_ one: Case) throws {
+    @Test(arguments: cases) func `system calls of other architectures are not allowed`(_ one: Case) throws {
         let machine = try machine(one)
         let none = [UInt64](repeating: 0, count: 6)
         // i386, and x32, whose calls are those of x86-64 with one additional bit.
@@ -130,13 +130,13 @@ import Testing
     }
 
     /// A misspelled name would be a missing call.
-    @Test(arguments: cases) func `every name is one of a call`(_ one: Case) {
+    @Test(arguments: cases) func `every name in the list is a system call`(_ one: Case) {
         for rule in one.profile.rules(landlock: one.landlock, process: Self.process) {
             #expect(rule.isKnown, "\(rule.name)")
         }
     }
 
-    @Test func `a process that is alone signals and clones only itself`() throws {
+    @Test func `a process that confines itself can signal only itself and start only threads`() throws {
         for profile in [Profile.examiner, .fetch] {
             let machine = try machine(Case(profile: profile, landlock: 2))
             func answer(_ name: String, _ arguments: UInt64...) throws -> FilterMachine.Answer? {
@@ -157,7 +157,7 @@ import Testing
 
 extension ProfileTests {
     /// It has everything that it needs when the archive arrives.
-    @Test(arguments: [0, 2, 7]) func `a process that reads archives opens, starts and changes nothing`(landlock: Int)
+    @Test(arguments: [0, 2, 7]) func `a process that reads archives can open, start and change nothing`(landlock: Int)
         throws
     {
         let machine = try machine(Case(profile: .archive, landlock: landlock))

@@ -3,7 +3,7 @@ import StepKit
 import Testing
 
 @Suite struct ManifestReadingTests {
-    @Test func `reads a sealed manifest`() throws {
+    @Test func `a sealed manifest is read with all its fields`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(manifest.product == "org.example.dailyvalue")
         #expect(manifest.version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["5"]))
@@ -48,7 +48,7 @@ import Testing
         #expect(food.identity == Database.Identity())
     }
 
-    @Test func `a draft names the sources of databases`() throws {
+    @Test func `a draft names the source of each database`() throws {
         let manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         #expect(manifest.database("maps")?.source == .file("resources/maps.db"))
         #expect(
@@ -82,7 +82,7 @@ import Testing
         #expect(manifest.critical == ["budget", "overlays"])
     }
 
-    @Test func `the first user database needs no name to be attached`() {
+    @Test func `the first user database is the main database without being named`() {
         let text = """
             { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": {
                 "main": { "kind": "user" }, "food": { "kind": "reference", "attach": { "as": "user" } } } }

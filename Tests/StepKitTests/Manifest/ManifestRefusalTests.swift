@@ -15,7 +15,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 }
 
 @Suite struct ManifestRefusalTests {
-    @Test func `the samples are valid`() throws {
+    @Test func `the sample manifests are valid`() throws {
         #expect(try refusal(Sample.draft(), as: .draft) == nil)
         #expect(try refusal(Sample.sealed(), as: .sealed) == nil)
     }
@@ -32,7 +32,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
     }
 
     @Test(arguments: wrongDrafts + wrongSealed)
-    func `every refusal names a next step`(_ wrong: WrongManifest) throws {
+    func `every refusal has advice`(_ wrong: WrongManifest) throws {
         let bytes = Array(try wrong.document().line.utf8)
         let error = #expect(throws: MoultError.self) {
             _ = try Manifest(parsing: bytes, as: wrong.form, source: "m.json")

@@ -4,12 +4,12 @@ import Testing
 
 @Suite struct ManifestWritingTests {
     /// The sample has every field (`theSamplesLeaveNoFieldOut`) in the order of writing, so no field is lost or moved.
-    @Test func `every field is written in order`() throws {
+    @Test func `the fields of a manifest are written in order`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(try manifest.sealedJSON().pretty == Sample.sealed().pretty)
     }
 
-    @Test func `reads back equal`() throws {
+    @Test func `a written manifest is read back unchanged`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         let bytes = Array(manifest.sealedJSON().pretty.utf8)
         #expect(try Manifest(parsing: bytes, as: .sealed, source: "m.json") == manifest)
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// Like in `pack`: a draft gets its sizes and digests, and fields that only drafts have are removed.
-    @Test func `a draft is sealed`() throws {
+    @Test func `a draft becomes a sealed manifest`() throws {
         var manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         for index in manifest.databases.indices {
             manifest.databases[index].size = 4096

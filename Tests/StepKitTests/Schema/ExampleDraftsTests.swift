@@ -5,7 +5,7 @@ import Testing
 
 /// The parser and the schema accept the example drafts, which users will copy.
 @Suite struct ExampleDraftsTests {
-    @Test func `the parser and the schema accept them`() throws {
+    @Test func `the parser and the schema accept the example drafts`() throws {
         let validator = SchemaValidator(try DocumentForm.draft.schema())
         var count = 0
         for story in try Files.list(Schema.examples) {

@@ -5,7 +5,7 @@ import Testing
 /// The reference pages have every field, and the parser and the schema accept each of their examples.
 @Suite struct ReferencePageTests {
     @Test(arguments: ReferencePage.all)
-    func `every example is accepted by the parser and the schema`(_ page: ReferencePage) throws {
+    func `the parser and the schema accept every example on the page`(_ page: ReferencePage) throws {
         let examples = try page.examples()
         #expect(examples.count(where: \.isWhole) >= 1)
         for example in examples {
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: ReferencePage.all)
-    func `every field is in a table and in an example`(_ page: ReferencePage) throws {
+    func `every field is in a table and in an example of the page`(_ page: ReferencePage) throws {
         let text = try page.text()
         var used: Set<String> = []
         for example in try page.examples() { used.formUnion(example.document.fieldPaths) }

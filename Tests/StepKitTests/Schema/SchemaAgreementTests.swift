@@ -6,13 +6,13 @@ import Testing
 /// one after the other, because they compute for seconds and other tests wait for the same threads.
 @Suite(.serialized) struct SchemaAgreementTests {
     @Test(arguments: DocumentForm.allCases)
-    func `both accept the sample`(_ form: DocumentForm) throws {
+    func `parser and schema accept the sample`(_ form: DocumentForm) throws {
         #expect(try form.refusal(form.sample()) == nil)
         #expect(try SchemaValidator(form.schema()).accepts(form.sample()))
     }
 
     @Test(arguments: [DocumentForm.draft, .sealed])
-    func `both refuse invalid documents`(_ form: DocumentForm) throws {
+    func `parser and schema refuse invalid documents`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
             // If the schema accepts it anyway, it must be an error that a schema cannot express.
@@ -21,13 +21,13 @@ import Testing
         }
     }
 
-    @Test func `every rule beyond the schemas is in the table`() {
+    @Test func `every rule that the schemas cannot express is in the table`() {
         let shown = (wrongDrafts + wrongSealed).compactMap(\.beyond)
         #expect(BeyondSchema.allCases.filter { !shown.contains($0) } == [])
     }
 
     @Test(arguments: DocumentForm.allCases)
-    func `both agree on every mutant`(_ form: DocumentForm) throws {
+    func `parser and schema agree on every mutated document`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for mutant in try form.mutants() {
             let refusal = form.refusal(mutant.document)
@@ -42,7 +42,7 @@ import Testing
 
     /// A schema without a field must disagree with the parser, so these tests notice every missing field.
     @Test(arguments: DocumentForm.allCases)
-    func `every field of the schema is needed`(_ form: DocumentForm) throws {
+    func `a schema without one of its fields disagrees with the parser`(_ form: DocumentForm) throws {
         let schema = try form.schema()
         let verdicts = try [form.sample()].map { ($0, "") } + form.mutants().map { ($0.document, $0.edit.path) }
         for field in schema.fields() {

@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: DocumentForm.allCases)
-    func `every field is explained`(_ form: DocumentForm) throws {
+    func `every field of a schema has a description`(_ form: DocumentForm) throws {
         let schema = try form.schema()
         let validator = SchemaValidator(schema)
         #expect(schema.fields().count >= 10)

@@ -33,7 +33,7 @@ import Testing
         (##"{ "$ref": "#/$defs/a", "$defs": { "a": { "type": "string" } } }"##, #""a""#, "1"),
         (#"{ "properties": { "a": false } }"#, "{}", #"{ "a": 1 }"#),
     ])
-    func keyword(_ schema: String, _ right: String, _ wrong: String) throws {
+    func `each keyword of a schema is applied`(_ schema: String, _ right: String, _ wrong: String) throws {
         let validator = SchemaValidator(try Schema(JSON(parsing: schema, source: "schema")))
         #expect(try validator.accepts(JSON(parsing: right, source: "right")))
         #expect(try !validator.accepts(JSON(parsing: wrong, source: "wrong")))
@@ -43,7 +43,7 @@ import Testing
         #"{ "minItems": 1 }"#, #"{ "properties": { "a": { "Type": "string" } } }"#,
         #"{ "anyOf": [{ "else": {} }] }"#, #"{ "$defs": { "a": { "contains": {} } } }"#,
     ])
-    func `refuses keywords that it does not know`(_ schema: String) {
+    func `unknown keywords of a schema are refused`(_ schema: String) {
         #expect(throws: Schema.Fault.self) { try Schema(JSON(parsing: schema, source: "schema")) }
     }
 }

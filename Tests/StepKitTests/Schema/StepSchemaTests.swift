@@ -20,7 +20,7 @@ import Testing
         (#"{"reply":"intent"}"#, false), (#"{"reply":"log"}"#, false),
     ]
 
-    @Test(arguments: replies) func `reply is taken or not`(_ text: String, _ isRight: Bool) throws {
+    @Test(arguments: replies) func `the schema accepts valid replies only`(_ text: String, _ isRight: Bool) throws {
         let validator = SchemaValidator(try Schema.named("step-reply"))
         #expect(try validator.accepts(JSON(parsing: Array(text.utf8), source: "reply")) == isRight)
     }
@@ -33,7 +33,7 @@ import Testing
         (#"{"protocol":1}"#, false), (#"{"message":"clean","protocol":1,"ending":"well"}"#, false),
     ]
 
-    @Test(arguments: messages) func `message is taken or not`(_ text: String, _ isRight: Bool) throws {
+    @Test(arguments: messages) func `the schema accepts valid messages only`(_ text: String, _ isRight: Bool) throws {
         let validator = SchemaValidator(try Schema.named("step-message"))
         #expect(try validator.accepts(JSON(parsing: Array(text.utf8), source: "message")) == isRight)
     }

@@ -64,14 +64,14 @@ import Testing
     ]
 
     @Test(arguments: changes)
-    func `an effect is read back equal`(_ change: Change, _ line: String) throws {
+    func `an effect is read back unchanged`(_ change: Change, _ line: String) throws {
         let effect = Effect(step: "acme.reindex", phase: .copy, database: "food", change)
         #expect(effect.json["change"]?.line == line)
         let text = effect.json.line
         #expect(try Effect(json: JSON(parsing: text, source: "journal"), source: "journal") == effect)
     }
 
-    @Test func `the table has every change`() {
+    @Test func `the test table has every kind of change`() {
         #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...22))
     }
 
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: Phase.allCases)
-    func `every phase is read back`(_ phase: Phase) throws {
+    func `every phase is read back from JSON`(_ phase: Phase) throws {
         let effect = Effect(step: "s", phase: phase, .keep(why: "w"))
         #expect(try Effect(json: effect.json, source: "journal") == effect)
         #expect(effect.json["database"] == nil)
@@ -135,7 +135,7 @@ import Testing
             "change.methods[1] must be a string, but is a whole number"
         ),
     ])
-    func refuses(_ text: String, _ why: String) throws {
+    func `an invalid effect is refused`(_ text: String, _ why: String) throws {
         let json = try JSON(parsing: text, source: "journal")
         let error = #expect(throws: MoultError.self) { try Effect(json: json, source: "journal") }
         #expect(error.map { "\($0)" } == "journal: \(why). It was written by another version of moult.")

@@ -39,7 +39,7 @@ import Testing
         Case("Infinity", by: ["Infinity"], not: ["inf", "infinity"]),
         Case("= 0x10", by: ["0x10"], not: ["16"]),
     ])
-    func compares(_ test: Case) throws {
+    func `an expectation is met by exactly its values`(_ test: Case) throws {
         let expectation = try #require(Expectation(test.text))
         for answer in test.met { #expect(expectation.isMet(by: answer), "\(answer)") }
         for answer in test.unmet { #expect(!expectation.isMet(by: answer), "\(answer)") }
@@ -50,7 +50,7 @@ import Testing
         "=", "= ", ">=", "!=", ">= many", "< ", "> nan", "<= inf", ">= 0x10", "> 1 2", "== 5", "=> 5", "=< 5", "<> 5",
         ">> 5", "!== 5",
     ])
-    func refuses(_ text: String) { #expect(Expectation(text) == nil) }
+    func `an invalid expectation is refused`(_ text: String) { #expect(Expectation(text) == nil) }
 }
 
 @Suite struct AllowanceTests {
@@ -61,7 +61,7 @@ import Testing
         ("100", 5, 100), ("0", 5, 0), ("007", 5, 7),
         ("999999999.9999%", 100, 999_999_999), ("999999999999999", 5, 999_999_999_999_999),
     ])
-    func `limits are exact`(_ text: String, of total: Int, _ most: Int) throws {
+    func `an allowance includes its limit and nothing above`(_ text: String, of total: Int, _ most: Int) throws {
         let allowance = try #require(Allowance(text))
         #expect(allowance.allows(most, of: total))
         #expect(!allowance.allows(most + 1, of: total))
@@ -71,7 +71,7 @@ import Testing
         ("20%", "20%"), ("0.50%", "0.5%"), ("0.0001%", "0.0001%"), ("10.05%", "10.05%"), ("1", "1 row"),
         ("100", "100 rows"), ("0", "0 rows"),
     ])
-    func `a limit describes itself`(_ text: String, _ shown: String) {
+    func `an allowance describes itself`(_ text: String, _ shown: String) {
         #expect(Allowance(text)?.description == shown)
     }
 
@@ -80,5 +80,5 @@ import Testing
         "0.00001%",
         "1.2.3%", "many", "100 rows", "9999999999%", "9999999999999999",
     ])
-    func refuses(_ text: String) { #expect(Allowance(text) == nil) }
+    func `an invalid allowance is refused`(_ text: String) { #expect(Allowance(text) == nil) }
 }

@@ -8,7 +8,7 @@ import Testing
         "food.db", "A", "0", "_x", "a..b", "food-2.1_x.DB", "wal", "journal.db", "x-wal.db", "moult.json.db",
         String(repeating: "a", count: 128),
     ])
-    func plain(_ name: String) { #expect(PlainName.fault(name) == nil) }
+    func `plain names are accepted`(_ name: String) { #expect(PlainName.fault(name) == nil) }
 
     @Test(arguments: [
         ("", "is empty"), (String(repeating: "a", count: 129), "is longer than 128 characters"), ("a/b", strange),
@@ -23,7 +23,9 @@ import Testing
         ("manifest.json", "is a name that moult uses itself"),
         ("seal.json", "is a name that moult uses itself"),
     ])
-    func faults(_ name: String, _ fault: String) { #expect(PlainName.fault(name) == fault) }
+    func `names that are not plain are refused`(_ name: String, _ fault: String) {
+        #expect(PlainName.fault(name) == fault)
+    }
 
     @Test(arguments: [
         "0002.sql", "migrations/user/0002-notes.sql", "a/b/c/d/e/f/g/h", "a/" + String(repeating: "n", count: 255),
@@ -40,7 +42,7 @@ import Testing
     func `invalid paths are refused`(_ path: String, _ fault: String) { #expect(PlainName.fault(path: path) == fault) }
 
     @Test(arguments: ["food", "F", "food_2-a", String(repeating: "a", count: 64)])
-    func databases(_ name: String) { #expect(PlainName.databaseFault(name) == nil) }
+    func `valid database names are accepted`(_ name: String) { #expect(PlainName.databaseFault(name) == nil) }
 
     @Test(arguments: [
         ("", "must begin with a letter"), ("2food", "must begin with a letter"), ("_food", "must begin with a letter"),

@@ -67,7 +67,7 @@ import Testing
         Case("~1.999999999999999999", has: ["1.999999999999999999.0"], not: ["1.0.0"]),
         Case("<=1.0.999999999999999999", has: ["1.0.999999999999999999"], not: ["1.1.0"]),
     ])
-    func contains(_ test: Case) throws {
+    func `a range contains exactly its versions`(_ test: Case) throws {
         let range = try #require(VersionRange(test.range))
         for text in test.has { #expect(range.contains(try #require(Version(text))), "\(text)") }
         for text in test.hasNot { #expect(!range.contains(try #require(Version(text))), "\(text)") }
@@ -80,5 +80,5 @@ import Testing
         "1..2",
         "1-rc", "1.2-rc.1", "1.2.3-", "v1", "-1", "1 - 2", ">=1\t<2", "99999999999999999999", "٢",
     ])
-    func refuses(_ text: String) { #expect(VersionRange(text) == nil) }
+    func `an invalid range is refused`(_ text: String) { #expect(VersionRange(text) == nil) }
 }

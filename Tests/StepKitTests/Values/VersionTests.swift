@@ -14,7 +14,7 @@ import Testing
         // A number after the '-' may have any length, and leading zeros are allowed only after the '+'.
         "1.0.0-20261120100000123456789", "1.0.0+001", "999999999999999999.0.0",
     ])
-    func `reads and writes`(_ text: String) { #expect(Version(text)?.description == text) }
+    func `a version is read back unchanged`(_ text: String) { #expect(Version(text)?.description == text) }
 
     @Test(arguments: [
         "1", "1.2", "1.2.3-0123", "1.2.3-0123.0123", "1.1.2+.123", "+invalid", "-invalid", "-invalid+invalid",
@@ -30,7 +30,7 @@ import Testing
         // Valid in SemVer, but with more digits than are supported.
         "99999999999999999999999.999999999999999999.99999999999999999", "1.1000000000000000000.0",
     ])
-    func refuses(_ text: String) { #expect(Version(text) == nil) }
+    func `an invalid version is refused`(_ text: String) { #expect(Version(text) == nil) }
 
     @Test func `all parts of a version are parsed`() throws {
         let version = try #require(Version("2.1.0-rc.1+exp.sha-5"))
@@ -56,7 +56,7 @@ import Testing
         ["1.0.0-a", "1.0.0-a.0", "1.0.0-a.0.0", "1.0.0-a.a"],
         ["0.9.9", "1.0.0-0", "1.0.0"],
     ])
-    func precedence(_ texts: [String]) throws {
+    func `versions are ordered by semantic versioning`(_ texts: [String]) throws {
         let versions = try texts.map { try #require(Version($0)) }
         for (i, a) in versions.enumerated() {
             for (j, b) in versions.enumerated() { #expect(a.precedes(b) == (i < j), "\(a) and \(b)") }

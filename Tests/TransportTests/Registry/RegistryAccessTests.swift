@@ -120,7 +120,7 @@ struct RegistryAccessTests {
 
     /// In addition to the host: a longer path takes precedence, and docker writes URLs.
     @Test(arguments: ["HOST/team/food", "HOST/team", "http://HOST", "https://HOST/v1/"])
-    func `an entry matches the repository`(key: String) throws {
+    func `a credentials entry matches its repository`(key: String) throws {
         let registry = try Registry(.password)
         let wrong = "bW91bHQ6c3RvbmU="
         let auths = [key: password, "\(registry.host)/other": wrong, "127.0.0.1": wrong]
@@ -130,7 +130,9 @@ struct RegistryAccessTests {
         #expect(ended.status == 0, "\(ended.errors)")
     }
 
-    @Test(arguments: [UInt32(0o644), 0o640, 0o620]) func `a file that other users can access is not used`(mode: UInt32)
+    @Test(arguments: [UInt32(0o644), 0o640, 0o620]) func `a credentials file that other users can access is not used`(
+        mode: UInt32
+    )
         throws
     {
         let registry = try Registry(.password)

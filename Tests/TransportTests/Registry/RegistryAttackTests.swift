@@ -50,24 +50,24 @@ struct RegistryAttackTests {
 
     // MARK: by a user who may push
 
-    @Test func `arbitrary content`() throws {
+    @Test func `a registry feed with arbitrary content is refused`() throws {
         try bench.must("echo '{}' > public/feed.json")
         try put("public/feed.json public/feed.json.minisig")
         try refused("the signature of feed.json is not valid")
     }
 
-    @Test func `a feed without a signature`() throws {
+    @Test func `a feed without a signature is refused`() throws {
         try put("public/feed.json")
         try refused("feed.json is not signed")
     }
 
-    @Test func `a feed by another key`() throws {
+    @Test func `a feed signed by another key is refused`() throws {
         try bench.must("moult keygen b -q --no-password; rm public/*.minisig; moult sign -q public/feed.json -k b.key")
         try put("public/feed.json public/feed.json.minisig")
         try refused("feed.json is not signed by a trusted key")
     }
 
-    @Test func `an old feed under the tag`() throws {
+    @Test func `an old feed under the tag is refused`() throws {
         try bench.must("skopeo copy -q --src-tls-verify=false docker://\(registry.host)/team/food:feed dir:old")
         try bench.publish("2.0.0", 2, to: registry.address("team/food"))
         try bench.must("moult apply -q")
@@ -75,17 +75,17 @@ struct RegistryAttackTests {
         try refused("\(place) is older than a feed seen before: its serial is 1, and 2 was seen")
     }
 
-    @Test func `an expired feed`() throws {
+    @Test func `an expired feed is refused`() throws {
         try signFeed { $0.setting("expires", to: "2026-01-01T00:00:00Z") }
         try refused("\(place) has expired: it was valid until 2026-01-01T00:00:00Z")
     }
 
-    @Test func `the feed of another product`() throws {
+    @Test func `the feed of another product is refused`() throws {
         try signFeed { $0.setting("product", to: "org.example.other") }
         try refused("\(place) is the feed of org.example.other")
     }
 
-    @Test func `two feeds with one serial`() throws {
+    @Test func `a second feed with the same serial is refused`() throws {
         try bench.must("moult apply -q")
         try signFeed { $0.setting("expires", to: "2030-01-01T00:00:00Z") }
         try refused("\(place) differs from the feed seen before")
@@ -107,19 +107,19 @@ struct RegistryAttackTests {
         ("a wrong size", "artifact['layers'][0]['size'] += 1", "does not have the size that the registry lists"),
         ("a huge size", "artifact['layers'][0]['size'] = 1 << 40", "is too large"),
     ])
-    func `another artifact`(name: String, change: String, message: String) throws {
+    func `another artifact under the tag is refused`(name: String, change: String, message: String) throws {
         try put("public/feed.json public/feed.json.minisig", change: change)
         let status: Int32 = name == "no feed in it" ? 1 : 3
         try refused(message, status: status)
     }
 
-    @Test func `a large artifact`() throws {
+    @Test func `an artifact that is too large is refused`() throws {
         try put("public/feed.json public/feed.json.minisig", change: "artifact['annotations'] = {'x': 'y' * (2 << 20)}")
         try refused("is larger than 1.00 MiB")
     }
 
     /// The publisher writes the files of the feed to a directory.
-    @Test func `a name that leads elsewhere`() throws {
+    @Test func `a file name that leads out of the feed is refused`() throws {
         try put(
             "public/feed.json public/feed.json.minisig",
             change: "artifact['layers'][1]['annotations']['org.opencontainers.image.title'] = '../../x'")
@@ -132,7 +132,7 @@ struct RegistryAttackTests {
 
     private func digest(_ file: String) throws -> String { try bench.must("sha256sum \(file)").prefix(64).description }
 
-    @Test func `other bytes of a manifest`() throws {
+    @Test func `a manifest with other bytes is refused`() throws {
         try bench.release("2.0.0", 2)
         try proxy.inject(.replace(bench.scratch.path("rel/test-2.0.0.json")), at: try digest("rel/test-1.0.0.json"))
         for verb in ["plan", "apply"] {
@@ -143,7 +143,7 @@ struct RegistryAttackTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    @Test func `other bytes of a bundle`() throws {
+    @Test func `a bundle with other bytes is refused`() throws {
         let size = try Files.facts(bench.scratch.path("rel/test-1.0.0.tar.zst"))?.size ?? 0
         try bench.must("head -c \(size) /dev/urandom > x")
         try proxy.inject(.replace(bench.scratch.path("x")), at: try digest("rel/test-1.0.0.tar.zst"))
@@ -154,7 +154,7 @@ struct RegistryAttackTests {
     }
 
     /// The digest in the header is not trusted.
-    @Test func `another digest in the header`() throws {
+    @Test func `a wrong digest in a header is ignored`() throws {
         try proxy.inject(
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: ".")
         try bench.must("moult apply -q")
@@ -166,12 +166,12 @@ struct RegistryAttackTests {
         #expect(try proxy.requests().count > 1)
     }
 
-    @Test(arguments: ["GET .*manifests/feed", "GET .*blobs/"]) func `a body without an end`(part: String) throws {
+    @Test(arguments: ["GET .*manifests/feed", "GET .*blobs/"]) func `an endless body is refused`(part: String) throws {
         try proxy.inject(.endless, at: part)
         try refused("is larger than")
     }
 
-    @Test func `a bundle without an end`() throws {
+    @Test func `an endless bundle is refused`() throws {
         try proxy.inject(.endless, at: try digest("rel/test-1.0.0.tar.zst"))
         let ended = try bench.run("moult apply")
         #expect(ended.status == 1)
@@ -180,7 +180,7 @@ struct RegistryAttackTests {
     }
 
     /// HEAD requests have no body; uploads and tokens have small ones.
-    @Test func `answers without an end while publishing`() throws {
+    @Test func `publish does not read endless answers`() throws {
         try bench.release("2.0.0", 2)
         for part in ["^HEAD", "^POST", "^PUT", "^GET"] {
             try proxy.inject(.endless, at: part)
@@ -191,7 +191,7 @@ struct RegistryAttackTests {
         #expect(try bench.must("moult publish \(place) --check").contains("serial 1, 1 release"))
     }
 
-    @Test func `a redirect to another scheme`() throws {
+    @Test func `a redirect to another scheme is refused`() throws {
         for scheme in ["ftp://127.0.0.1", "file://", "https://127.0.0.1:1"] {
             try proxy.inject(.redirect(to: scheme), at: "GET .*/blobs/")
             let ended = try bench.run("moult check")

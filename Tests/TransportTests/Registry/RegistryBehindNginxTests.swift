@@ -27,7 +27,7 @@ struct RegistryBehindNginxTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `nginx asks for the password, and the registry for none`() throws {
+    @Test func `a password for nginx is enough if the registry needs none`() throws {
         try front.start(common: "auth_basic feathers; auth_basic_user_file \(front.users);")
         let refused = try bench.run("moult apply", environment: ["HOME": bench.scratch.path("home")])
         #expect(refused.status == 1)
@@ -84,7 +84,7 @@ struct RegistryBehindNginxTests {
         #expect(try front.requests().contains { $0.hasSuffix("\(bundle) 307") })
     }
 
-    @Test func `a slow answer is waited for, and one below the minimum rate is not`() throws {
+    @Test func `a slow answer is waited for unless it is below the minimum rate`() throws {
         try front.start("location ~ \(bundle) { PASS limit_rate 400k; }")
         let begun = ContinuousClock.now
         try installs()
@@ -97,7 +97,7 @@ struct RegistryBehindNginxTests {
     }
 
     /// nginx is killed while it sends the bundle, and restarted.
-    @Test func `a transfer that was cut is resumed where it stopped`() throws {
+    @Test func `an interrupted transfer is resumed where it stopped`() throws {
         let slow = "location ~ \(bundle) { PASS limit_rate 200k; }"
         try front.start(slow)
         let update = try Background([

@@ -64,7 +64,7 @@ struct FailingRegistryTests {
         #expect(try proxy.requests().count == 1)
     }
 
-    @Test func `a download that was cut is resumed`() throws {
+    @Test func `an interrupted download is resumed`() throws {
         let bundle = try bundle()
         try proxy.inject(.cut, at: bundle, times: 1)
         try bench.must("moult apply -q && moult verify --deep -q")
@@ -73,7 +73,8 @@ struct FailingRegistryTests {
         #expect(try proxy.requests().filter { $0.line.hasSuffix(bundle) }.count == 2)
     }
 
-    @Test(arguments: ["manifests/feed", "GET .*blobs/"]) func `a small file that was cut is fetched again`(part: String)
+    @Test(arguments: ["manifests/feed", "GET .*blobs/"])
+    func `a small file whose download was interrupted is fetched again`(part: String)
         throws
     {
         try proxy.inject(.cut, at: "GET .*\(part)", times: 1)
@@ -118,7 +119,7 @@ struct FailingRegistryTests {
     }
 
     @Test(arguments: ["HEAD", "POST", "PUT .*uploads", "PUT .*manifests/2", "PUT .*manifests/feed"])
-    func `publishing goes on after a lost answer`(part: String) throws {
+    func `publish continues after a lost answer`(part: String) throws {
         try proxy.inject(.loseAnswer, at: "^\(part)", times: 1)
         try bench.publish("2.0.0", 2, to: place)
         #expect(try proxy.requests().contains { $0.isFaulty })
@@ -183,7 +184,9 @@ struct FailingRegistryTests {
 /// the work.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct KilledRegistryPublisherTests {
-    @Test(arguments: [false, true]) func `a publisher that is killed at each request`(isSeen: Bool) throws {
+    @Test(arguments: [false, true]) func `a publisher that is killed at any request leaves a valid feed`(isSeen: Bool)
+        throws
+    {
         var number = 0
         while try kill(at: number, isSeen: isSeen) { number += 1 }
         // Reading the feed, six blobs with up to three requests each, two tags and two checks before them.
@@ -191,7 +194,7 @@ struct KilledRegistryPublisherTests {
     }
 
     /// From each request on, the registry stores nothing more, as with a full disk.
-    @Test func `a registry that fails from each request on`() throws {
+    @Test func `a registry that fails from any request on keeps a valid feed`() throws {
         var number = 0
         while true {
             let bench = try RegistryBench()

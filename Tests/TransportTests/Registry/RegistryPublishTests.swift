@@ -107,7 +107,7 @@ struct RegistryPublishTests {
         try bench.must("moult publish \(place) rel/test-1.0.0.json -k a.key -q && moult publish \(place) --check -q")
     }
 
-    @Test func `a repository without a feed`() throws {
+    @Test func `a check of a repository without a feed is refused`() throws {
         #expect(
             try bench.refusal("moult publish \(place) --check", status: 1) == """
                 moult: error: no feed at \(place): it has no tag feed
