@@ -35,8 +35,9 @@ package struct Trials: Sendable {
         let named = try files.map { path in
             guard let older = try EarlierRelease(path), older.precedes(release) else {
                 throw MoultError(
-                    .packing, what: "\(path) cannot be the release before",
-                    why: "it is not an older release of \(release.product)", now: "Give the manifest of one.")
+                    .packing, what: "\(path) cannot be the previous release",
+                    why: "it is not an older release of \(release.product)",
+                    now: "Give the manifest of an older release.")
             }
             return (path, older.manifest.version)
         }
@@ -80,8 +81,8 @@ package struct Trials: Sendable {
         error.now = "Nothing was written. Correct the draft or the database, then try again."
         if let previous {
             error.now =
-                "Nothing was written. Correct the draft or the database. If stores shall not come from \(previous) "
-                + "directly, name the releases that they may come from: \"requires\": { \"from\": \">\(previous)\" }"
+                "Nothing was written. Correct the draft or the database. If stores must not update from \(previous) "
+                + "directly, list the versions that can: \"requires\": { \"from\": \">\(previous)\" }"
         }
         error.outcome = .refused
         return error

@@ -30,7 +30,7 @@ import Testing
         #expect(
             try bench.refusal("moult publish public -k a.key", status: 3)
                 == """
-                moult: error: key \(try bench.id("a")) may not publish: keys-1.json does not have it, and stores trust the \
+                moult: error: key \(try bench.id("a")) is not allowed to publish: keys-1.json does not have it, and stores trust the \
                 keys of that list
                   Use a key of the list with --key FILE: 1 of \(try bench.id("b"))
 
@@ -119,7 +119,7 @@ import Testing
         try bench.must("moult trust keys -q --product org.example.other --root a.pub --release b.pub -k a.key")
         #expect(
             try bench.refusal("moult publish public --trust keys/keys-1.json -k a.key -k b.key", status: 3)
-                == "moult: error: keys/keys-1.json is a key list of org.example.other: the feed belongs to org.example.test\n"
+                == "moult: error: keys/keys-1.json is a key list of org.example.other: the feed is for org.example.test\n"
                 + "  Use the key list of that product.\n")
         try bench.must(
             "cp keys/keys-1.json* public; moult publish other -q rel/test-1.0.0.json -k a.key; cp other/feed.json* public"

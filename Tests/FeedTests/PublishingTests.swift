@@ -52,7 +52,7 @@ import Testing
         try refused(
             "--serial 1 -k a.key",
             """
-            the feed cannot have serial 1: it has serial 1, and stores refuse to go back
+            the feed cannot have serial 1: it has serial 1, and stores accept only a higher one
               Choose a higher one, or leave out --serial.
             """)
         try bench.must("moult publish public --serial 7 -k a.key -q")
@@ -75,7 +75,7 @@ import Testing
         try refused(
             "",
             """
-            public/feed.json is signed, but no key is given: stores that trust its key would refuse it without
+            public/feed.json is signed, but no key is given: stores that trust its key would refuse an unsigned feed
               Add the key with --key FILE.
             """)
     }
@@ -107,7 +107,7 @@ import Testing
         try refused(
             "rel/other.json -k a.key",
             """
-            rel/other.json is a release of org.example.other: the feed belongs to org.example.test
+            rel/other.json is a release of org.example.other: the feed is for org.example.test
               Publish it to the feed of its product.
             """)
     }

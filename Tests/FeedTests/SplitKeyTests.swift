@@ -174,7 +174,7 @@ import Testing
         try bench.release("2.0.0", sequence: 2)
         #expect(
             try bench.refusal("moult publish public rel/test-2.0.0.json -k online.key -k release.key", status: 3)
-                == "moult: error: test-2.0.0.json lacks signatures of release keys: stores ask for 2 of "
+                == "moult: error: test-2.0.0.json lacks signatures of release keys: stores require 2 of "
                 + "\(try bench.id("release")), \(try bench.id("new"))\n"
                 + "  Use a release key with --key FILE, or sign the manifest on the machine that has the key: moult sign MANIFEST --key FILE\n"
         )
@@ -288,12 +288,12 @@ import Testing
         let online = try bench.id("online")
         #expect(
             try refusal("-k release.key")
-                == "moult: error: the feed lacks signatures of timestamp keys: stores ask for 1 of \(online)\n"
+                == "moult: error: the feed lacks signatures of timestamp keys: stores require 1 of \(online)\n"
                 + "  Use a timestamp key with --key FILE.\n")
         #expect(try refusal("-k online.key").contains("test-2.0.0.json lacks signatures of release keys"))
         #expect(
             try refusal("-k online.key -k root.key")
-                == "moult: error: key \(try bench.id("root")) may not publish: it is a root key, which signs key lists only\n"
+                == "moult: error: key \(try bench.id("root")) is not allowed to publish: it is a root key, which signs key lists only\n"
                 + "  Use a key of the list with --key FILE, or add this one to the next list: moult trust\n")
         #expect(
             try refusal("-k online.key -k new.key").contains(

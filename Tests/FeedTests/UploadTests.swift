@@ -105,8 +105,8 @@ import Testing
             #expect(
                 ended.errors.contains(
                     ended.status == 6
-                        ? "Stores find the new feed. Give the command again: it uploads the rest."
-                        : "Stores still find the old feed. Give the command again: it uploads what is missing."))
+                        ? "Stores already find the new feed. Run the command again to upload the rest."
+                        : "Stores still find the old feed. Run the command again to upload the missing files."))
             // This destination replaces a file while it arrives, so a truncated feed is refused; in an object store,
             // objects appear as a whole.
             if number != 5 {

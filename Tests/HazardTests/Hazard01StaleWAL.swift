@@ -97,6 +97,6 @@ import Testing
         try connection.close()
         let findings = try Verifier(StoreSnapshot(StoreLayout(root: lab.store.directory))).verify(deep: false)
             .compactMap(\.finding)
-        #expect(findings.contains { $0.contains("-wal is beside it") })
+        #expect(findings.contains { $0.contains("-wal is next to the database") })
     }
 }

@@ -33,11 +33,11 @@ struct Difference: Sendable, CustomTestStringConvertible {
             files: rows, shell: "CREATE TABLE IF NOT EXISTS \"t;\"(", ours: .refused(".import ends with \";\"")),
         Difference(
             name: "typographic quotes", script: "CREATE TABLE “food”(a);\n", shell: "CREATE TABLE “food”(a);",
-            ours: .refused("s.sql:1: “ (U+201C) stands where \" should")),
+            ours: .refused("s.sql:1: “ (U+201C) is used instead of \"")),
         Difference(
             name: "a column's name that is not UTF-8", script: ".import --csv bad.csv t\n",
             files: ["bad.csv": ["", 0xFF, ",b\n1,2\n"]], shell: ["\"", 0xFF, "\" TEXT, \"b\" TEXT);"],
-            ours: .refused("bad.csv:1: a column's name is not UTF-8")),
+            ours: .refused("bad.csv:1: a column name is not UTF-8")),
         Difference(
             name: "an empty file for a new table", script: ".import --csv none.csv t\nCREATE TABLE u(a);\n",
             files: ["none.csv": ""], shell: "CREATE TABLE u(a);", ours: .refused("none.csv: empty file")),
@@ -53,7 +53,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
             name: "other dot commands",
             script: ".parameter init\n.parameter set :p 3\nCREATE TABLE t AS SELECT :p AS p;\n",
             shell: "INSERT INTO t VALUES(3);",
-            ours: .refused("unknown command .parameter: a build has .bail, .echo")),
+            ours: .refused("unknown command .parameter: the commands of a build are .bail, .echo")),
         Difference(
             name: "a placeholder", script: "CREATE TABLE t(a);\nINSERT INTO t VALUES('$${x}');\n",
             shell: "INSERT INTO t VALUES('$${x}');", ours: .dump("CREATE TABLE t(a);\nINSERT INTO t VALUES('${x}');\n")),

@@ -95,8 +95,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("CREATE TABLE t(a, b);", "the schema differs: see t"),
-        ("CREATE TABLE t(a); CREATE INDEX i ON t(a);", "the schema differs: see i"),
+        ("CREATE TABLE t(a, b);", "the definition of t differs"),
+        ("CREATE TABLE t(a); CREATE INDEX i ON t(a);", "the definition of i differs"),
         ("PRAGMA page_size = 8192; CREATE TABLE t(a);", "page_size was 4096 and is 8192"),
         ("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(a);", "the text encoding differs"),
     ])
@@ -134,7 +134,7 @@ import Testing
         #expect(try refusal("wal.db") == "it is in WAL mode")
         try scratch.file("hot.db", scratch.bytes("wal.db"))
         try scratch.file("hot.db-journal", "x")
-        #expect(try refusal("hot.db") == "\(scratch.path("hot.db"))-journal is beside it")
+        #expect(try refusal("hot.db") == "\(scratch.path("hot.db"))-journal is next to it")
         try scratch.file(
             "text.db", "not a database,  but long enough to be looked at: " + String(repeating: "x", count: 99))
         #expect(try refusal("text.db") == "it does not start with the header of a SQLite database")

@@ -46,27 +46,23 @@ enum RefusalCases {
         Case(
             "open transaction", "BEGIN;\nCREATE TABLE t(a);",
             "in/s.sql: the script ends inside a transaction: a BEGIN or SAVEPOINT has no COMMIT or RELEASE, so its "
-                + "changes would be lost. Write COMMIT; at its end."),
+                + "changes would be lost. Add COMMIT; at the end of the script."),
         Case(
             "typographic double quotes", "CREATE TABLE “food” (“pk” INTEGER);",
-            "in/s.sql:1: “ (U+201C) stands where \" should: web pages and word processors make such characters, and SQL "
-                + "takes them for a part of a name. Replace the typographic characters in the script with plain ASCII ones."
+            "in/s.sql:1: “ (U+201C) is used instead of \": web pages and word processors insert such characters, and SQL treats them as part of a name. Replace the typographic characters in the script with plain ASCII ones."
         ),
         Case(
             "typographic single quotes", "SELECT 1;\nSELECT ‘a’;",
-            "in/s.sql:2: ‘ (U+2018) stands where ' should: web pages and word processors make such characters, and SQL "
-                + "takes them for a part of a name. Replace the typographic characters in the script with plain ASCII ones."
+            "in/s.sql:2: ‘ (U+2018) is used instead of ': web pages and word processors insert such characters, and SQL treats them as part of a name. Replace the typographic characters in the script with plain ASCII ones."
         ),
         Case(
             "no-break space", "CREATE\u{A0}TABLE t(a);",
-            "in/s.sql:1: a no-break space (U+00A0) stands where a space should: web pages and word processors make such "
-                + "characters, and SQL takes them for a part of a name. Replace the typographic characters of the "
-                + "script by plain ones."),
+            "in/s.sql:1: a no-break space (U+00A0) is used instead of a space: web pages and word processors insert such characters, and SQL treats them as part of a name. Replace the typographic characters in the "
+                + "script with plain ASCII ones."),
         Case(
             "typographic separator", ".separator “|”\n",
-            "in/s.sql:1: “ (U+201C) stands where \" should: web pages and word processors make such characters, and "
-                + ".separator would take them as they are. Replace the typographic characters of the script by plain "
-                + "ones."),
+            "in/s.sql:1: “ (U+201C) is used instead of \": web pages and word processors insert such characters, and .separator would use them literally. Replace the typographic characters in the script with plain "
+                + "ASCII ones."),
         Case("NUL", "SELECT 1;\n\0", "in/s.sql:2: the script has a NUL character. Is it a text file?"),
         Case("not UTF-8", "", "in/s.sql:2: the statement that begins here is not UTF-8. Save the script as UTF-8.").with
         {
@@ -78,7 +74,7 @@ enum RefusalCases {
         ),
         Case(
             "SOURCE_DATE_EPOCH", "SELECT 1;",
-            "cannot understand SOURCE_DATE_EPOCH=today: it should be the number of seconds since 1970-01-01. Unset it, "
+            "invalid SOURCE_DATE_EPOCH=today: it must be the number of seconds since 1970-01-01. Unset it, "
                 + "or set it to `git log -1 --format=%ct`."
         ).with {
             $0.environment = ["SOURCE_DATE_EPOCH": "today"]
@@ -89,25 +85,25 @@ enum RefusalCases {
     private static let shellOnly: [Case] = [
         Case(
             "function", "SELECT\nreadfile('x');",
-            "in/s.sql:1: no such function: readfile: in the statement SELECT readfile('x'). readfile() is a function of "
-                + "the sqlite3 shell, and no part of SQLite. Write the bytes as a literal, x'…', or import them."),
+            "in/s.sql:1: no such function: readfile: in the statement SELECT readfile('x'). readfile() is a function of the sqlite3 shell, not of SQLite. Write the bytes as a literal, x'…', or import them."
+        ),
         Case(
             "operator", "SELECT 'a' REGEXP 'b';",
-            "in/s.sql:1: no such function: REGEXP: in the statement SELECT 'a' REGEXP 'b'. REGEXP is a function of the "
-                + "sqlite3 shell, and no part of SQLite. Use LIKE or GLOB."),
+            "in/s.sql:1: no such function: REGEXP: in the statement SELECT 'a' REGEXP 'b'. REGEXP is a function of the sqlite3 shell, not of SQLite. Use LIKE or GLOB."
+        ),
         Case(
             "table", "SELECT * FROM generate_series(1,2);",
             "in/s.sql:1: no such table: generate_series: in the statement SELECT * FROM generate_series(1,2). "
-                + "generate_series is a table of the sqlite3 shell, and no part of SQLite. Use WITH RECURSIVE."),
+                + "generate_series is a table of the sqlite3 shell, not of SQLite. Use WITH RECURSIVE."),
         Case(
             "module", "CREATE VIRTUAL TABLE z USING zipfile('x.zip');",
             "in/s.sql:1: no such module: zipfile: in the statement CREATE VIRTUAL TABLE z USING zipfile('x.zip'). zipfile "
-                + "is a table of the sqlite3 shell, and no part of SQLite. Do without it, or compute the values before "
+                + "is a table of the sqlite3 shell, not of SQLite. Do without it, or compute the values before "
                 + "the build."),
         Case(
             "collation", "SELECT 1 ORDER BY 1 COLLATE uint;",
             "in/s.sql:1: no such collation sequence: uint: in the statement SELECT 1 ORDER BY 1 COLLATE uint. uint is a "
-                + "collation of the sqlite3 shell, and no part of SQLite: no app could read the database."),
+                + "collation of the sqlite3 shell, not of SQLite: no app could read the database."),
     ]
 
     private static let list =
@@ -116,26 +112,26 @@ enum RefusalCases {
     private static let commands: [Case] = [
         Case(
             "unknown", "SELECT 1;\n.imports a b\n",
-            "in/s.sql:2: unknown command .imports: a build has \(list). Did you mean \"import\"?"),
+            "in/s.sql:2: unknown command .imports: the commands of a build are \(list). Did you mean \"import\"?"),
         Case(
             "shell", ".shell rm x\n",
-            "in/s.sql:1: unknown command .shell: a build has \(list). A script that runs other programs is not "
+            "in/s.sql:1: unknown command .shell: the commands of a build are \(list). A script that runs other programs is not "
                 + "repeatable; run them before the build."),
-        Case("dot alone", ".\n", "in/s.sql:1: unknown command .: a build has \(list)"),
+        Case("dot alone", ".\n", "in/s.sql:1: unknown command .: the commands of a build are \(list)"),
         Case(
             "mode", ".mode columns\n",
-            "in/s.sql:1: .mode columns is not for builds: the modes that say how files are read are ascii, csv, list, "
+            "in/s.sql:1: .mode columns is not supported: the supported modes are ascii, csv, list, "
                 + "tabs"),
-        Case("flag", ".bail maybe\n", "in/s.sql:1: cannot understand .bail. Usage: .bail on|off"),
-        Case("separator", ".separator\n", "in/s.sql:1: cannot understand .separator. Usage: .separator COL [ROW]"),
-        Case("read", ".read a b\n", "in/s.sql:1: cannot understand .read. Usage: .read FILE"),
+        Case("flag", ".bail maybe\n", "in/s.sql:1: invalid .bail command. Usage: .bail on|off"),
+        Case("separator", ".separator\n", "in/s.sql:1: invalid .separator command. Usage: .separator COL [ROW]"),
+        Case("read", ".read a b\n", "in/s.sql:1: invalid .read command. Usage: .read FILE"),
         Case(
             "import without a table", ".import food.csv\n",
-            "in/s.sql:1: cannot understand .import: TABLE is missing. Usage: .import [--csv|--ascii] [--skip N] "
+            "in/s.sql:1: invalid .import command: TABLE is missing. Usage: .import [--csv|--ascii] [--skip N] "
                 + "[--schema S] [-v] FILE TABLE"),
         Case(
             "import's option", ".import --cvs food.csv t\n",
-            "in/s.sql:1: cannot understand .import: no option is called --cvs. Did you mean \"--csv\"?. Usage: .import "
+            "in/s.sql:1: invalid .import command: unknown option --cvs. Did you mean \"--csv\"?. Usage: .import "
                 + "[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE"),
         Case(
             "semicolon", "CREATE TABLE t(a);\n.import food.csv t;\n",
@@ -143,23 +139,23 @@ enum RefusalCases {
                 + "word. Remove it."),
         Case(
             "separators that cannot be read", "CREATE TABLE t(a);\n.separator ||\n.import food.csv t\n",
-            "in/s.sql:3: .import cannot read rows: the column separator \"||\" has 2 bytes, and only one can be read. Set "
+            "in/s.sql:3: .import cannot read rows: the column separator \"||\" has 2 bytes, and only one byte is supported. Set "
                 + "one-byte separators with .mode csv and .separator, or use .import --csv."),
         Case(
             "tabs after csv", "CREATE TABLE t(a);\n.mode csv\n.mode tabs\n.import food.csv t\n",
-            "in/s.sql:4: .import cannot read rows: the row separator \"\\r\\n\" has 2 bytes, and only one can be read. Set "
+            "in/s.sql:4: .import cannot read rows: the row separator \"\\r\\n\" has 2 bytes, and only one byte is supported. Set "
                 + "one-byte separators with .mode csv and .separator, or use .import --csv."),
         Case(
             "a row that fails", "CREATE TABLE t(a, b NOT NULL);\n.import --csv food.csv t\n",
             "in/food.csv:2: INSERT failed: NOT NULL constraint failed: t.b: the row is for the table t, at in/s.sql:2. "
-                + "Fix the row, or write .bail off into the script to leave such rows out."),
+                + "Fix the row, or add .bail off to the script to skip such rows."),
         Case(
             "an empty file without a table", ".import --csv none.csv t\n",
-            "in/s.sql:1: in/none.csv: empty file: the table t should be made from its first row"
+            "in/s.sql:1: in/none.csv: empty file: the table t would be created from its first row"
         ).with { $0.files["none.csv"] = "" },
         Case(
             "a column's name that is not UTF-8", ".import --csv x.csv t\n",
-            "in/s.sql:1: in/x.csv:1: a column's name is not UTF-8. Save the file as UTF-8."
+            "in/s.sql:1: in/x.csv:1: a column name is not UTF-8. Save the file as UTF-8."
         ).with { $0.files["x.csv"] = ["a,", 0xE4, "\n"] },
         Case(
             "a view", "CREATE VIEW v AS SELECT 1 a, 2 b;\n.import --csv food.csv v\n",
@@ -169,7 +165,7 @@ enum RefusalCases {
             "in/s.sql:2: cannot import in/food.csv into t: table t has 1 columns but 2 values were supplied"),
         Case(
             "no such schema", ".import --csv --schema x food.csv t\n",
-            "in/s.sql:1: cannot make the table t from the first row of in/food.csv: unknown database \"x\""),
+            "in/s.sql:1: cannot create the table t from the first row of in/food.csv: unknown database \"x\""),
     ]
 
     private static let paths: [Case] = [
@@ -180,27 +176,24 @@ enum RefusalCases {
         Case("directory", ".read .\n", "in/s.sql:1: cannot open in/.: it is not a regular file"),
         Case(
             "program", ".import \"|cat food.csv\" t\n",
-            "in/s.sql:1: cannot open in/|cat food.csv: a script that runs other programs is not repeatable. Write what cat "
-                + "food.csv says to a file first."),
+            "in/s.sql:1: cannot open in/|cat food.csv: a script that runs other programs is not repeatable. Write the output of cat food.csv to a file first."
+        ),
         Case(
             "parent", ".import ../outside.csv t\n",
-            "in/s.sql:1: in/../outside.csv is not in the directory of the script: it leads to outside.csv, and the script "
-                + "lies in in. Move it there, or build with --allow-outside."
+            "in/s.sql:1: in/../outside.csv is not in the directory of the script: its real path is outside.csv, and the script is in in. Move the file there, or build with --allow-outside."
         ).with { $0.outcome = .refused },
         Case(
             "link", ".import link.csv t\n",
-            "in/s.sql:1: in/link.csv is not in the directory of the script: it leads to outside.csv, and the script lies in "
-                + "in. Move it there, or build with --allow-outside."
+            "in/s.sql:1: in/link.csv is not in the directory of the script: its real path is outside.csv, and the script is in "
+                + "in. Move the file there, or build with --allow-outside."
         ).with { $0.outcome = .refused },
         Case(
             "outside in spite of .bail off", ".bail off\n.read ../outside.sql\n",
-            "in/s.sql:2: in/../outside.sql is not in the directory of the script: it leads to outside.sql, and the script "
-                + "lies in in. Move it there, or build with --allow-outside."
+            "in/s.sql:2: in/../outside.sql is not in the directory of the script: its real path is outside.sql, and the script is in in. Move the file there, or build with --allow-outside."
         ).with { $0.outcome = .refused },
         Case(
             "absolute", ".read /etc/hostname\n",
-            "in/s.sql:1: /etc/hostname is not in the directory of the script: it leads to /etc/hostname, and the script lies "
-                + "in in. Move it there, or build with --allow-outside."
+            "in/s.sql:1: /etc/hostname is not in the directory of the script: its real path is /etc/hostname, and the script is in in. Move the file there, or build with --allow-outside."
         ).with { $0.outcome = .refused },
         Case(
             "attached", "ATTACH '../other.db' AS o;",
@@ -209,7 +202,7 @@ enum RefusalCases {
         Case(
             "attached by another VFS", "ATTACH 'file:/etc/x?vfs=unix' AS o;",
             "in/s.sql:1: not authorized: in the statement ATTACH 'file:/etc/x?vfs=unix' AS o. Attach a file by its plain "
-                + "name, and load no extensions: a build reads only files beside its script."),
+                + "name, and load no extensions: a build reads only files in the directory of its script."),
         Case(
             "vacuumed elsewhere", "CREATE TABLE t(a); VACUUM INTO '../copy.db';",
             "in/s.sql:1: unable to open database: ../copy.db: No such file or directory: in the statement VACUUM INTO '../copy.db'. copy.db is not in "
@@ -222,23 +215,23 @@ enum RefusalCases {
     private static let substitutions: [Case] = [
         Case(
             "undefined", "SELECT 1;\nSELECT '${VERSON}';",
-            "in/s.sql:2: ${VERSON} has no value: nothing defines it. Give it with --define VERSON=VALUE. Write $${VERSON} "
-                + "for the text itself."),
+            "in/s.sql:2: ${VERSON} has no value: nothing defines it. Give it with --define VERSON=VALUE. For the literal text, write $${VERSON}."
+        ),
         Case(
             "near another", ".print ${env.HOMER}\n",
-            "in/s.sql:1: ${env.HOMER} has no value: no such environment variable is set. Did you mean \"env.HOME\"? Write "
-                + "$${env.HOMER} for the text itself."
+            "in/s.sql:1: ${env.HOMER} has no value: no such environment variable is set. Did you mean \"env.HOME\"? For the literal text, write $${env.HOMER}."
         ).with { $0.environment = ["HOME": "/x"] },
         Case(
             "git", "SELECT '${git.descibe}';",
-            "in/s.sql:1: ${git.descibe} has no value: nothing defines it. Did you mean \"git.describe\"? Write "
-                + "$${git.descibe} for the text itself."),
+            "in/s.sql:1: ${git.descibe} has no value: nothing defines it. Did you mean \"git.describe\"? For the literal text, write $${git.descibe}."
+        ),
         Case(
             "no repository", "SELECT ${git.count};",
             "in/s.sql:1: ${git.count}: cannot take the version from the repository of in: fatal: not a git repository "
-                + "(or any of the parent directories): .git. Build in a git repository with a commit, or use a --define."
+                + "(or any of the parent directories): .git. Build in a git repository with a commit, or give the value with --define."
         ),
-        Case("bracket", "SELECT 1 AS [a${env.X}];", "in/s.sql:1: ${env.X} cannot stand here: its value has a ]").with {
+        Case("bracket", "SELECT 1 AS [a${env.X}];", "in/s.sql:1: ${env.X} cannot be used here: its value has a ]").with
+        {
             $0.environment = ["X": "b]c"]
         },
     ]

@@ -41,13 +41,11 @@ import Testing
         ("out.csv", "", "it exists and is not a SQLite database. Choose another file with -o, or remove it first."),
         (
             "out.db", "-wal",
-            "TOP/out.db-wal belongs to the database that is there, and would spoil the new one. Close the programs that "
-                + "use it, or remove both."
+            "TOP/out.db-wal belongs to the existing database, and would corrupt the new one. Close the programs that use the database, or remove both files."
         ),
         (
             "out.db", "-journal",
-            "TOP/out.db-journal belongs to the database that is there, and would spoil the new one. Close the programs "
-                + "that use it, or remove both."
+            "TOP/out.db-journal belongs to the existing database, and would corrupt the new one. Close the programs that use the database, or remove both files."
         ),
     ])
     func `an output of another kind is not replaced`(_ name: String, _ suffix: String, _ why: String) throws {

@@ -19,13 +19,13 @@ import Testing
             "CREATE TABLE version(ver INTEGER);\nINSERT INTO version (ver)\nVALUES (\"2\");", "",
             [
                 "s.sql:2: a string in double quotes (no such column: 2): SQL has single quotes for strings and double "
-                    + "quotes for names; it is accepted here, and not by every SQLite"
+                    + "quotes for names; this build accepts it, but not every SQLite does"
             ]
         ),
         Case(
             ".import --csv t.csv food\n", "a,b\n1,2\n",
             [
-                "s.sql:1: no table food: it is made with the columns that the first row of t.csv names, all TEXT "
+                "s.sql:1: no table food: it is created with the column names in the first row of t.csv, all TEXT "
                     + "(a, b)"
             ]
         ),
@@ -33,28 +33,27 @@ import Testing
             ".import --csv t.csv food\n", "a,A\n1,2\n",
             [
                 "t.csv:1: columns renamed due to duplicates: \"a\" to \"a_1\", \"A\" to \"A_2\"",
-                "s.sql:1: no table food: it is made with the columns that the first row of t.csv names, all TEXT "
+                "s.sql:1: no table food: it is created with the column names in the first row of t.csv, all TEXT "
                     + "(a_1, A_2)",
             ]
         ),
         Case(
             "CREATE TABLE food(a,b);\n.import --csv t.csv food\n", "A,b\n1,2\n",
             [
-                "t.csv:1: the first row holds the names of the columns and is imported like any other, because food is "
-                    + "there already; skip it with .import --skip 1"
+                "t.csv:1: the first row contains the column names but is imported as data, because the table food already exists; skip it with .import --skip 1"
             ]
         ),
         Case("CREATE TABLE food(a,b);\n.import --csv --skip 1 t.csv food\n", "A,b\n1,2\n", []),
         Case(
             "CREATE TABLE food(a,b);\n.import --csv t.csv food\n", "1,\"a\0b\"\n2,3\n",
-            ["t.csv:1: field 2 has a NUL character: what follows it is left out"]
+            ["t.csv:1: field 2 has a NUL character: the text after it is dropped"]
         ),
         Case(
             "CREATE TABLE t(a);\nINSERT INTO t VALUES(random()), (hex(randomblob(4)));", "",
             [
-                "s.sql:2: random() gives other values each time, so that the next build gives another result; compute "
+                "s.sql:2: random() returns different values each time, so the next build gives a different result; compute "
                     + "them before the build",
-                "s.sql:2: randomblob() gives other values each time, so that the next build gives another result; "
+                "s.sql:2: randomblob() returns different values each time, so the next build gives a different result; "
                     + "compute them before the build",
             ]
         ),
@@ -62,14 +61,13 @@ import Testing
             "CREATE TABLE t(a DEFAULT CURRENT_TIMESTAMP, b);\nSELECT date('2026-11-20');\nINSERT INTO t(b) VALUES(1);",
             "",
             [
-                "s.sql:3: the statement asks for the time of day, so that the next build gives another result; set "
-                    + "SOURCE_DATE_EPOCH, or write the date down"
+                "s.sql:3: the statement uses the current time, so the next build gives a different result; set SOURCE_DATE_EPOCH, or write a fixed date"
             ]
         ),
         Case(
             "SELECT datetime('2026-11-20 12:00', 'localtime');", "",
             [
-                "s.sql:1: localtime depends on the time zone of this machine, so that the next build gives another result; "
+                "s.sql:1: localtime depends on the time zone of this machine, so the next build gives a different result; "
                     + "use UTC"
             ]
         ),
@@ -79,7 +77,7 @@ import Testing
             )
             .replacing("CREATE TRIGGER", with: "CREATE TABLE t(a);\nCREATE TRIGGER") + "\n.import t.csv t\n", "x\n",
             [
-                "s.sql:3: random() gives other values each time, so that the next build gives another result; compute "
+                "s.sql:3: random() returns different values each time, so the next build gives a different result; compute "
                     + "them before the build"
             ]
         ),

@@ -55,8 +55,8 @@ package struct DatabaseBuilder {
         // The last second of the year 9999, which is the last one that SQLite's date functions support.
         guard let seconds = Int64(text), (0...253_402_300_799).contains(seconds) else {
             throw MoultError(
-                .script, .usage, what: "cannot understand SOURCE_DATE_EPOCH=\(text)",
-                why: "it should be the number of seconds since 1970-01-01",
+                .script, .usage, what: "invalid SOURCE_DATE_EPOCH=\(text)",
+                why: "it must be the number of seconds since 1970-01-01",
                 now: "Unset it, or set it to `git log -1 --format=%ct`.")
         }
         return seconds
@@ -78,7 +78,7 @@ package struct DatabaseBuilder {
             throw MoultError(
                 .script, what: "\(script): the script ends inside a transaction",
                 why: "a BEGIN or SAVEPOINT has no COMMIT or RELEASE, so its changes would be lost",
-                now: "Write COMMIT; at its end.")
+                now: "Add COMMIT; at the end of the script.")
         }
         if options.analyze { try connection.execute("ANALYZE") }
         if let id = options.applicationID { try connection.execute("PRAGMA application_id = \(id)") }
@@ -98,7 +98,8 @@ package struct DatabaseBuilder {
                 if free * 5 > pages {
                     warnings.add(
                         .note, nil,
-                        "\(free) of \(pages) pages are free since rows went away: build once without --from to pack it")
+                        "\(free) of \(pages) pages are free because rows were removed: to compact the database, build it once without --from"
+                    )
                 }
                 return .kept(changes)
             case .unfit(let why):

@@ -49,11 +49,11 @@ struct Evolution {
         func reject(_ why: String) -> MoultError {
             MoultError(
                 .output, .refused, what: "cannot keep the layout of \(old)", why: why,
-                now: "Name the database of a release, which is sealed.")
+                now: "Give the database file of a release.")
         }
         guard try Files.factsThroughLinks(old)?.kind == .file else { throw reject("no such file") }
         for suffix in ["-wal", "-journal"] where try Files.facts(old + suffix) != nil {
-            throw reject("\(old)\(suffix) is beside it")
+            throw reject("\(old)\(suffix) is next to it")
         }
         let connection = try Connection(path: old, access: .immutable)
         let header = try connection.header()
@@ -110,7 +110,7 @@ struct Evolution {
         for pragma in ["page_size", "auto_vacuum"] {
             let old = try connection.int("PRAGMA main.\(pragma)")
             let new = try connection.int("PRAGMA new.\(pragma)")
-            if old != new { return "\(pragma) was \(old) and is \(new)" }
+            if old != new { return "\(pragma) was \(old) and is now \(new)" }
         }
         let differing = try connection.scalar(
             """
@@ -122,6 +122,6 @@ struct Evolution {
                     EXCEPT SELECT type, name, tbl_name, sql FROM main.sqlite_schema))
             ORDER BY name
             """)
-        return differing?.text.map { "the schema differs: see \($0)" }
+        return differing?.text.map { "the definition of \($0) differs" }
     }
 }

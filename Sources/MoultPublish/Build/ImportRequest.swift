@@ -14,7 +14,7 @@ struct ImportRequest {
     init(_ command: DotCommand) throws {
         func reject(_ why: String) -> MoultError {
             MoultError(
-                .script, what: "\(command.place): cannot understand .import", why: why,
+                .script, what: "\(command.place): invalid .import command", why: why,
                 now: "Usage: .import [--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE")
         }
         var names: [String] = []
@@ -40,11 +40,11 @@ struct ImportRequest {
                 schema = name
             case _ where option.hasPrefix("-"):
                 let hint = didYouMean(word, among: ["--csv", "--ascii", "--skip", "--schema", "-v"])
-                throw reject("no option is called \(word)" + (hint.map { ". \($0)" } ?? ""))
+                throw reject("unknown option \(word)" + (hint.map { ". \($0)" } ?? ""))
             default: names.append(word)
             }
         }
-        if names.count > 2 { throw reject("\"\(names[2])\" is one word too many") }
+        if names.count > 2 { throw reject("unexpected argument \"\(names[2])\"") }
         guard names.count == 2 else { throw reject(names.isEmpty ? "FILE is missing" : "TABLE is missing") }
         (file, table) = (names[0], names[1])
         (self.schema, self.skip, self.isVerbose, self.format) = (schema, skip, isVerbose, format)

@@ -39,7 +39,7 @@ struct Importer {
         var (batch, start) = try skip(request.skip, of: stream)
         if try !tableExists() {
             guard let first = batch else {
-                throw problem("\(file): empty file", "the table \(request.table) should be made from its first row")
+                throw problem("\(file): empty file", "the table \(request.table) would be created from its first row")
             }
             try makeTable(first, first.rowRoom[start])
             start += 1
@@ -100,7 +100,7 @@ struct Importer {
     private func makeTable(_ batch: RowBatch, _ row: RowBatch.Row) throws {
         let header = try batch.fields(of: row).filter { !$0.isMissing }.map { field in
             guard let text = String(validating: batch.text(field), as: UTF8.self) else {
-                throw problem("\(file):\(row.line): a column's name is not UTF-8", now: "Save the file as UTF-8.")
+                throw problem("\(file):\(row.line): a column name is not UTF-8", now: "Save the file as UTF-8.")
             }
             return text
         }
@@ -110,11 +110,11 @@ struct Importer {
             warnings.add(.note, Place(file: file, line: row.line), "columns renamed due to duplicates: \(renamed)")
         }
         do { try connection.execute("CREATE TABLE \(name)\(columns.definitions)") } catch {
-            throw problem("cannot make the table \(request.table) from the first row of \(file)", message(error))
+            throw problem("cannot create the table \(request.table) from the first row of \(file)", message(error))
         }
         warnings.add(
             .note, place,
-            "no table \(request.table): it is made with the columns that the first row of \(file) names, "
+            "no table \(request.table): it is created with the column names in the first row of \(file), "
                 + "all TEXT (\(columns.names.joined(separator: ", ")))")
     }
 
@@ -126,8 +126,8 @@ struct Importer {
         guard names == columns.map({ $0.lowercased() }) else { return }
         warnings.add(
             .note, Place(file: file, line: row.line),
-            "the first row holds the names of the columns and is imported like any other, because \(request.table) is "
-                + "there already; skip it with .import --skip 1")
+            "the first row contains the column names but is imported as data, because the table \(request.table) "
+                + "already exists; skip it with .import --skip 1")
     }
 
     private func insert(
@@ -171,7 +171,7 @@ struct Importer {
             throw MoultError(
                 .importing, what: "\(file):\(row.line): \(text)",
                 why: "the row is for the table \(request.table), at \(place)",
-                now: "Fix the row, or write .bail off into the script to leave such rows out.", cause: error)
+                now: "Fix the row, or add .bail off to the script to skip such rows.", cause: error)
         }
         count.failed += 1
         warnings.add(.failedRow, Place(file: file, line: row.line), text)
@@ -196,7 +196,7 @@ struct Importer {
         case .unescapedQuote: warnings.add(.unescaped, place, "unescaped \" character")
         case .unterminatedQuote: warnings.add(.unterminated, place, "unterminated \"-quoted field")
         case .nul:
-            warnings.add(.nul, place, "field \(notice.column) has a NUL character: what follows it is left out")
+            warnings.add(.nul, place, "field \(notice.column) has a NUL character: the text after it is dropped")
         case .notUTF8: warnings.add(.encoding, place, "field \(notice.column) is not UTF-8; its bytes are kept")
         }
     }

@@ -46,20 +46,20 @@ struct OutputStaging {
                 }
                 if header.isWAL {
                     throw reject(
-                        "it exists and is in WAL mode, as programs leave it that write to a database",
+                        "it exists and is in WAL mode, so another program has written to it",
                         try another())
                 }
                 guard header.changeCounter == Self.changes else {
                     throw reject(
-                        "it exists, and another program has made it or written to it: moult build leaves it otherwise",
+                        "it exists, and another program has created it or written to it",
                         try another())
                 }
             }
         }
         for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(output + suffix) != nil {
             throw reject(
-                "\(output)\(suffix) belongs to the database that is there, and would spoil the new one",
-                "Close the programs that use it, or remove both.")
+                "\(output)\(suffix) belongs to the existing database, and would corrupt the new one",
+                "Close the programs that use the database, or remove both files.")
         }
     }
 
@@ -83,7 +83,7 @@ struct OutputStaging {
         }
         for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(sealed + suffix) != nil {
             throw MoultError(
-                .output, what: "\(sealed)\(suffix) is left", why: "the database is not complete without it")
+                .output, what: "\(sealed)\(suffix) still exists", why: "the database is not complete without it")
         }
         let file = try Descriptor(sealed, .write)
         let size = try file.facts().size

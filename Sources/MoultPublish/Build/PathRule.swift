@@ -32,7 +32,7 @@ struct PathRule {
         if path.hasPrefix("|") {
             throw reject(
                 "a script that runs other programs is not repeatable",
-                "Write what \(path.dropFirst().trimmed) says to a file first.")
+                "Write the output of \(path.dropFirst().trimmed) to a file first.")
         }
         if path.isEmpty { throw reject("the name is empty", nil) }
         let full = path.hasPrefix("/") ? path : "\(root)/\(path)"
@@ -44,8 +44,8 @@ struct PathRule {
         guard allows(real) else {
             throw MoultError(
                 .outside, .refused, what: "\(place): \(shown(path)) is not in the directory of the script",
-                why: "it leads to \(real), and the script lies in \(root)",
-                now: "Move it there, or build with --allow-outside.")
+                why: "its real path is \(real), and the script is in \(root)",
+                now: "Move the file there, or build with --allow-outside.")
         }
         return real
     }

@@ -33,7 +33,7 @@ extension ScriptRunner {
             if words.count == 2 { settings.row = line.arguments[1] }
         case .exit, .quit:
             guard line.arguments.isEmpty else {
-                throw usage(line, ".\(command.rawValue) ends the script; a status has no meaning here")
+                throw usage(line, ".\(command.rawValue), without a status")
             }
             finish()
         }
@@ -48,8 +48,8 @@ extension ScriptRunner {
         let name = String(decoding: try only(line, "ascii|csv|list|tabs"), as: UTF8.self)
         if settings.setMode(name) { return }
         throw MoultError(
-            .script, what: "\(line.place): .mode \(name) is not for builds",
-            why: "the modes that say how files are read are \(ScriptSettings.modes.joined(separator: ", "))",
+            .script, what: "\(line.place): .mode \(name) is not supported",
+            why: "the supported modes are \(ScriptSettings.modes.joined(separator: ", "))",
             now: didYouMean(name, among: ScriptSettings.modes))
     }
 
@@ -68,7 +68,7 @@ extension ScriptRunner {
     }
 
     private func usage(_ line: DotCommand, _ form: String) -> MoultError {
-        MoultError(.script, what: "\(line.place): cannot understand .\(line.name)", now: "Usage: \(form)")
+        MoultError(.script, what: "\(line.place): invalid .\(line.name) command", now: "Usage: \(form)")
     }
 
     private func unknown(_ line: DotCommand) -> MoultError {
@@ -76,14 +76,15 @@ extension ScriptRunner {
         let list = known.map { ".\($0)" }.joined(separator: ", ")
         let hint: String? =
             switch line.name {
-            case "open", "save", "backup", "clone", "restore": "The result goes where -o says; leave the line out."
-            case "once", "output", "excel": "A build prints to standard output; leave the line out."
+            case "open", "save", "backup", "clone", "restore": "The option -o names the result; remove this line."
+            case "once", "output", "excel": "A build prints to standard output; remove this line."
             case "shell", "system": "A script that runs other programs is not repeatable; run them before the build."
-            case "cd": "Paths are relative to the script; name files with their directory."
+            case "cd": "Paths are relative to the script; include the directory in each path."
             case "load": "A database that needs an extension cannot be built. Do without it."
             default: didYouMean(line.name, among: known)
             }
         return MoultError(
-            .script, what: "\(line.place): unknown command .\(line.name)", why: "a build has \(list)", now: hint)
+            .script, what: "\(line.place): unknown command .\(line.name)", why: "the commands of a build are \(list)",
+            now: hint)
     }
 }

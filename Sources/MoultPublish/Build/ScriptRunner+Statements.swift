@@ -38,7 +38,7 @@ extension ScriptRunner {
             warnings.add(
                 .doubleQuotes, place,
                 "a string in double quotes (\(strict.message)): SQL has single quotes for strings and double quotes for "
-                    + "names; it is accepted here, and not by every SQLite")
+                    + "names; this build accepts it, but not every SQLite does")
             return rest
         }
     }
@@ -99,7 +99,7 @@ extension ScriptRunner {
         if let advice = ShellOnly.advice(for: error.message) { return advice }
         if case .unauthorized = error.resultCode {
             return
-                "Attach a file by its plain name, and load no extensions: a build reads only files beside its script."
+                "Attach a file by its plain name, and load no extensions: a build reads only files in the directory of its script."
         }
         guard case .cannotOpen = error.resultCode, let refused = sandbox.refused else { return nil }
         if rule.allows(refused) { return "\(refused) is not a regular file: attach a database file." }

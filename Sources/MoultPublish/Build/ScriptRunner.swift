@@ -112,13 +112,13 @@ final class ScriptRunner {
         let result = try body()
         func warn(_ what: String, _ advice: String) {
             unrepeatable.append("\(place): \(what)")
-            warnings.add(.unrepeatable, place, "\(what), so that the next build gives another result; \(advice)")
+            warnings.add(.unrepeatable, place, "\(what), so the next build gives a different result; \(advice)")
         }
         for name in functions.intersection(["random", "randomblob"]).sorted() {
-            warn("\(name)() gives other values each time", "compute them before the build")
+            warn("\(name)() returns different values each time", "compute them before the build")
         }
         if sandbox.clockReads > before, sandbox.clock == nil {
-            warn("the statement asks for the time of day", "set SOURCE_DATE_EPOCH, or write the date down")
+            warn("the statement uses the current time", "set SOURCE_DATE_EPOCH, or write a fixed date")
         }
         // Neither is visible when a statement is prepared; a page size that is set late only takes effect with the next
         // vacuum.

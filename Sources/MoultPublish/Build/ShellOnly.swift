@@ -21,13 +21,13 @@ enum ShellOnly {
         }
         if let name = named("no such function: ", functions) {
             let what = name == "regexp" ? "REGEXP" : "\(name)()"
-            return "\(what) is a function of the sqlite3 shell, and no part of SQLite. \(instead(name))"
+            return "\(what) is a function of the sqlite3 shell, not of SQLite. \(instead(name))"
         }
         if let name = named("no such table: ", tables) ?? named("no such module: ", tables) {
-            return "\(name) is a table of the sqlite3 shell, and no part of SQLite. \(instead(name))"
+            return "\(name) is a table of the sqlite3 shell, not of SQLite. \(instead(name))"
         }
         if let name = named("no such collation sequence: ", collations) {
-            return "\(name) is a collation of the sqlite3 shell, and no part of SQLite: no app could read the database."
+            return "\(name) is a collation of the sqlite3 shell, not of SQLite: no app could read the database."
         }
         return nil
     }

@@ -38,7 +38,8 @@ extension RowFormat {
         let shown = shown(separator)
         guard let byte = separator.first else { throw Unreadable("the \(name) separator is empty") }
         if separator.count > 1 {
-            throw Unreadable("the \(name) separator \(shown) has \(separator.count) bytes, and only one can be read")
+            throw Unreadable(
+                "the \(name) separator \(shown) has \(separator.count) bytes, and only one byte is supported")
         }
         if style == .csv, byte == UInt8(ascii: "\"") { throw Unreadable("the \(name) separator is the quote itself") }
         if byte >= 0x80 { throw Unreadable("the \(name) separator \(shown) is not an ASCII character") }

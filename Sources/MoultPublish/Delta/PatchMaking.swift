@@ -49,8 +49,9 @@ package struct PatchMaking {
             let offset = reader.layout.pieces[index].offset
             guard try expected.has(bytes, at: offset) else {
                 throw MoultError(
-                    .packing, what: "the patch \(patch) does not make what it should", why: "byte \(offset) or behind",
-                    now: "Report this, and pack without a patch.")
+                    .packing, what: "the patch \(patch) does not reproduce the new database",
+                    why: "it differs at byte \(offset) or later",
+                    now: "Report this as a defect of moult, and pack without a patch.")
             }
         }
     }

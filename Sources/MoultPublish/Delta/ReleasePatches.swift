@@ -114,7 +114,7 @@ struct ReleasePatches {
         var kept: Set<String> = []
         for before in older {
             guard let patches = trial.patchesThatPay(from: before) else {
-                options.warn("a patch from \(before.version) would not be clearly smaller than the bundle: left out")
+                options.warn("a patch from \(before.version) would not be clearly smaller than the bundle: omitted")
                 continue
             }
             kept.formUnion(patches.map(\.file))

@@ -68,8 +68,8 @@ extension ReleaseDiff {
             same.isSameFile = true
             return .compared(same)
         }
-        guard let oldPath = old.path else { return .unknown(name, why: "the old one is not here") }
-        guard let newPath = new.path else { return .unknown(name, why: "the new one is not here") }
+        guard let oldPath = old.path else { return .unknown(name, why: "the old file is not available") }
+        guard let newPath = new.path else { return .unknown(name, why: "the new file is not available") }
         return .compared(
             try DatabaseComparison(name, old: oldPath, new: newPath, of: subjects, options: options).diff())
     }

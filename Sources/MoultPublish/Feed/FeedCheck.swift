@@ -121,7 +121,7 @@ package struct FeedCheck {
     private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(directory.file(name)) else { return "it is missing" }
         guard facts.kind == .file else { return "it is not a regular file" }
-        if facts.size != size { return "it has \(facts.size) bytes, and not \(size)" }
+        if facts.size != size { return "it has \(facts.size) bytes instead of \(size)" }
         return try SHA256.digest(ofFileAt: directory.file(name)).hex == sha256
             ? nil : "its SHA-256 does not match the feed"
     }

@@ -64,8 +64,8 @@ extension FeedDirectory {
             guard let facts = try Files.factsThroughLinks(file(name)), facts.size == size else {
                 if release.withdrawn != nil { return nil }
                 throw MoultError(
-                    .publishing, what: "\(file(name)) is missing or has another size",
-                    why: "the feed names it", now: "Look what is wrong: moult publish \(path) --check")
+                    .publishing, what: "\(file(name)) is missing or has a different size",
+                    why: "the feed lists it", now: "To find all problems: moult publish \(path) --check")
             }
             return FeedFile(name: name, size: size, sha256: sha256, isImmutable: true)
         }

@@ -126,7 +126,7 @@ package struct FeedPublisher {
         if let lost = new.first(where: { !versions.contains($0.manifest.version) }) {
             throw refusal(
                 "release \(lost.manifest.version) would be dropped at once",
-                "the feed has \(count) newer \(count == 1 ? "one" : "ones"), and keeps no more",
+                "the feed has \(count) newer \(count == 1 ? "one" : "ones"), and --keep-releases allows no more",
                 "Keep more, or publish it without --keep-releases.")
         }
         feed.releases = kept
@@ -157,7 +157,7 @@ package struct FeedPublisher {
         if try Files.facts(directory.file("\(Feed.fileName).minisig")) != nil {
             throw refusal(
                 "\(directory.file(Feed.fileName)) is signed, but no key is given",
-                "stores that trust its key would refuse it without", "Add the key with --key FILE.")
+                "stores that trust its key would refuse an unsigned feed", "Add the key with --key FILE.")
         }
     }
 
@@ -184,7 +184,8 @@ package struct FeedPublisher {
         let serial = options.serial ?? (mayRestart ? 1 : last + 1)
         if let before, serial <= last, !isNewList {
             throw refusal(
-                "the feed cannot have serial \(serial)", "it has serial \(before.serial), and stores refuse to go back",
+                "the feed cannot have serial \(serial)",
+                "it has serial \(before.serial), and stores accept only a higher one",
                 "Choose a higher one, or leave out --serial.")
         }
         let base = isNewList ? 0 : last
@@ -205,7 +206,7 @@ package struct FeedPublisher {
         let (version, sequence) = (new.manifest.version, new.manifest.sequence)
         guard new.manifest.product == feed.product else {
             throw refusal(
-                "\(new.path) is a release of \(new.manifest.product)", "the feed belongs to \(feed.product)",
+                "\(new.path) is a release of \(new.manifest.product)", "the feed is for \(feed.product)",
                 "Publish it to the feed of its product.")
         }
         for old in feed.releases {
@@ -258,7 +259,7 @@ package struct FeedPublisher {
                 let next = try KeyDirectory.read(path, after: list, at: options.now)
                 guard next.list.product == product else {
                     throw refusal(
-                        "\(path) is a key list of \(next.list.product)", "the feed belongs to \(product)",
+                        "\(path) is a key list of \(next.list.product)", "the feed is for \(product)",
                         "Use the key list of that product.")
                 }
                 return next
@@ -281,12 +282,13 @@ package struct FeedPublisher {
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
         guard !options.keys.isEmpty else {
             throw refusal(
-                "a list of keys must be signed", "stores take it from a key that they trust",
+                "a list of keys must be signed", "stores accept it only from a key that they trust",
                 "Add the current key with --key FILE.")
         }
         if let list, !list.isPlain {
             throw refusal(
-                "\(KeyList.fileName(list.serial)) has keys for each role", "a public key alone does not say for which",
+                "\(KeyList.fileName(list.serial)) has keys for each role",
+                "a public key alone does not show which role it is for",
                 "Make the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust KEYS.json")
         }
         let next = KeyList(

@@ -57,8 +57,8 @@ package struct FeedUpload {
         error.outcome = isPublic ? .stuck : .failed
         error.now =
             isPublic
-            ? "Stores find the new feed. Give the command again: it uploads the rest."
-            : "Stores still find the old feed. Give the command again: it uploads what is missing."
+            ? "Stores already find the new feed. Run the command again to upload the rest."
+            : "Stores still find the old feed. Run the command again to upload the missing files."
         return error
     }
 }

@@ -150,7 +150,7 @@ struct TrustedSigners {
         }
         throw MoultError(
             .distrusted, .refused, what: "the feed at \(repository) is not signed by any of the given keys",
-            why: "the new feed would vouch for the releases in it", now: "Also give the key that signed it: --key FILE")
+            why: "the new feed would endorse the releases in it", now: "Also give the key that signed it: --key FILE")
     }
 }
 

@@ -28,7 +28,7 @@ struct SealedRelease {
             throw MoultError(
                 .publishing, .refused, what: "release \(manifest.version) cannot be published",
                 why: "its database \(database.name) has \"place\": \"in-place\", and a feed contains bundles only",
-                now: "Take \"place\" out of the draft, and pack it again.")
+                now: "Remove \"place\" from the draft, and pack the release again.")
         }
     }
 

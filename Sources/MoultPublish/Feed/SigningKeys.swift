@@ -35,7 +35,7 @@ struct SigningKeys {
             guard signsFeed || signsReleases || takesPinned else {
                 if repeats { continue }
                 throw MoultError(
-                    .publishing, .refused, what: "key \(key.publicKey.id) may not publish",
+                    .publishing, .refused, what: "key \(key.publicKey.id) is not allowed to publish",
                     why: roles.contains { holds($0.root, key) }
                         ? "it is a root key, which signs key lists only"
                         : list.isPlain
@@ -82,7 +82,7 @@ struct SigningKeys {
         } catch let error as MoultError where error.outcome == .refused {
             throw MoultError(
                 .publishing, .refused, what: "\(what) lacks signatures of \(role) keys",
-                why: "stores ask for \(keys.words)",
+                why: "stores require \(keys.words)",
                 now: role == "release"
                     ? "Use a release key with --key FILE, or sign the manifest on the machine that has the key: moult sign MANIFEST --key FILE"
                     : "Use a timestamp key with --key FILE.", cause: error)

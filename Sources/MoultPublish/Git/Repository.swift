@@ -42,7 +42,8 @@ package struct Revision: Equatable, Sendable {
             guard result.succeeded else {
                 throw MoultError(
                     .repository, what: "cannot take the version from the repository of \(directory)",
-                    why: result.complaint, now: "Build in a git repository with a commit, or use a --define.")
+                    why: result.complaint,
+                    now: "Build in a git repository with a commit, or give the value with --define.")
             }
             return result.text
         }

@@ -68,7 +68,7 @@ extension DatabaseInspection {
 
     /// SQLite treats missing bytes at the end of the last page as zeros and reports nothing.
     private static func cut(_ size: Int, pageSize: Int) -> [String] {
-        size % pageSize == 0 ? [] : ["it is cut short: \(size) bytes are not whole pages of \(pageSize)"]
+        size % pageSize == 0 ? [] : ["it is truncated: \(size) bytes are not a multiple of the page size \(pageSize)"]
     }
 
     private static func tables(of connection: Connection, counting: (String) throws -> Void) throws -> [Table] {

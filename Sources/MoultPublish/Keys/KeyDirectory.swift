@@ -46,7 +46,7 @@ struct KeyDirectory {
             guard let next else {
                 throw MoultError(
                     .unsigned, .refused, what: "\(path) is not signed by the keys of list \(before.serial)",
-                    why: "it needs \(before.roles.root.words)",
+                    why: "it must be signed by \(before.roles.root.words)",
                     now: "Sign it: \(shellLine(["moult", "sign", path])) --key ROOT.key")
             }
             list = next

@@ -65,7 +65,8 @@ package struct KeyListMaker {
                 "Use the secret key of one of them with --key FILE.")
         }
         guard !keys.isEmpty else {
-            throw refusal("no root key is named", "stores take only a signed list", "Give it with --key FILE.")
+            throw refusal(
+                "no root key is given", "stores accept only a signed list", "Give a root key with --key FILE.")
         }
         let work = try WorkDirectory(in: directory, named: ".moult-trust")
         defer { work.remove() }
@@ -85,7 +86,7 @@ package struct KeyListMaker {
     private func keys(_ role: Role, _ name: String, before: TrustedKeys?) throws -> TrustedKeys {
         let entries = role.keys.isEmpty ? before?.entries ?? [] : role.keys.map { TrustedKeys.Entry(key: $0) }
         guard !entries.isEmpty else {
-            throw refusal("the list has no \(name) key", "the first list names them", "Add --\(name) KEY.pub.")
+            throw refusal("the list has no \(name) key", "the first list must name its keys", "Add --\(name) KEY.pub.")
         }
         return TrustedKeys(entries, threshold: role.threshold ?? before?.threshold ?? 1)
     }

@@ -29,7 +29,7 @@ struct DatabaseIntake {
             let report = try DatabaseBuilder(build).build(script: "\(directory)/\(script)", output: file)
             if let revision = report.revision, revision.isDirty, !options.allowDirty {
                 throw MoultError(
-                    .packing, .refused, what: "files differ from what is committed (\(revision.describe))",
+                    .packing, .refused, what: "the repository has uncommitted changes (\(revision.describe))",
                     why: "\(script) takes its version from the repository",
                     now: "Commit or stash them, or use --allow-dirty.")
             }
@@ -40,15 +40,15 @@ struct DatabaseIntake {
         guard try Files.factsThroughLinks(source) != nil else {
             throw MoultError(
                 .packing, what: "no database at \(source)", why: "the draft refers to it",
-                now: "Build it first, or say in the draft how: \"build\": { \"script\": \"make.sql\" }.")
+                now: "Build it first, or add its script to the draft: \"build\": { \"script\": \"make.sql\" }.")
         }
         try LockFreeReader.into(source) { connection, _ in
             let (header, size) = try (connection.header(), connection.fileSize())
             guard size % Int64(header.pageSize) == 0 else {
                 throw MoultError(
-                    .packing, .refused, what: "the database \(source) is cut short",
-                    why: "its \(size) bytes are not whole pages of \(header.pageSize)",
-                    now: "Make it again, or take a whole copy.")
+                    .packing, .refused, what: "the database \(source) is truncated",
+                    why: "its \(size) bytes are not a multiple of the page size \(header.pageSize)",
+                    now: "Create it again, or use a complete copy.")
             }
             // Page by page, so that the layout stays the same and patches between releases stay small; includes the
             // content of a WAL.

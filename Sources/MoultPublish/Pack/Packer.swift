@@ -59,7 +59,7 @@ package struct Packer {
         }
         guard let draft = String(validating: bytes, as: UTF8.self) else {
             throw MoultError(
-                .packing, what: "\(path) is not in UTF-8", why: "line \(Self.firstBadLine(bytes)) has other bytes",
+                .packing, what: "\(path) is not in UTF-8", why: "line \(Self.firstBadLine(bytes)) is not valid UTF-8",
                 now: "Save it in UTF-8: \(shellLine(["iconv", "-f", "latin1", "-t", "utf8", path]))")
         }
         let text = try substitution.apply(to: draft, at: Place(file: path, line: 1))
@@ -106,7 +106,7 @@ package struct Packer {
         guard let bytes = try Files.read(source, limit: 1 << 26) else {
             throw MoultError(
                 .packing, what: "no migration at \(source)", why: "the draft refers to it",
-                now: "Write it, or take it out of the draft.")
+                now: "Write the migration, or remove it from the draft.")
         }
         migration.size = bytes.count
         migration.sha256 = try SHA256.digest(of: bytes).hex
@@ -121,8 +121,8 @@ package struct Packer {
     private func refuseDirty(_ substitution: Substitution) throws {
         guard let revision = substitution.revision, revision.isDirty, !options.allowDirty else { return }
         throw MoultError(
-            .packing, .refused, what: "files differ from what is committed (\(revision.describe))",
-            why: "a release of them could not be made again from the repository",
+            .packing, .refused, what: "the repository has uncommitted changes (\(revision.describe))",
+            why: "the release could not be reproduced from the repository",
             now: "Commit or stash them, or use --allow-dirty.")
     }
 
@@ -191,9 +191,9 @@ package struct Packer {
         guard let name = manifest.bundle?.file else { return "\(stem).\(Self.ending(options.format))" }
         guard try ArchiveKind(fileName: name) == options.format else {
             throw MoultError(
-                .packing, what: "the bundle cannot be called \(name), as the draft says",
-                why: "it will be a \(Self.ending(options.format))",
-                now: "Correct \"bundle.file\" in the draft, or name the kind with --format.")
+                .packing, what: "the bundle cannot have the name \(name), which the draft gives",
+                why: "its format is \(Self.ending(options.format))",
+                now: "Correct \"bundle.file\" in the draft, or choose that format with --format.")
         }
         return name
     }

@@ -35,7 +35,7 @@ struct PreserveCheck {
         for (index, entry) in database.preserve.enumerated() {
             guard let why = try CarryingCheck.fault(of: entry.table, in: connection) else { continue }
             throw failure(
-                database, index, "table", "rows of \(entry.table) can never be carried: \(why)",
+                database, index, "table", "rows of \(entry.table) can never be carried over: \(why)",
                 "Nothing was written. Change the table, or do not preserve it.")
         }
         try connection.close()

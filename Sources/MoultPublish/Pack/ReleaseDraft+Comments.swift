@@ -5,7 +5,7 @@ extension ReleaseDraft {
     package static func commented(_ draft: JSON, named name: String) -> String {
         var lines = [
             "// The draft of a release. Pack it with: \(shellLine(["moult", "pack", name]))",
-            "// The other fields that a draft may have: moult help draft",
+            "// For all fields of a draft: moult help draft",
         ]
         var member = ""
         var said: Set<String> = []
@@ -31,27 +31,28 @@ extension ReleaseDraft {
 
     private static let ofRelease = [
         "product": "A store installs releases of one product only.",
-        "version": "Raise version and sequence for each release. Without a sequence, pack counts on.",
+        "version":
+            "Increase version and sequence for each release. If sequence is missing, moult pack uses the next one.",
         "databases": "Each database: its kind, and the file to pack.",
-        "checks": "A release is refused if one of these queries has another answer.",
+        "checks": "A release is refused if one of these queries returns a different result.",
         "budget": "A release is refused if a table has lost or gained more rows than this.",
-        "requires": "What must be there before this release can be installed.",
-        "steps": "What else is done at each update.",
+        "requires": "The versions that must be present before this release can be installed.",
+        "steps": "Additional steps of each update.",
     ]
 
     private static let ofDatabase = [
-        "source": "The database file, relative to this draft. It is copied, and never changed.",
-        "path": "Its place in the store.",
+        "source": "The database file, relative to this draft. moult pack copies it and does not change it.",
+        "path": "Its path in the store.",
         "member": "Its name in the bundle.",
         "preserve": "The app's rows that survive a release.",
-        "verify": "How deeply each store checks the file.",
-        "replace": "Whether the file is exchanged, or written to while programs have it open.",
+        "verify": "How thoroughly each store checks the file.",
+        "replace": "Whether the file is exchanged, or changed in place while programs have it open.",
     ]
 
     private static let ofKind = [
         "reference": "reference: only releases change it. The other kinds: moult help kinds",
         "shared": "shared: the app writes to it, too. \"preserve\" names the rows that survive a release.",
-        "user": "user: the user's own. It is installed once; releases change only its schema, by \"migrations\".",
-        "cache": "cache: the app can make it again. It is emptied when its schema changes.",
+        "user": "user: belongs to the user. It is installed once; releases change only its schema, by \"migrations\".",
+        "cache": "cache: the app can recreate it. It is replaced when its schema changes.",
     ]
 }

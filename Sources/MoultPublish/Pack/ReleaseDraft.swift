@@ -38,7 +38,7 @@ package struct ReleaseDraft {
             [0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0)
         }
         guard let first = start.first, first != UInt8(ascii: "{"), first != UInt8(ascii: "/") else { return nil }
-        return "it is neither an SQLite database nor a draft, which is JSON"
+        return "it is neither a SQLite database nor a draft, which is JSON"
     }
 
     /// The draft, with sources relative to a directory if they are in it.
@@ -53,7 +53,8 @@ package struct ReleaseDraft {
         for file in files {
             let name = try Self.name(of: file)
             if databases.contains(where: { $0.name == name }) {
-                throw refusal("two files would be the database \"\(name)\"", file, "Rename one, or write a draft.")
+                throw refusal(
+                    "two files have the name of the database \"\(name)\"", file, "Rename one, or write a draft.")
             }
             databases.append(.init(name, try database(name, file, in: directory, before)))
         }
@@ -107,7 +108,7 @@ package struct ReleaseDraft {
         if let wanted = kinds[name], wanted != kind {
             throw refusal(
                 "\(name) cannot be packed as \(wanted.rawValue)", "it is \(kind.rawValue) in \(before?.path ?? "")",
-                "Write a draft for that, and read what stores do with the file: moult help kinds")
+                "To change its kind, write a draft. What stores do with each kind: moult help kinds")
         }
         if before?.manifest.database(name)?.migrations.isEmpty == false {
             throw refusal("\(name) cannot be packed without a draft", "it has migrations", "See: moult help draft")

@@ -24,7 +24,8 @@ struct SealedDatabase {
         if let wanted = database.identity.schema, wanted != found.schema {
             throw MoultError(
                 .packing, .refused, what: "the database \(name) does not have the schema in the draft",
-                why: "its schema is \(found.schema)", now: "Correct the draft, or leave \"schema\" to pack.")
+                why: "its schema is \(found.schema)",
+                now: "Correct the draft, or remove \"schema\": moult pack adds it.")
         }
         database.identity = .init(
             applicationID: found.applicationID, userVersion: found.userVersion, schema: found.schema)
@@ -48,7 +49,9 @@ struct SealedDatabase {
         }
         if let failure = report?.failure { throw failure }
         guard let identity = report?.identity, report?.findings != nil else {
-            throw MoultError(.packing, what: "the database \(name) cannot be checked", why: "it did not respond")
+            throw MoultError(
+                .packing, what: "the database \(name) cannot be checked",
+                why: "the process that checks it did not respond")
         }
         return identity
     }

@@ -47,8 +47,8 @@ package struct DiffPage {
     private func section(_ entry: ReleaseDiff.Entry) -> Markup {
         switch entry {
         case .compared(let database): section(database)
-        case .added(let name): lone(name, "added", "only in the new one")
-        case .removed(let name): lone(name, "removed", "only in the old one")
+        case .added(let name): lone(name, "added", "only in the new version")
+        case .removed(let name): lone(name, "removed", "only in the old version")
         case .kept(let name): lone(name, "same", "not changed by releases, not compared")
         case .unknown(let name, let why): lone(name, "changed", "not compared: \(why)")
         }

@@ -110,13 +110,14 @@ extension DotCommand {
                 throw MoultError(
                     .script, what: "\(place): \(name)",
                     why:
-                        "web pages and word processors make such characters, and .\(self.name) would take them as they are",
+                        "web pages and word processors insert such characters, and .\(self.name) would use them literally",
                     now: "Replace the typographic characters in the script with plain ASCII ones.")
             }
             return try arguments.map { bytes in
                 guard let text = String(validating: bytes, as: UTF8.self) else {
                     throw MoultError(
-                        .script, what: "\(place): a word of .\(name) is not UTF-8", now: "Save the script as UTF-8.")
+                        .script, what: "\(place): an argument of .\(name) is not UTF-8",
+                        now: "Save the script as UTF-8.")
                 }
                 return text
             }

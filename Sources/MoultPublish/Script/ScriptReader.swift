@@ -111,7 +111,7 @@ private struct GatheredLines {
             if byte >= 0x80, scanner.inside == .code, let name = TypographicQuotes.name(at: index, in: line) {
                 throw MoultError(
                     .script, what: "\(place): \(name)",
-                    why: "web pages and word processors make such characters, and SQL takes them for a part of a name",
+                    why: "web pages and word processors insert such characters, and SQL treats them as part of a name",
                     now: "Replace the typographic characters in the script with plain ASCII ones.")
             }
             try feed(byte, at: place)
@@ -155,7 +155,7 @@ private struct GatheredLines {
     /// The value as it must be written where it stands: inside quotes the same quote is doubled.
     private func quoted(_ value: String, _ name: String, _ place: Place) throws -> [UInt8] {
         func reject(_ why: String) -> MoultError {
-            MoultError(.substitution, what: "\(place): ${\(name)} cannot stand here", why: why)
+            MoultError(.substitution, what: "\(place): ${\(name)} cannot be used here", why: why)
         }
         let bytes = Array(value.utf8)
         if bytes.contains(0) { throw reject("its value has a NUL character") }

@@ -162,7 +162,7 @@ enum TypographicQuotes {
         guard text[index] == 0xE2 || text[index] == 0xC2 else { return nil }
         return all.first { text[index...].starts(with: $0.character.utf8) }.map { found in
             let shown = found.character == "\u{A0}" ? "a no-break space" : found.character
-            return "\(shown) (\(found.code)) stands where \(found.plain) should"
+            return "\(shown) (\(found.code)) is used instead of \(found.plain)"
         }
     }
 

@@ -81,7 +81,7 @@ package final class Substitution {
         return MoultError(
             .substitution, what: "\(place): ${\(name)} has no value",
             why: name.hasPrefix("env.") ? "no such environment variable is set" : "nothing defines it",
-            now: "\(hint ?? ways) Write $${\(name)} for the text itself.")
+            now: "\(hint ?? ways) For the literal text, write $${\(name)}.")
     }
 
     private static let gitNames = ["git.describe", "git.revision", "git.count"]

@@ -63,9 +63,9 @@ import Testing
     @Test(arguments: [
         (
             "INSERT INTO t VALUES(1)",
-            "it exists, and another program has made it or written to it: moult build leaves it otherwise"
+            "it exists, and another program has created it or written to it"
         ),
-        ("PRAGMA journal_mode = WAL", "it exists and is in WAL mode, as programs leave it that write to a database"),
+        ("PRAGMA journal_mode = WAL", "it exists and is in WAL mode, so another program has written to it"),
     ])
     func `a database that another program has written to is not replaced`(_ sql: String, _ why: String) throws {
         let scratch = try Scratch()

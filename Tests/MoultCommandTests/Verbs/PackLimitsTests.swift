@@ -51,7 +51,8 @@ import Testing
         let ended = try scratch.moult("moult pack draft.json -o rel; echo $?; ls rel")
         #expect(ended.out == "3\n", "\(ended)")
         #expect(
-            ended.err.contains("draft.json: databases.app.preserve[0].table: rows of t can never be carried: \(why)\n"),
+            ended.err.contains(
+                "draft.json: databases.app.preserve[0].table: rows of t can never be carried over: \(why)\n"),
             "\(ended)")
     }
 }

@@ -57,7 +57,7 @@ import Testing
                 "Give a database file, or the draft of a release: moult help draft"
             ),
             (
-                "moult pack text", 1, "cannot pack text: it is neither an SQLite database nor a draft, which is JSON",
+                "moult pack text", 1, "cannot pack text: it is neither a SQLite database nor a draft, which is JSON",
                 "Give a database file, or the draft of a release: moult help draft"
             ),
             (

@@ -75,7 +75,7 @@ import Testing
         #expect(!inspection.isSound)
         #expect(
             inspection.databases.first?.found?.findings.first
-                == "it is cut short: \(size) bytes are not whole pages of 4096")
+                == "it is truncated: \(size) bytes are not a multiple of the page size 4096")
     }
 
     @Test func `inspect reports names that the database does not have`() throws {
