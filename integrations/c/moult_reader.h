@@ -12,9 +12,9 @@
  *     sqlite3_close(db);
  *     moult_close(lease);
  *
- * A lease keeps the files of one release in place, whatever updates install meanwhile. Open all databases through one
- * lease, so that they belong to one release, and close the lease after the last connection. An update never waits for a
- * lease. `moult who` lists it, and it ends with the process.
+ * A lease keeps the files of one release in place, even if an update installs another release. Open all databases
+ * through one lease, so that they belong to one release, and close the lease after the last connection. A lease blocks no
+ * update. `moult who` lists it, and it ends with the process.
  *
  * URIs
  *   Use `uri`, with SQLITE_OPEN_URI in the flags of the connection. ATTACH follows the flags of the connection's first
@@ -29,15 +29,16 @@
  * A wrapper around SQLite without the flag
  *   SQLite reads URIs on every connection if it was built with SQLITE_USE_URI (sqlite3_compileoption_used("USE_URI")
  *   is 1), or after sqlite3_config(SQLITE_CONFIG_URI, 1) before the first connection. If neither is possible, do not pass
- *   it a URI: SQLite takes `file:food.db` for a file name and creates an empty file of that name. (The URIs from here are
- *   absolute, and fail with SQLITE_CANTOPEN.) Open `path` instead, a read-only database on a connection of its own with
+ *   URIs: SQLite takes `file:food.db` for a file name and creates an empty file of that name. (The URIs from here are
+ *   absolute, and fail with SQLITE_CANTOPEN.) Open `path` instead. Open a read-only database on a separate connection with
  *   SQLITE_OPEN_READONLY, and never ATTACH it to a connection that can write.
  *
  * Threads and processes
- *   It has no global state. A lease does not change after moult_open: any number of threads may use it at once, and
- *   moult_close must be the last call. A child process that fork made shares the lease, which lasts until both have closed
- *   it; a program that is started with exec does not inherit it. No function writes to the store, prints, or ends the
- *   process. moult_open waits for up to two seconds if another process has locked the release, else no function waits.
+ *   The library has no global state. A lease does not change after moult_open: any number of threads may use it at once,
+ *   and moult_close must be the last call. A child process created by fork shares the lease, which lasts until both
+ *   processes have closed it; a program started with exec does not inherit it. No function writes to the store, prints, or
+ *   ends the process. moult_open waits for up to two seconds if another process has locked the release; no other function
+ *   waits.
  */
 #ifndef MOULT_READER_H
 #define MOULT_READER_H
@@ -75,8 +76,8 @@ typedef struct moult_error {
 /* One database of a release. The texts are valid until moult_close. Later versions may append members. */
 typedef struct moult_database {
     const char *name;
-    /* Its schema name on a connection that has all databases of its group: "main" for the first one of kind "user", else the
-     * name to attach it under. If none is "main", open ":memory:" and attach all of them. */
+    /* Its schema name on a connection that has all databases of its group: "main" for the first one of kind "user", otherwise
+     * the name under which to attach it. If none is "main", open ":memory:" and attach all of them. */
     const char *schema;
     /* "reference", "shared", "user" or "cache" */
     const char *kind;
@@ -86,8 +87,8 @@ typedef struct moult_database {
     const char *uri;
     /* 0: only releases change it; 1: the app writes to it */
     int writable;
-    /* NULL for the databases of the store's connection; otherwise open those of one group on a connection of their own, with
-     * the one whose schema is "main" first. Releases with more than ten databases to attach have groups. */
+    /* NULL for the databases of the store's connection; otherwise open the databases of one group on a separate connection,
+     * starting with the one whose schema is "main". Releases with more than ten databases to attach have groups. */
     const char *group;
 } moult_database;
 
@@ -120,7 +121,7 @@ MOULT_API const moult_database *moult_database_named(const moult_lease *lease, c
 MOULT_API int moult_switched(const moult_lease *lease, moult_error *error);
 
 /* A file descriptor that becomes readable (poll, select, epoll) when another release may have been installed; -1 and
- * `error` on failure. Close it with close(). Make it before the lease, so that no release is missed:
+ * `error` on failure. Close it with close(). Create it before you take the lease, so that no release is missed:
  *
  *     int watch = moult_watch(store, &error);
  *     for (;;) {

@@ -18,7 +18,7 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
             (.done, "done, or nothing to do"),
             (
                 .changes,
-                "plan and --dry-run: there are changes to make; check: a newer release exists; diff: the two differ; cache: it is new and empty"
+                "plan and --dry-run: there are changes to make; check: a newer release exists; diff: differences were found; cache: the cache is new and empty"
             ),
         ]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })

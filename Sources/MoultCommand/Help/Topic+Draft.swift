@@ -38,7 +38,7 @@ extension Topic {
                     // The app can recreate it. A script creates the empty one.
                     "thumbs": { "kind": "cache", "build": { "script": "thumbs.sql" } },
                   },
-                  // Stores refuse the release if a query has another result,
+                  // Stores refuse the release if a query has a different result,
                   // a table loses too many rows, or the app is too old.
                   "checks": [{ "on": "food", "sql": "SELECT count(*) FROM food",
                                "expect": ">= 7000" }],

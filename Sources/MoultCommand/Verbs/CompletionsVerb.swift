@@ -9,7 +9,7 @@ enum CompletionsVerb {
         .choice(
             "KIND",
             of: Shell.allCases.map(\.rawValue) + ["man"] + ArgumentType.StoreNames.allCases.map(\.rawValue)),
-        "bash, zsh, fish or man. The scripts also use: databases, releases, holds or quarantine, to get these names of a store"
+        "bash, zsh, fish or man; the scripts also use databases, releases, holds and quarantine, which print names in the store"
     )
     static let directory = Argument(
         .directory(), presence: .optional, "The directory for manual pages; only for man, created if missing")

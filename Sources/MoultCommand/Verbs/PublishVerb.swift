@@ -22,7 +22,7 @@ enum PublishVerb {
         "rollout", value: .number("PERCENT", in: 0...100),
         "The percentage of machines that get the new releases, or the release of --release")
     static let release = Option(
-        "release", value: .text("VERSION"), "A release in the feed whose --rollout to change")
+        "release", value: .text("VERSION"), "The release in the feed whose percentage --rollout changes")
     static let withdraw = Option(
         "withdraw", value: .text("VERSION"), "Withdraw a release: stores no longer install it")
     static let reason = Option("reason", value: .text("TEXT"), "The reason for the withdrawal, shown to operators")

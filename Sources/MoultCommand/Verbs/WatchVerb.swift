@@ -13,7 +13,7 @@ enum WatchVerb {
         .text("CMD"), presence: .repeated, "The program and its arguments, after -- if it has options")
 
     static let command = Command(
-        "watch", .operators, "report each release that is installed",
+        "watch", .operators, "report each release when it is installed",
         discussion: [
             """
             It waits for notifications from the kernel and does not poll. It prints a line for each release; several \
