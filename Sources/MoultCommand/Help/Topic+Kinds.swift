@@ -39,7 +39,7 @@ extension Topic {
             ]),
             """
             A reference database with "place": "in-place" stays where it is, for instance among the resources of an \
-            app. It is attached there and never copied, so the first start takes the same time at any size.
+            app. It is attached there and never copied, so the first start takes the same time for a file of any size.
             """,
             """
             If a file already exists at the path of a database, the first release keeps it as generation 0+adopted. To \

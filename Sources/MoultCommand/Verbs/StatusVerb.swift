@@ -14,8 +14,8 @@ enum StatusVerb {
             """
             It reads no file completely: a read-only database is recognized by its inode, size and times. In a store \
             that was copied, moved or restored these differ, and the database is shown as copied and not verified \
-            until moult verify reads it. Newer releases come from the last known feed; to ask the feed, run moult \
-            check.
+            until moult verify reads it. Newer releases come from the last known feed; to read the feed now, run \
+            moult check.
             """,
             """
             With --nagios, the state is critical if nothing is installed, a database is missing or changed, an \
