@@ -10,7 +10,7 @@ package struct OverviewHelp: Report {
 
     package func write(to page: inout Page) {
         page.paragraph(
-            "moult updates SQLite databases: verified, all or nothing, and with a way back.")
+            "moult updates SQLite databases: verified, all or nothing, and with rollback.")
         page.line()
         page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
         // All groups use the same width, so that their summaries line up.

@@ -32,7 +32,7 @@ enum BuildVerb {
         usesStore: false,
         examples: [
             .init("Build main.db:", "moult build make.sql -o main.db"),
-            .init("Set a variable of the script:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
+            .init("Set a variable in the script:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
         ],
         run: run)
 

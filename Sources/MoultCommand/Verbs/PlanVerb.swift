@@ -17,7 +17,7 @@ enum PlanVerb {
         discussion: [
             "Each line is one change, marked with a sign: see moult help plans. Nothing is written except FILE.",
             """
-            With --deep, the new databases are compared with the installed ones, as moult diff does it: the output \
+            With --deep, the new databases are compared with the installed ones, as with moult diff: the output \
             says how many rows would be added, removed and changed, and how schemas would change. This takes as long \
             as reading all these databases.
             """,

@@ -8,7 +8,7 @@ enum ResetVerb {
         .ofStore("DATABASE", .databases), "A writable database of the installed release")
     static let userData = Option(
         "set-user-data-aside", "Required for user data: set it aside and start empty")
-    static let reason = Option("reason", value: .text("TEXT"), "The reason, for the quarantine and the history")
+    static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
     static let again = Option(
         "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")
     static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
