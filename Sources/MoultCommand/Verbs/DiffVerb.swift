@@ -57,7 +57,7 @@ enum DiffVerb {
             what = try second.map { "compare \(first) with \($0)" } ?? "compare \(call.store()) with \(first)"
         } catch let error as MoultError where error.code == .noStore {
             throw call.wrongUsage(
-                "diff needs OLD and NEW", why: "with one of them, it compares a store with it, and no store is here")
+                "diff needs OLD and NEW", why: "a single argument is compared with a store, and no store was found")
         }
         return try call.sandboxed(what) { scratch in
             guard let file = call.value(html), let page = try Files.read("\(scratch)/\(page)", limit: 1 << 30) else {

@@ -20,7 +20,7 @@ enum PublishVerb {
     static let channel = Option("channel", value: .text("NAME"), "The channel of the releases (default stable)")
     static let rollout = Option(
         "rollout", value: .number("PERCENT", in: 0...100),
-        "The percentage of machines that get the new releases, or the release of --release")
+        "The percentage of machines that get the new releases, or that get the release given with --release")
     static let release = Option(
         "release", value: .text("VERSION"), "The release in the feed whose percentage --rollout changes")
     static let withdraw = Option(

@@ -25,7 +25,7 @@ enum RecoverVerb {
         exits: [
             .init(.done, "no update is unfinished"),
             .init(.failure(.stuck), "the update can be neither finished nor undone; the message says why"),
-            .init(.failure(.busy), "another update is running; the message names it"),
+            .init(.failure(.busy), "another update is running; the message names the process"),
         ],
         run: run)
 

@@ -62,7 +62,7 @@ enum SQLVerb {
     private static func refused(_ sql: String) -> MoultError {
         MoultError(
             .guarded, .refused, what: "moult sql only reads", why: "this statement writes: \(sql.trimmed)",
-            now: "Use --write if you mean it.")
+            now: "To allow changes, use --write.")
     }
 
     /// Shortens the error to SQLite's message and the statement, which here is the user's own.

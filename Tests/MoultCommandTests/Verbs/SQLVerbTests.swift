@@ -84,7 +84,7 @@ import Testing
                 3, "",
                 """
                 moult: error: moult sql only reads: this statement writes: INSERT INTO note VALUES ('x')
-                  Use --write if you mean it.
+                  To allow changes, use --write.
 
                 """
             ))

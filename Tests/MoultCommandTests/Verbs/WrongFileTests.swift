@@ -100,7 +100,7 @@ import Testing
             ),
             (
                 "cd full; moult diff ../food.sqlite", 64,
-                "diff needs OLD and NEW: with one of them, it compares a store with it, and no store is here",
+                "diff needs OLD and NEW: a single argument is compared with a store, and no store was found",
                 "Try: moult diff --help"
             ),
         ] as [(String, Int32, String, String?)])
