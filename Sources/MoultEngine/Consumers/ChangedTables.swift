@@ -10,13 +10,13 @@ struct ChangedTables {
     let installed: Manifest?
     let release: Manifest
 
-    /// Above this size, comparing would take longer than reading everything again.
+    /// Files that are larger together are not compared: it would take longer than reading everything again.
     private static let largest = 64 << 20
 
     /// The tables of a database that differ; nil if unknown, in which case any table may differ.
     func of(_ name: String) -> [String]? {
         guard let before = installed?.database(name), let after = release.database(name) else { return nil }
-        // The update does not fail if this is unknown: all tables then count as changed.
+        // An error does not fail the update: all tables then count as changed.
         return try? look(before, after)
     }
 
@@ -37,7 +37,7 @@ struct ChangedTables {
         return changed
     }
 
-    /// The path of the new content during preparation; nil if it is derived from the old one.
+    /// The path of the new file during preparation; nil if none is staged, as for a migration.
     private func newFile(_ database: Database) throws -> String? {
         guard database.kind.isSealed else {
             let path = "\(transaction.waiting)/\(database.path)"

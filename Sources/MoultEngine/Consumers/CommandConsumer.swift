@@ -32,7 +32,7 @@ extension CommandConsumer: ConsumerChannel {
     }
 }
 
-/// Why a consumer did not do what was requested.
+/// The reason why a consumer did not release or reload its databases.
 struct ConsumerFault: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -32,7 +32,7 @@ package final class ConsumerCalls {
         self.consumers = plan.calls.compactMap { call in consumers.first { call.isOf($0) } }
     }
 
-    /// Finds the changed tables while both contents exist.
+    /// Finds the changed tables; called while both the old and the new files exist.
     func look(from installed: Manifest?, to release: Manifest) {
         let changed = ChangedTables(transaction: transaction, plan: plan, installed: installed, release: release)
         for name in Set(plan.calls.flatMap(\.databases).map(\.name)) { tables[name] = changed.of(name) }
@@ -40,7 +40,8 @@ package final class ConsumerCalls {
 
     // MARK: release
 
-    /// Asks every affected consumer to release. Throws (exit 75) if one does not; nothing has changed in that case.
+    /// Asks every affected consumer to release its databases. If one does not, throws (exit 75) before anything has changed;
+    /// with `forceAfter`, the update continues instead.
     func release() throws {
         guard !isReleased else { return }
         isReleased = true
@@ -61,7 +62,7 @@ package final class ConsumerCalls {
         let call = call(consumer, message(.release, for: consumer), until: forced)
         do {
             guard try consumer.means.channel.isThere(call) else { return }
-            // Not synced: after a power failure no consumer is running, so none has released anything.
+            // Not synced: a power failure ends the consumers as well, so none of them waits for a reload afterwards.
             try transaction.journal.releasing(consumer.name)
             released.append(consumer.name)
             try consumer.means.channel.release(call)
@@ -76,7 +77,7 @@ package final class ConsumerCalls {
 
     private func refusal(_ consumer: Consumer, _ error: any Error, _ call: ConsumerCall) -> MoultError {
         let reason = Self.text(error)
-        // Processes of other users may hold it, and may be invisible to us.
+        // Processes of other users may have the files open, and may be invisible to this one.
         let all = (try? OpenFiles.holders(of: call.paths).map(\.description)) ?? []
         let holders = all.filter { !reason.contains($0) }
         let names = call.message.databases.map(\.name).joined(separator: ", ")
@@ -91,7 +92,7 @@ package final class ConsumerCalls {
 
     // MARK: reload
 
-    /// Asks all consumers, or only those that had released, to reopen the databases. Returns those that failed.
+    /// Asks all consumers, or only those that were asked to release, to reopen the databases. Returns those that failed.
     package func reload(_ outcome: ConsumerMessage.Outcome, all: Bool) -> [Failure] {
         consumers.compactMap { consumer in
             guard all || released.contains(consumer.name) else { return nil }

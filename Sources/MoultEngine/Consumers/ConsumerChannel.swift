@@ -1,10 +1,11 @@
 package import MoultStore
 
-/// The means to call a consumer. Each call returns when the consumer has done what was requested, and throws if it has not.
+/// Calls a consumer in one of several ways. Each call returns when the consumer has done what was requested, and throws if it
+/// has not.
 protocol ConsumerChannel: Sendable {
     /// The description shown in a plan.
     var summary: String { get }
-    /// Whether a process exists that could release.
+    /// Whether there is a process that can be asked to release.
     func isThere(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws

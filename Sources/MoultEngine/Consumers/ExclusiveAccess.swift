@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Waits until no other process has a file open, as required for an exchange.
+/// Waits until no other process has a file open, as required for replacing it.
 struct ExclusiveAccess {
     let path: String
     let stop: () throws -> Void
@@ -10,8 +10,7 @@ struct ExclusiveAccess {
     /// The time that a process gets to exit after SIGTERM.
     private static let grace = Duration.seconds(2)
 
-    /// Until the deadline, other processes may close the file by themselves. After it, they are killed if `mayEnd` allows that;
-    /// otherwise this throws.
+    /// Waits until the deadline for other processes to close the file. Then kills them if `mayKill` is true; otherwise throws.
     func wait(until deadline: ContinuousClock.Instant, mayEnd: Bool, warn: (String) -> Void) throws {
         if try isFree(by: deadline) { return }
         guard mayEnd else { throw held() }
@@ -19,7 +18,7 @@ struct ExclusiveAccess {
             for holder in try OpenFiles.holders(of: [path]) {
                 let name = signal == SIGTERM ? "TERM" : "KILL"
                 warn("\(holder.description) still has \(path) open, and is sent SIG\(name)")
-                // It may have exited in the meantime; whether the file is free is checked next.
+                // The process may have exited in the meantime; whether the file is free is checked next.
                 _ = kill(holder.pid, signal)
             }
             if try isFree(by: .now + Self.grace) { return }
@@ -39,9 +38,9 @@ struct ExclusiveAccess {
     }
 
     private func held() -> MoultError {
-        // Processes of other users may hold it, and may be invisible to us.
+        // Processes of other users may have the file open, and may be invisible to this one.
         let holders = (try? OpenFiles.holders(of: [path]).map(\.description)) ?? []
-        // An unreadable table of our own open files is not worth another error.
+        // If this process cannot list its own open files, the message omits it.
         let isOurs = (try? OpenFiles.isOpenHere(path)) ?? false
         let who = holders + (isOurs ? ["this process"] : [])
         return MoultError(

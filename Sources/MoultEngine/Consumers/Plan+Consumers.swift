@@ -16,7 +16,7 @@ extension Plan {
         package struct Database: Sendable, Equatable {
             package var name: String
             package var kind: String
-            /// Its file in the store; a full path for a cache stored outside the store.
+            /// The path of its file in the store; a full path for a cache stored outside the store.
             package var path: String
         }
 
@@ -25,7 +25,7 @@ extension Plan {
             "\(consumer) (\(by)): \(isReleased ? "release and reload" : "reload") for \(databases.map(\.name).joined(separator: ", "))"
         }
 
-        /// A consumer of the app may have the same name as one in the settings.
+        /// Whether this call goes to that consumer. A consumer in the app may have the same name as one in the settings.
         func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.means.channel.summary }
 
         package var json: JSON {

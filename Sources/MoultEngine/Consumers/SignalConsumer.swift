@@ -8,7 +8,8 @@ extension SignalConsumer: ConsumerChannel {
 
     func isThere(_ call: ConsumerCall) throws -> Bool { try release != nil && pid() != nil }
 
-    /// A signal has no reply, so the open files are checked: the process has released when it has none of them open.
+    /// A signal has no reply, so the open files are checked: the process has released the databases when it has none of their
+    /// files open.
     func release(_ call: ConsumerCall) throws {
         guard let release, let pid = try pid(), try send(release, to: pid) else { return }
         while try OpenFiles.isOpen(call.paths, in: pid) {
@@ -40,9 +41,10 @@ extension SignalConsumer: ConsumerChannel {
             return nil
         }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-        // Zero, one and negative numbers do not name a single process that may be signalled.
+        // For `kill`, zero and negative numbers mean groups of processes, and 1 is the init process.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
-        // A process started after the file was written merely has the same PID; a few seconds of clock difference are tolerated.
+        // A process that started after the file was written is another one with the same PID; two seconds of clock difference
+        // are tolerated.
         guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
             return nil
         }

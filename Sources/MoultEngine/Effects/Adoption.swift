@@ -16,7 +16,7 @@ final class Adoption: WritableEffect {
     private let generation: String
     private let transaction: Transaction
     private let product: String
-    /// The file while no other process has it open; shared with the exchange that gives the path new content.
+    /// The file, held so that no other process has it open; shared with the exchange that gives the path new content.
     private let old: DrainedFile
     private let isHeldByExchange: Bool
     /// Whether other processes keep the file open, so that its content is copied.
@@ -43,8 +43,8 @@ final class Adoption: WritableEffect {
         if isLive { return }
         if try isDone && Files.facts(place)?.inode != Files.facts(kept)?.inode { return }
         if !isHeldByExchange { try drain() }
-        // Before recovery runs, programs can write to the file after a crash, even if the generation exists and has a second name
-        // of the file. The record is then made again.
+        // After a crash, programs can write to the file before recovery runs, even if the generation already has a hard link to
+        // it. Its digest is then recorded again.
         let isThere = try Files.facts(directory) != nil
         if isThere { try Files.setMode(directory, 0o700) }
         try record(Files.facts(place), in: isThere ? directory : nil) {
@@ -54,7 +54,7 @@ final class Adoption: WritableEffect {
 
     private func drain() throws {
         do { try old.hold(read: { _ in }) } catch let error as MoultError where error.code == .databaseCorrupt {
-            // A file that is not a database is kept as it is, unless SQLite would treat a neighbouring file as part of it.
+            // A file that is not a database is kept as it is, unless it has sidecars, which SQLite would read as part of it.
             try old.holdPlainFile()
         }
     }
@@ -72,7 +72,7 @@ final class Adoption: WritableEffect {
         try record(Files.facts(copy)) { try SHA256.digest(ofFileAt: copy).hex }
     }
 
-    /// Adds the file to the manifest and the seal of the staged generation.
+    /// Adds the file to the manifest and the seal of a generation, by default the staged one.
     private func record(_ facts: FileFacts?, in generation: String? = nil, _ digest: () throws -> String) throws {
         guard let facts else { return }
         let generation = generation ?? transaction.adopted
@@ -91,7 +91,7 @@ final class Adoption: WritableEffect {
                 ]))
         var sealed = try Self.read(sealPath)?["files"]?.array ?? []
         sealed.removeAll { $0["member"]?.string == path }
-        // The change time is not known yet, because giving the file a second name changes it.
+        // The change time is not known yet, because the hard link that is made later changes it.
         var known = SealedFacts(sha256: digest, facts)
         (known.changed, known.links) = (nil, nil)
         sealed.append(.object([.init("member", .string(path))] + known.members))
@@ -113,9 +113,10 @@ final class Adoption: WritableEffect {
         try Files.read(path, limit: 1 << 24).map { try JSON(parsing: $0, source: path) }
     }
 
-    // MARK: after it
+    // MARK: after the decision
 
-    /// Gives the file a second name in the generation. A later effect gives its path to the release.
+    /// Puts the file into the generation: as a hard link, or as a copy if other processes keep it open. A later effect puts the
+    /// release's content at its path.
     func perform() throws {
         let copy = "\(transaction.adopted)/\(path)"
         if try Files.facts(directory) == nil {
@@ -143,7 +144,7 @@ final class Adoption: WritableEffect {
             try Files.setMode(directory, 0o700)
             let there = try Files.facts(place)
             if try there == nil || Files.target(ofLink: place) != nil {
-                // Either the release's link is there, or nothing: the file itself is restored.
+                // The path has only the release's link, or nothing: the file itself is restored.
                 try Files.rename(kept, to: place)
             } else if facts.inode == there?.inode {
                 try Files.remove(kept)

@@ -4,11 +4,11 @@ internal import MoultSQLite
 internal import StepKit
 
 /// Handles the old content of a database during an update: rows are carried over, and if any content is neither shipped nor
-/// carried over, the gate keeps the whole file.
+/// carried over, `Displacement` keeps the whole file in quarantine.
 struct ContentTransfer {
     /// The origin of the replaced content.
     enum Old {
-        /// A release's database, built from this file.
+        /// A database that was created from this file of a release.
         case shipped(String)
         /// A file that moult did not create: the same update keeps it as a generation.
         case foreign
@@ -34,7 +34,7 @@ struct ContentTransfer {
         } catch let error as MoultError where error.code == .databaseCorrupt { return true }
     }
 
-    /// Runs in a transaction of the new database, opened by the caller; does not change the old one.
+    /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
         try proveRejectsAreOurs(live)
         try proveNotRenamed(live)
@@ -97,7 +97,7 @@ struct ContentTransfer {
         }
     }
 
-    /// An app may have its own table with the name of the reject table.
+    /// Throws if the app has a table of its own with the name of moult's reject table.
     private func proveRejectsAreOurs(_ live: Connection) throws {
         let name = ReleaseMarker.rejects
         guard let column = try RejectTable(name: name, label: "").missingColumn(in: live) else { return }
@@ -111,7 +111,8 @@ struct ContentTransfer {
         )
     }
 
-    /// A preserved table that the app has renamed cannot be selected by name, and its rows would stay behind without consent.
+    /// Throws if the app has renamed a preserved table: no rule would select it, and its rows would stay behind without
+    /// consent.
     private func proveNotRenamed(_ live: Connection) throws {
         guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
         let gone = try rules.filter { try !$0.isForeign && !RowSelection.hasTable($0.table, in: live) }
@@ -146,7 +147,7 @@ struct ContentTransfer {
         }
     }
 
-    /// Whether a rule is valid in the old schema: conditions written for another schema need not be.
+    /// Whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid there.
     private func selects(_ rule: Preservation.Rule, in live: Connection) throws -> Bool {
         guard try RowSelection.hasTable(rule.table, in: live) else { return false }
         let selection = RowSelection(table: rule.table, conditions: rule.conditions)

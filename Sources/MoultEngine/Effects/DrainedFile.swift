@@ -18,8 +18,8 @@ final class DrainedFile {
 
     init(_ path: String) { self.path = path }
 
-    /// Drains the file and takes the lease. `read` gets a connection with exclusive access. If another process writes between the
-    /// lock and the lease, `discard` and then `read` are called again.
+    /// Drains the file and takes the lease. `read` gets a connection with exclusive access. If another process writes between
+    /// the lock and the lease, `discard` is called, and then `read` again.
     func hold(read: (Connection) throws -> Void, discard: () throws -> Void = {}) throws {
         for _ in 0..<Self.mostAttempts {
             let counter = try drain(read)
@@ -44,7 +44,7 @@ final class DrainedFile {
         (self.counter, self.lease) = (nil, lease)
     }
 
-    /// Takes the lease again after another process asked for the file; returns false if that process wrote to it.
+    /// Takes the lease again after another process tried to open the file; returns false if that process wrote to it.
     func holdAgain() throws -> Bool {
         lease = nil
         guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
@@ -52,7 +52,7 @@ final class DrainedFile {
         return try isUnchanged()
     }
 
-    /// Whether no process has asked for the file since.
+    /// Whether no process has tried to open the file since the lease was taken.
     func isHeld() throws -> Bool { try lease?.isWhole() ?? false }
 
     func release() { lease = nil }
@@ -75,7 +75,8 @@ final class DrainedFile {
                     try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
                 else { throw inUse() }
             }
-            // The lock outlives that transaction. In a transaction that only reads, records can be compared as bytes.
+            // The lock outlives the transaction that takes it. In a transaction that only reads, records can be compared as
+            // bytes.
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT; BEGIN")
         } catch let error as MoultError {
             try connection.close()

@@ -7,7 +7,7 @@ internal import StepKit
 final class Exchange: WritableEffect {
     let effect: Effect
     let place: String
-    /// The path of the database while it is held; it differs if the same update moves the database.
+    /// The path of the database while it is held; differs from `place` if the same update moves the database.
     private let held: String
     let waiting: String
     let displacement: Displacement?
@@ -21,7 +21,8 @@ final class Exchange: WritableEffect {
 
     /// The old file, while no other process has it open.
     let old: DrainedFile
-    /// Locks the new content until the update has been verified, so that an undo overwrites no rows.
+    /// The connection that locks the new content until the update has been verified, so that no app writes rows that an undo
+    /// would lose.
     private var staged: Connection?
     private var isExchanged = false
 
@@ -87,7 +88,8 @@ final class Exchange: WritableEffect {
         staged = nil
     }
 
-    /// Fails if any process has asked for the old file since the lease was taken.
+    /// Exchanges the names of the two files. If another process opens the old file meanwhile, tries again, or throws if that
+    /// process wrote to it.
     func perform() throws {
         guard old.lease != nil else { return }
         for _ in 0..<Self.mostAttempts {
@@ -99,8 +101,8 @@ final class Exchange: WritableEffect {
                 old.release()
                 return
             }
-            // The process that asked gets the old file, so that is restored first. If the process only reads, the rows carried
-            // over are still complete, and the exchange is tried again.
+            // The process that is opening the path must get the old file, so the exchange is undone first. If the process only
+            // reads, the rows carried over are still complete, and the exchange is tried again.
             try Files.exchange(waiting, place)
             isExchanged = false
             guard try old.holdAgain() else { break }
@@ -110,7 +112,7 @@ final class Exchange: WritableEffect {
 
     func revert() throws {
         if isExchanged {
-            // An exact undo: this process has locked the new content, so nothing was written to it.
+            // An exact undo: this process has locked the new content, so no other process has written to it.
             try Files.exchange(waiting, place)
             isExchanged = false
             try Files.syncDirectory(Files.directory(of: place))
@@ -120,12 +122,13 @@ final class Exchange: WritableEffect {
         try release()
     }
 
-    /// Undoes an exchange made by a process that crashed. An app may have written to the new content since, so it is kept.
+    /// Undoes an exchange made by a process that crashed. If an app has written to the new content since, it is kept in
+    /// quarantine.
     private func takeBack() throws {
         guard try isDone(), try Files.facts(waiting) != nil else { return }
         let isUntouched = try isUntouched()
-        // Done before the lease, because comparing the file with a set from before the crash opens it, which would end the lease.
-        // The set gets a second name of the same file, so it includes what draining writes from the WAL into the file.
+        // This comes before the lease, because comparing the file with a set from before the crash opens it, which would end
+        // the lease. The set gets a hard link to the file, so it includes what draining moves from the WAL into the file.
         if !isUntouched {
             displacement?.proveUndone()
             try displacement?.keepFile()

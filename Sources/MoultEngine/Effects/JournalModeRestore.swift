@@ -4,8 +4,8 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Restores a writable database after a crash or a failure. It does immediately what SQLite would do when the app next opens the
-/// file.
+/// Restores a writable database after an update, a failure or a crash: its journal mode, and whatever SQLite would repair when
+/// the app next opens the file.
 ///
 /// A journal of an interrupted transaction is rolled back. An obsolete journal is removed too: SQLite would leave it, and it
 /// would prevent the next exchange.
@@ -18,7 +18,8 @@ struct JournalModeRestore {
         guard try Files.factsThroughLinks(path)?.kind == .file else { return }
         guard try wasWAL || Sidecars.of(path).journal != nil else { return }
         do { try open() } catch let error as MoultError {
-            // A process that has it open does all of this itself; damage is reported by the code that reads the database.
+            // A process that has the database open does all of this itself; damage is reported by the code that reads the
+            // database.
             let others: [ResultCode] = [.busy, .locked, .corrupt, .notADatabase]
             guard let code = error.sqlite?.resultCode, others.contains(code.primary) else { throw error }
         }
@@ -26,8 +27,8 @@ struct JournalModeRestore {
 
     /// Restores all databases that a plan drains, replaces or migrates; `wal` lists those that were in WAL mode.
     ///
-    /// A database recreated by a reset keeps the mode of the release's file. If the update was not installed, the old file is in
-    /// place.
+    /// A database recreated by a reset keeps the journal mode of the release's file. If the update was not installed, the old
+    /// file is in place, and gets its mode back.
     static func restore(_ plan: Plan, _ layout: StoreLayout, wal: Set<String>, isInstalled: Bool) throws {
         for effect in plan.effects {
             for path in effect.writtenPaths {
@@ -54,7 +55,7 @@ struct JournalModeRestore {
         try connection.close()
     }
 
-    /// SQLite does not always report an error if the mode stays the same.
+    /// Sets the journal mode, and checks the result: SQLite does not always report an error if the mode stays the same.
     private func set(_ mode: String, _ connection: Connection) throws {
         guard try connection.scalar("PRAGMA journal_mode = \(mode)") != .text(mode),
             try OpenFiles.holders(of: [path]).isEmpty

@@ -22,7 +22,7 @@ final class LiveReplacement: WritableEffect {
     private var live: Connection?
     private var backup: BackupBox?
     private var isWAL = false
-    /// Whether SQLite was asked to commit, so that only reading the file can tell the outcome.
+    /// Whether copying pages has begun: from then on, only reading the file can tell whether the commit took effect.
     private var isBegun = false
     /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already carries
     /// the release's marker.
@@ -31,7 +31,7 @@ final class LiveReplacement: WritableEffect {
 
     /// The longest time to keep other processes waiting at once, in milliseconds: less than the busy timeout of most apps.
     private static let turn: Int32 = 1_000
-    /// How many seconds the last steps wait for readers.
+    /// How many seconds the commit waits for readers.
     private let patience: Int
 
     init(
@@ -55,7 +55,7 @@ final class LiveReplacement: WritableEffect {
         return [Self.key(path): before]
     }
 
-    /// Takes the write lock; throws `.inUse` after one turn.
+    /// Takes the write lock; throws `.inUse` if that takes longer than `turn`.
     func acquire() throws {
         let source = try Connection(path: waiting, access: .readWrite)
         self.source = source
@@ -78,8 +78,8 @@ final class LiveReplacement: WritableEffect {
         }
     }
 
-    /// An open connection keeps the text encoding of the first schema that it read, and SQLite cannot change the page size of a
-    /// file in WAL mode.
+    /// Throws if the file cannot be replaced while it is open: a connection keeps the text encoding of the first schema that it
+    /// read, and SQLite cannot change the page size of a file in WAL mode.
     private func proveForm(_ source: Connection) throws {
         let (there, new) = try (Connection.header(ofFileAt: place), source.header())
         let what = "\(place) cannot be replaced while it is open"
@@ -168,8 +168,9 @@ final class LiveReplacement: WritableEffect {
         self.backup = nil
         isEnded = true
         guard isWAL else { return true }
-        // Otherwise the WAL stays as large as the database, and the app's next small commit pays for the checkpoint. Most of it
-        // is done while others write. A reader may block the rest, and writers would have to wait for it as well.
+        // Without a checkpoint, the WAL stays as large as the database, and the app's next small commit pays for it. Most of
+        // the checkpoint is done while others write. A reader may block the rest, and writers would wait for that reader as
+        // well, so the rest gets only one turn.
         _ = try live.checkpoint(.passive)
         try live.setBusyTimeout(milliseconds: Self.turn)
         _ = try live.checkpoint(.truncate)
@@ -178,7 +179,7 @@ final class LiveReplacement: WritableEffect {
 
     func isCommitted() throws -> Bool {
         if isEnded || !isBegun { return isEnded }
-        // Its own lock would block the other connection that checks the file.
+        // This process's own lock would block the connection that checks the file.
         try release()
         return try isDone()
     }
@@ -212,7 +213,7 @@ final class LiveReplacement: WritableEffect {
     }
 }
 
-/// A storable backup, which locks its destination from the first step on.
+/// A class around the noncopyable `Backup`, so that it can be stored. The backup locks its destination from the first step on.
 private final class BackupBox {
     private var backup: Backup?
 

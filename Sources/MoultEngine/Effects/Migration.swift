@@ -12,7 +12,7 @@ final class Migration: WritableEffect {
     var waitsForOthers: Bool { true }
     private let migrations: Migrations
     private let target: Int
-    /// The copy made of the database before it changes.
+    /// The path of the copy that is made before the database changes.
     private let copy: String
     private var connection: Connection?
     /// Whether a `-wal` existed next to it, which a connection that only rolls back must leave in place.
@@ -43,7 +43,8 @@ final class Migration: WritableEffect {
         return try Self.isDone(place, target: target)
     }
 
-    /// Runs the migrations and keeps the transaction open. If they change or drop values, the original database is kept.
+    /// Runs the migrations and keeps the transaction open. If they change or drop values, a copy of the original database is
+    /// kept in quarantine.
     func hold() throws {
         hadWAL = try Sidecars.of(place).wal != nil
         let connection = try Connection(path: place, access: .readWrite, busyTimeout: Int32(clamping: patience * 1000))
@@ -93,7 +94,7 @@ final class Migration: WritableEffect {
     func commit() throws -> Bool {
         guard let connection else { return false }
         try connection.execute("COMMIT")
-        // The migration is committed, whatever closing returns.
+        // The migration is committed, even if closing fails.
         self.connection = nil
         try connection.close()
         return true
@@ -104,7 +105,8 @@ final class Migration: WritableEffect {
     /// Rolls back the transaction, unless it was committed.
     func release() throws {
         if let connection, try connection.isInTransaction { try connection.execute("ROLLBACK") }
-        // The last connection to close would checkpoint the app's own WAL: harmless, but not for moult to do here.
+        // The last connection to close would checkpoint the app's own WAL: harmless, but a change that moult must not make
+        // here.
         if hadWAL { try connection?.set(.noCheckpointOnClose, true) }
         try connection?.close()
         connection = nil

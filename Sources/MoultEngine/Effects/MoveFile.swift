@@ -8,7 +8,7 @@ final class MoveFile: WritableEffect {
     let effect: Effect
     let place: String
     private let from: String
-    /// The file while no other process has it open; shared with the exchange that gives it new content.
+    /// The file, held so that no other process has it open; shared with the exchange that gives it new content.
     private let old: DrainedFile
     private let isHeldByExchange: Bool
     /// The inode by which recovery tells whether the move was made.

@@ -15,7 +15,7 @@ final class RowRestore: WritableEffect {
     private let table: String
     /// The database in the set.
     private let source: String
-    /// The files of the releases whose rows do not belong to the app.
+    /// Databases of releases: rows that they contain do not belong to the app, and are not restored.
     private let shipped: [String]
     private var connection: Connection?
     /// Whether a `-wal` existed next to the database, which a connection that only rolls back must leave in place.
@@ -74,7 +74,7 @@ final class RowRestore: WritableEffect {
     func commit() throws -> Bool {
         guard let connection else { return false }
         try connection.execute("COMMIT")
-        // The restore is committed, whatever closing returns.
+        // The restore is committed, even if closing fails.
         self.connection = nil
         try connection.close()
         return true
@@ -94,7 +94,8 @@ final class RowRestore: WritableEffect {
     /// Rolls back the transaction, unless it was committed.
     func release() throws {
         if let connection, try connection.isInTransaction { try connection.execute("ROLLBACK") }
-        // The last connection to close would checkpoint the app's own WAL: harmless, but not for moult to do here.
+        // The last connection to close would checkpoint the app's own WAL: harmless, but a change that moult must not make
+        // here.
         if hadWAL { try connection?.set(.noCheckpointOnClose, true) }
         try connection?.close()
         connection = nil

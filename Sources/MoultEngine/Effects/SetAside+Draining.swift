@@ -16,7 +16,7 @@ extension SetAside {
         }
     }
 
-    /// Whether SQLite can open the file, finds no damage in it, and accepts its sidecars. Determined without changing anything.
+    /// Whether SQLite can open the file, finds no damage in it, and accepts its sidecars. The check changes nothing.
     ///
     /// Files that SQLite would discard may contain the only copy of rows, and a damaged file is kept exactly as it is, for
     /// salvage.
@@ -54,8 +54,8 @@ extension SetAside {
             })
     }
 
-    /// The tables in the file without its sidecars. If one of them is missing with the sidecars, they belong to another file.
-    /// SQLite cannot detect that, and would write them over this file.
+    /// The tables in the file when it is read without its sidecars. If one of them is missing when they are read as well, they
+    /// belong to another file. SQLite cannot detect that, and would write their pages over this file.
     private static func ownTables(_ place: String) throws -> Set<String> {
         do {
             let alone = try Connection(path: place, access: .immutable)
@@ -76,7 +76,7 @@ extension SetAside {
             return true
         } catch let error as MoultError {
             if error.outcome == .busy {
-                // Sidecars that SQLite neither reads nor removes look like another process.
+                // Sidecars that SQLite neither reads nor removes cause the same error as another process.
                 let files = try [place] + Sidecars.of(place).paths
                 guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else {
                     throw InUse.error(place, advice: Self.advice)

@@ -6,9 +6,9 @@ internal import StepKit
 
 /// Sets a writable database aside and puts the new one in its place.
 ///
-/// A database that SQLite can open is drained first, so that a single file is replaced by a single exchange. A damaged one is set
-/// aside with all its sidecars: first each file of the set gets a name in quarantine, then the sidecars' original names are
-/// removed, and the last step exchanges the main file. If the main file were first, a process opening the path in between would
+/// A database that SQLite can open is drained first, so that a single file is replaced by a single exchange. A damaged one is
+/// set aside with all its sidecars: first each file of the set gets a name in quarantine, then the sidecars' original names are
+/// removed, and the last step exchanges the main file. If the main file came first, a process opening the path in between would
 /// make SQLite remove a `-wal` full of rows, because it does not belong to the new file. If a link is to take the file's place,
 /// no exchange is needed: the link replaces the main file's name.
 package final class SetAside: WritableEffect {
@@ -16,7 +16,7 @@ package final class SetAside: WritableEffect {
     let place: String
     /// The directory of the set.
     let directory: String
-    /// The path where the new file waits.
+    /// The path of the new file while it is staged.
     let fresh: String
     private var record: QuarantineRecord
     /// The inode of the file in place at the time of the decision; nil before.
@@ -25,7 +25,7 @@ package final class SetAside: WritableEffect {
     private let freshDigest: String?
     /// The mark of the new file at the time of the decision; nil before.
     private let recordedFresh: UInt64?
-    /// The staged file with the salvaged rows.
+    /// The staging directory with the salvaged rows and their report.
     let salvaged: String
     private var readable: Bool?
     /// The file, if it could be drained.
@@ -74,14 +74,15 @@ package final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
-    /// Computed before the file is leased, because reading the file for its digest would break the lease, and wait for that.
+    /// Computed before the file is leased, because computing its digest opens the file, which breaks the lease and waits for
+    /// that.
     private var wasInPlace: Bool?
 
     /// Whether the file to be set aside is still at its path.
     private func isOriginalInPlace() throws -> Bool {
         if let wasInPlace, held != nil { return wasInPlace }
         guard let freshDigest, recorded != 0 else { return try current() == original }
-        // While the staged file exists, the two were not exchanged.
+        // If the new file is still at its staged path, the two were not exchanged.
         if try Files.facts(fresh) != nil { return try Transaction.isPublished(fresh, freshDigest) }
         guard try Files.facts(kept("")) != nil else { return true }
         return try isSameContent(place, kept(""))
@@ -106,7 +107,7 @@ package final class SetAside: WritableEffect {
     /// No process may have the database open when the names change, because anything it then writes would be set aside too.
     func hold() throws {
         decided = try current()
-        // After a crash it may be done already.
+        // After a crash, the file may already be set aside.
         let isInPlace = try isOriginalInPlace()
         if recorded != nil || freshDigest != nil, !isInPlace { return }
         wasInPlace = isInPlace
@@ -116,13 +117,14 @@ package final class SetAside: WritableEffect {
             if try Self.drain(drained) { return }
         }
         do { lease = try WriteLease.take(place) } catch {
-            // Not our file, or not even readable: the kernel grants no lease in that case, but open files are still visible.
+            // The file belongs to another user or is unreadable: then the kernel grants no lease, but open files can still be
+            // listed.
             if try OpenFiles.holders(of: [place]).isEmpty { return }
         }
         if lease == nil { throw inUse() }
     }
 
-    /// Whether draining keeps all content. Evaluated before the decision, and again when the file is held.
+    /// Whether draining keeps all content. Evaluated once, before the file is drained.
     func isReadable() throws -> Bool {
         if let readable { return readable }
         let isReadable = try Self.isReadable(place) && fits()
@@ -132,8 +134,8 @@ package final class SetAside: WritableEffect {
 
     private func inUse() -> MoultError { InUse.error(place, advice: Self.advice) }
 
-    /// If a link takes its place, a process that asked for the file in the meantime would go on writing to the file in
-    /// quarantine.
+    /// Throws if a process has tried to open the file since it was held: if a link takes the file's place, that process would
+    /// go on writing to the file in quarantine.
     func stage() throws {
         if put == nil, let held, try !held.isWhole() { throw inUse() }
     }
@@ -154,14 +156,14 @@ package final class SetAside: WritableEffect {
         try make(directory)
         var record = record
         let owner = try Files.facts(place).flatMap { $0.kind == .file ? QuarantineRecord.Owner($0) : nil }
-        // The first attempt may have written it before a crash.
+        // An attempt before a crash may have written a record.
         let earlier = try QuarantineRecord(in: directory)
         (record.owner, record.rows) = (owner ?? earlier?.owner, record.rows ?? earlier?.rows)
         try record.write(to: directory)
         let there = try Files.facts(place)
         if try isOriginalInPlace() {
-            // Each step is synced before the next: the name in quarantine before the one next to the database is removed, and
-            // that before the new file appears, which would be read with the sidecar.
+            // Each step is synced before the next: the name in quarantine, then the removal of the sidecar, then the new file,
+            // with which SQLite would read a sidecar that is still there.
             if let there, there.kind == .file { _ = try giveName(place, kept("")) }
             let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
             try syncQuarantine()
@@ -194,11 +196,11 @@ package final class SetAside: WritableEffect {
             try Files.exchange(fresh, place)
             guard let held, try !held.isWhole() else {
                 wasInPlace = nil
-                // In a copied store the old file is identified by its digest.
+                // In a copied store the old file is identified by its digest, and a lease would prevent reading it.
                 if freshDigest != nil { try release() }
                 return
             }
-            // A process is about to open the old file, and would find the new one's sidecars next to it.
+            // A process is about to open the old file, and would use the new file's sidecars with it.
             try Files.exchange(fresh, place)
             // If it only reads, all of the content is still in the one file.
             guard drained.lease != nil, try drained.holdAgain() else { break }
@@ -207,7 +209,8 @@ package final class SetAside: WritableEffect {
         throw inUse()
     }
 
-    /// The exchanged file has its name in quarantine, or gets it now: a directory, or another user's file.
+    /// Moves the exchanged file to its name in quarantine, unless it has that name as a hard link already. A directory, or
+    /// another user's file, cannot have one.
     private func tidy() throws {
         guard try isOriginalStaged() else { return }
         if try Files.facts(kept("")) == nil {
@@ -220,7 +223,7 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// The directories that may have been created for this, up to the one that always exists.
+    /// Syncs the directory of the set and those above it, which may have been created for it.
     private func syncQuarantine() throws {
         var changed = directory
         for _ in 0..<4 {
@@ -229,11 +232,11 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// Gives a sidecar its name in quarantine and returns that; nil if the sidecar does not exist.
+    /// Gives a sidecar its name in quarantine and returns that name; nil if the sidecar does not exist.
     private func name(_ suffix: String) throws -> String? {
         let sidecar = place + suffix
         guard let facts = try Files.facts(sidecar) else { return nil }
-        // One of that name may exist from before a crash, after which a process opened the database again.
+        // A file of that name may exist from before a crash, after which a process opened the database again.
         let name = try isSameContent(kept(suffix), sidecar) ? kept(suffix) : freeName(suffix)
         if facts.kind == .file { _ = try giveName(sidecar, name) }
         return name
@@ -249,7 +252,7 @@ package final class SetAside: WritableEffect {
         return name
     }
 
-    /// Removes a sidecar whose name in quarantine is synced. A file that can have only one name is renamed.
+    /// Removes a sidecar whose name in quarantine is synced. A file that cannot be hard-linked is renamed.
     private func setAside(_ sidecar: String, _ name: String) throws {
         if try Files.facts(name) != nil { try Files.remove(sidecar) } else { try Files.rename(sidecar, to: name) }
     }
@@ -292,8 +295,8 @@ package final class SetAside: WritableEffect {
             // In a copied store, recovery identifies the new file by its staged path.
             try Files.rename(place, to: fresh)
         }
-        // A process that opens it from here on waits until the sidecars are in place too. Without a kernel lease, a short gap
-        // between two renames remains.
+        // A process that opens the restored file from here on waits until the sidecars are in place too. Without a kernel
+        // lease, a short gap between two renames remains.
         if held == nil { lease = try? WriteLease.take(kept("")) }
         // The installed file may be gone, or moved with its sidecars.
         guard try Files.facts(place) != nil else { return try Files.rename(kept(""), to: place) }
@@ -303,7 +306,8 @@ package final class SetAside: WritableEffect {
         throw inUse()
     }
 
-    /// The exchanged file has its name in a set of its own, or is as it was staged.
+    /// Removes the new file from this set if it also has a name in a set of its own; otherwise moves it back to its staged
+    /// path.
     private func tidyUndone() throws {
         let original = try original
         guard freshDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
@@ -316,7 +320,7 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// The file now in place may contain rows of an app, so it becomes a set of its own. Returns the file while it is held; nil
+    /// The file now in place may contain rows of an app, so it becomes a set of its own. Returns the file, which is held; nil
     /// if it was moved with its sidecars, because it could not be drained.
     private func keepNew() throws -> DrainedFile? {
         guard let facts = try Files.facts(place) else { return nil }
@@ -347,7 +351,7 @@ package final class SetAside: WritableEffect {
         return "\(above)/\(stem)\(number)-\(record.database)"
     }
 
-    /// Whether the new file is in place unchanged, and no process has opened it.
+    /// Whether the new file is in place unchanged, and no process has it open.
     private func isUntouched() throws -> Bool {
         guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
         if let put {
@@ -355,11 +359,11 @@ package final class SetAside: WritableEffect {
         } else {
             guard let recordedFresh, MadeFile.mark(now) == recordedFresh else { return false }
         }
-        // Without a lease this is unknown.
+        // Without a lease, another process may have it open.
         return (try? WriteLease.take(place)).flatMap(\.self) != nil
     }
 
-    /// Files that could not be restored stay, with their record.
+    /// Removes the set if all its files were restored. Otherwise the rest stays, with its record.
     private func removeIfEmpty() throws {
         for suffix in [""] + Self.suffixes {
             if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }

@@ -15,7 +15,7 @@ internal import StepKit
 package struct StandaloneCache {
     package enum Outcome: Equatable, Sendable {
         case ready
-        /// With the reason.
+        /// The database was created again, for this reason.
         case recreated(String)
     }
 
@@ -227,7 +227,7 @@ package struct StandaloneCache {
 
     private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }
 
-    /// The name of the new file is removed last, because it shows that leftover files exist.
+    /// The new file's staging name is removed last, because it shows that leftover files exist.
     private func removeLeftovers() throws {
         for name in try Files.list(directory) where name.hasPrefix(oldName) {
             try Files.removeTree("\(directory)/\(name)")

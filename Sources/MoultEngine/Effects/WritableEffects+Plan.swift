@@ -117,7 +117,7 @@ extension WritableEffects {
             }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
     }
 
-    /// Whether an installed database has the content of its release; unknown for any other.
+    /// Whether an installed database has the content of its release; true for any other file, which has none to compare with.
     private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
         let store = StoreSnapshot(layout)
         guard let generation = try store.installed,
@@ -128,7 +128,7 @@ extension WritableEffects {
         return try Assessment(of: generation, in: store).finding(of: database, .deep).fault == nil
     }
 
-    /// `path` is where apps know the file, which the update may have moved already.
+    /// `path` is the path that apps use; `held` differs from it if the update has already moved the file.
     private func displacement(_ effect: Effect, _ held: String, at path: String? = nil) throws -> Displacement {
         Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, path ?? held))
     }
@@ -153,7 +153,7 @@ extension WritableEffects {
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
-        // A release can move a name from one file to another, so the path decides whose file it was.
+        // A release can move a name from one file to another, so the path decides which database it was.
         let databases = installed?.databases ?? []
         let before = databases.first { place($0.path) == held } ?? databases.first { $0.name == database.name }
         var kind = before?.kind ?? database.kind

@@ -38,8 +38,8 @@ final class WritableEffects {
     /// Holds every database, before the decision or when an update is recovered. `stop` is polled while waiting for other
     /// processes.
     func hold(stop: () throws -> Void = {}) throws {
-        // SQLite leaves a journal next to a file if a power failure interrupts it, and recovery looks only where a transaction
-        // records a started change.
+        // A power failure may leave one of SQLite's journals next to a file, and recovery looks for it only if the
+        // transaction's journal says that a change was started.
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
         for effect in effects { try proveOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
@@ -72,7 +72,7 @@ final class WritableEffects {
         }
     }
 
-    /// Some directories do not let root use the files that SQLite keeps next to another user's database.
+    /// Throws if the kernel would not let this process open the sidecars of another user's database, as in a sticky directory.
     private func proveOpenable(_ path: String) throws {
         guard let owner = try Files.protectedOwner(path), try isWAL(path) || !Sidecars.of(path).isEmpty else { return }
         let (user, directory) = (Files.userName(owner), Files.directory(of: path))
@@ -121,7 +121,7 @@ final class WritableEffects {
         { return false }
     }
 
-    /// The content of the decision: facts for recovery, and the old content that is expendable.
+    /// The facts that the decision records for recovery.
     func facts() throws -> [String: UInt64] {
         try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
     }
@@ -164,7 +164,7 @@ final class WritableEffects {
     func perform(_ effect: Effect) throws { try find(effect)?.perform() }
     func revert(_ effect: Effect) throws { try find(effect)?.revert() }
 
-    /// Commits everything. Whatever can fail for lack of space or a lock has been tried before the first commit.
+    /// Commits everything. Everything that can fail for lack of space or a lock is tried before the first commit.
     func finish() throws {
         let effects = try effects()
         for effect in effects { try effect.stage() }
@@ -181,7 +181,7 @@ final class WritableEffects {
         try syncNames(effects)
     }
 
-    /// Releases everything, and leaves the app's files in the state in which an app leaves them.
+    /// Releases everything, restores the journal modes of the app's files, and completes the sets in quarantine.
     func rest() throws {
         guard isHeld else { return }
         for effect in try effects().reversed() { try effect.release() }
@@ -218,7 +218,7 @@ final class WritableEffects {
             let facts = try Files.factsThroughLinks(place(path))
         else { return false }
         guard database.kind.isReplaced else {
-            // Without a marker: the staged file is in place, or at the path of the old one.
+            // The content has no marker, but the staged file is known by its inode.
             if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
             // The app may have written to it since, but nothing writes to the staged file.
             let waiting = transaction.waiting(path)
@@ -243,7 +243,7 @@ final class WritableEffects {
         } catch let error as MoultError where error.code == .databaseCorrupt { return false }
     }
 
-    /// Throws if a commit was made that an undo would leave behind. For an undo after a crash.
+    /// Throws if a commit was made that cannot be undone. Called before an undo after a crash.
     func proveRevocable() throws {
         for effect in plan.effects {
             let isCommitted =

@@ -44,10 +44,10 @@ final class Displacement {
         record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { (SQLName($0.table), $0.kept) }) { $0 + $1 }
     }
 
-    /// The same update turns the old file into a separate generation.
+    /// Records that the same update turns the old file into a separate generation.
     func proveAdopted(_ fates: [RowFate]) { (self.fates, proof) = (fates.filter { !$0.isEmpty }, .adopted) }
 
-    /// An undo after a crash replaces content that an app may have written to.
+    /// Records that an undo after a crash replaces content that an app may have changed, so that the content is kept.
     func proveUndone() {
         (proof, record.reason, record.why) = (.kept, .undone, "an undo after a crash replaced it")
     }
@@ -88,7 +88,7 @@ final class Displacement {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
-        // A set from before a crash of the same update: the present content is taken again.
+        // A set that the same update left before a crash is replaced with the present content.
         try Removable(pending: directory, live: [place], leased: leased)?.remove()
         try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
@@ -97,7 +97,8 @@ final class Displacement {
         try record.write(to: directory)
     }
 
-    /// A set with other content must stay. This one then gets another name, which also ends with the database's name.
+    /// A set of the same name with other content must stay. The new set then gets another name, which also ends with the
+    /// database's name.
     private func findFreeName(in above: String) throws {
         guard try Files.facts(directory) != nil else { return }
         let name = Files.name(of: directory)
@@ -132,7 +133,8 @@ final class Displacement {
     /// The update ended without replacing anything.
     func abandon() throws { try Self.settle(directory, live: [place], isInstalled: false) }
 
-    /// Settles everything that a transaction put into quarantine, including after a crash.
+    /// Completes the sets that a transaction put into quarantine, also after a crash: they become permanent if the update was
+    /// installed; otherwise those that are not needed are removed.
     static func settle(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
         let roots = Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) })
         for root in roots.sorted() {

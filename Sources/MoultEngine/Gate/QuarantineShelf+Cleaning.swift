@@ -33,7 +33,7 @@ extension QuarantineShelf {
         return report
     }
 
-    /// Removes older sets; user data only with explicit permission. `dry` only reports.
+    /// Removes sets older than a number of days, and those with user data only with explicit permission. `dry` only reports.
     package func clean(olderThan days: Int, includingUserData: Bool, dry: Bool) throws -> Report {
         var report = Report()
         let limit = Timestamp.now.seconds - days * 86_400

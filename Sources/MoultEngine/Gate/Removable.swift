@@ -22,7 +22,7 @@ package struct Removable {
         try Files.removeTree(path)
     }
 
-    /// Replaces the inode of a staged file that recovery recreates: an existing file is not old content.
+    /// Recorded instead of the inode of a staged file that recovery recreates: a file at that path is then not old content.
     static let stagedAgain: UInt64 = 0
 
     /// Removes a set in quarantine. It is first renamed out of sight in one step, so that a crash does not leave half of it.
@@ -51,9 +51,9 @@ package struct Removable {
         }
     }
 
-    /// A set in quarantine whose update has not ended. Nil unless its content is still at one of the paths where the database may
-    /// be. The record's own path proves nothing, because the update may have moved the file. `leased` is the lease on the file in
-    /// place, if this process has one.
+    /// A set in quarantine whose update has not ended. Nil unless its content is still at one of the paths where the database
+    /// may be. The path in the record proves nothing, because the update may have moved the file. `leased` is the lease on the
+    /// file in place, if this process has one.
     init?(pending directory: String, live: [String], leased: WriteLease? = nil) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record, this directory was created just before a crash.
@@ -66,14 +66,14 @@ package struct Removable {
             return
         }
         let facts = try live.compactMap { try Files.factsThroughLinks($0) }
-        // A second name of the file in place, or a copy of an untouched file.
+        // The kept file must be a second name of the file in place, or a copy of an untouched file.
         if let kept = try Self.kept(record, in: directory) {
             let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
             let file = "\(directory)/\(Files.name(of: record.path))"
             guard
                 try isCopy || kept.isSame(asAnyOf: facts)
                     || live.contains(where: {
-                        // It may have been given a separate file since, because `cp -al` had given the other one to two stores.
+                        // `HardLinks` may have given the database a separate file since.
                         try Files.haveSameBytes(file, $0, leased: leased)
                     })
             else { return nil }
@@ -101,7 +101,7 @@ package struct Removable {
         self.init(transaction.directory)
     }
 
-    /// A staged copy of a database, and its sidecars, which recovery creates again.
+    /// A staged copy of a database, or one of its sidecars, which recovery creates again.
     init?(staged path: String, suffix: String, _ transaction: Transaction, _ state: Journal.State) throws {
         try Self.secure(path, transaction, state)
         guard try Files.facts(transaction.waiting(path) + suffix) != nil else { return nil }
@@ -188,7 +188,7 @@ package struct Removable {
         if try Files.list(layout.root).isEmpty { try Files.removeEmpty(layout.root) }
     }
 
-    /// A set in quarantine: caches according to the operator's limits, anything else only if the operator named it.
+    /// A set in quarantine: a cache according to the operator's limits, anything else only if the operator named it.
     package init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
         guard set.isCache || isNamed else { return nil }
         self.init(set.directory)

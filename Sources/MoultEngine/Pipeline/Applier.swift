@@ -2,7 +2,7 @@ internal import MoultBasics
 package import MoultStore
 package import StepKit
 
-/// The visible pass: applies the plan's effects one after the other, or undoes all of them.
+/// Applies the effects of a plan one after the other, or undoes all of them.
 package struct Applier {
     let transaction: Transaction
     let plan: Plan
@@ -52,7 +52,7 @@ package struct Applier {
         try plan.withdrawHold(transaction.layout)
     }
 
-    /// Lets external steps clean up; returns what failed.
+    /// Lets external steps clean up; returns the errors.
     package func clean(_ ending: Ending) -> [String] {
         steps.others(of: plan).compactMap { step in
             do { try step.clean(ending, apply) } catch { return "\(error)" }
@@ -101,7 +101,7 @@ package struct Applier {
             cause: reason)
     }
 
-    /// Part of it is committed: the next command does the rest, and nothing is undone.
+    /// The error for an update that is partly committed: the next command does the rest, and nothing is undone.
     static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",

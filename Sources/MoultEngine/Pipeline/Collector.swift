@@ -35,7 +35,7 @@ package struct Collector {
             guard let facts = try Files.facts(layout.generation(name)) else { continue }
             candidates.append((name, facts.modified.seconds))
         }
-        // A rollback needs the generation that was in service before the current one; after that, the newest.
+        // A rollback needs the generation that was current before the present one; after that, the newest are kept.
         let before = try current.flatMap { current in
             try HistoryReader(layout).first { $0.to == current && $0.from != current && $0.outcome != .failed }?.from
         }
@@ -79,7 +79,7 @@ package struct Collector {
         return (sound, broken)
     }
 
-    /// When generations left service within the last `minimumAge` seconds, by name.
+    /// The times at which generations were replaced within the last `minimumAge` seconds, by name.
     private func leavingTimes() throws -> [String: Int] {
         var times: [String: Int] = [:]
         let history = try HistoryReader(layout)
@@ -91,8 +91,8 @@ package struct Collector {
         return times
     }
 
-    /// Moved out of sight in one step, then deleted: a crash in between leaves garbage among the transactions, not half a
-    /// generation.
+    /// Moves a generation out of sight in one step, then deletes it: a crash in between leaves garbage among the transactions,
+    /// not half a generation.
     private func remove(_ name: String) throws {
         try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
         try LeaseFile.remove(name, layout)

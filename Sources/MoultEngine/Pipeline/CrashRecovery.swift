@@ -3,7 +3,8 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Finishes or undoes interrupted updates: before the decision everything is discarded, after it the update is finished.
+/// Finishes or undoes interrupted updates. Before the decision everything is discarded; after it the update is finished, or
+/// undone if the operator asks for that.
 package struct CrashRecovery {
     let layout: StoreLayout
     let steps: StepSet
@@ -58,9 +59,9 @@ package struct CrashRecovery {
     /// Recovers everything. Requires the store's lock. With `back`, the operator has asked to undo instead of finishing.
     package func settle(patiently: Bool = false, back: Bool = false) throws -> [Result] {
         for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
-        // An update may have ended between giving a file another name and recording the resulting changes.
+        // A process may have crashed after it gave a file another name and before it recorded the resulting changes.
         try LinkedFiles(layout).refresh()
-        // A generation discarded by a collection is not an update.
+        // The directory in which `Collector` deletes a generation is not an update.
         for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
         try sweep()
         let results = try Transaction.unfinished(layout).map { transaction in
@@ -112,7 +113,7 @@ package struct CrashRecovery {
         if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
         let applier = try applier(transaction, plan, inodes, digests: state.isCopied ? state.digests : nil)
         let isForward = state.undoing == nil && !back
-        // An app with a writable file open causes "try later"; that does not count as a failed attempt.
+        // If an app has a writable file open, this throws a busy error, which does not count as a failed attempt.
         if isForward {
             if mayRelease { try calls(transaction, plan, state).release() }
             try holdAgain(transaction, applier, state)
@@ -137,7 +138,7 @@ package struct CrashRecovery {
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try ended(.finished)
         } catch let error as MoultError where error.outcome == .busy && !isForward {
-            // The undo is journaled, and continues when that process closes the file.
+            // The undo is journaled, and the next recovery continues it when that process has closed the file.
             throw error
         } catch { throw stuck(plan, error) }
     }
@@ -249,7 +250,7 @@ package struct CrashRecovery {
     }
 
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
-        // It may have crashed after everything was done and reported.
+        // The process may have crashed after it had recorded the end.
         let told = try HistoryReader(layout).first {
             $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
         }
@@ -260,7 +261,7 @@ package struct CrashRecovery {
             case .finished: .finished
             case .undone: .undone
             }
-        // The reason of an interrupted rollback is recorded like that of any other.
+        // The operator's reason for a rollback is recorded even if the rollback was interrupted.
         let reason = [text, plan.rollbackReason].compactMap(\.self).joined(separator: ": ")
         try History.append(
             History.Entry(

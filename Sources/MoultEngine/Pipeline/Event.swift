@@ -9,7 +9,7 @@ package enum Event: Sendable {
     case progress(PrepareContext.Progress)
     /// An effect of the plan was applied or undone.
     case done(Pass, Effect)
-    /// The decision has been made: from here on the update can only go forward.
+    /// The decision has been made: after a crash, recovery finishes the update.
     case decided
     /// An interrupted update was recovered.
     case settled(CrashRecovery.Result)

@@ -7,18 +7,18 @@ internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Unpacks a bundle in moult's format on every core: a sandboxed process decodes each frame and writes it at its offset, in any
-/// order.
+/// Unpacks a bundle in moult's format on every core: a sandboxed process decodes the frames, and each is written at its offset,
+/// in any order.
 ///
-/// Members that are written are verified later, while the steps examine them (`UnpackedDigests`): SQLite's check of a large table
-/// occupies one core, and the digests the other. Members that are not written are verified here.
+/// Members that are written are verified later, while the steps examine them (`UnpackedDigests`): SQLite's check of a large
+/// table occupies one core, and the digests the other. Members that are not written are verified here.
 struct FrameUnpacking {
     let bundle: String
     /// The manifest's digest of the whole bundle.
     let sha256: String
     let frames: Manifest.Frames
     let members: [String: Unpacker.Expected]
-    /// The members to write, with their target paths; everything else is only verified.
+    /// The members to write, by their paths in the bundle; everything else is only verified.
     let wanted: [String: String]
     let place: @Sendable (String) throws -> String
     /// The members covered by the publisher's proof, by their names in the bundle.
@@ -85,7 +85,7 @@ private final class Target: Sendable {
     }
 }
 
-/// Progress, reported by one thread at a time.
+/// Counts the progress of several threads, and reports it from one thread at a time.
 final class ProgressCounter: Sendable {
     private let done = Mutex(0)
     private let what: String

@@ -4,16 +4,16 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Completes the staged generation: the manifest as it was signed, and the record that identifies its files later.
+/// Completes the staged generation with the manifest as it was signed and the seal, by which its files are identified later.
 struct GenerationSealer {
     let transaction: Transaction
     let manifest: Manifest
     let bytes: [UInt8]
-    /// The serial of the feed that offered it.
+    /// The serial of the feed that offered the release.
     let feedSerial: Int?
     /// The key list in force.
     let keys: KeyChain.Mark?
-    /// The databases that steps were to change after they had been unpacked and verified.
+    /// The databases that steps may have changed after they were unpacked and verified.
     let changed: Set<String>
     /// The databases for which the publisher's proof replaces a check on this machine.
     let proven: Set<String>
@@ -21,12 +21,13 @@ struct GenerationSealer {
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
-        // Files shared with another generation are sealed already; they have their last name now.
+        // Files shared with another generation are read-only already. They have their last hard link now, so their facts are
+        // recorded again.
         let linked = try Set(LinkedFiles(transaction.layout).records().map(\.inode))
         try LinkedFiles(transaction.layout).refresh()
         for database in manifest.databases {
             let path = "\(directory)/\(database.member)"
-            // After all checks, so that most of it is written back in the meantime, and before its time is recorded.
+            // Sealed after all checks, when most of the file has been written back, and before its times are recorded.
             let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
             let isPublished = !changed.contains(database.name) || database.place == .inPlace
             if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
@@ -44,7 +45,8 @@ struct GenerationSealer {
         var seal = Seal(entries: entries, feedSerial: feedSerial)
         (seal.manifest, seal.transaction, seal.keys) = (try SHA256.digest(of: bytes).hex, transaction.id, keys)
         try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
-        // Syncs its names, in case of a power failure after the switch: the writer of each file has synced its content.
+        // Syncs the names in the directory, in case of a power failure after the switch: the writer of each file has synced its
+        // content.
         try Files.syncDirectory(directory)
     }
 }

@@ -15,7 +15,7 @@ package struct Journal {
 
     init(in directory: String) { path = "\(directory)/\(Transaction.journalName)" }
 
-    /// The content of the records.
+    /// The state of an update according to the records.
     package struct State {
         var plan: Plan?
         /// The inodes of the files staged by the transaction, by their path in its directory; nil before the decision.
@@ -25,7 +25,7 @@ package struct Journal {
         /// Whether the transaction was decided in another directory, of which this one is a copy. Its inodes then prove nothing,
         /// because a copy may use the same numbers for other files: digests and markers decide.
         var isCopied = false
-        /// The paths whose old content may be removed, with the proof of the gate.
+        /// The paths whose old content may be removed, with the proof from `Displacement`.
         var expendable: [String: Displacement.Proof] = [:]
         /// The consumers that were asked to release.
         var released: [String] = []
@@ -45,7 +45,7 @@ package struct Journal {
         try file.close()
     }
 
-    /// Syncs everything written so far, with its names, before touching anything that recovery may have to repair.
+    /// Syncs everything written so far, with the names of the files, before touching anything that recovery may have to repair.
     func sync() throws {
         try syncNames()
         let file = try Descriptor(path, .read)
@@ -53,12 +53,13 @@ package struct Journal {
         try file.close()
     }
 
-    /// Synced before the first file is drained, because a crash must not change the mode chosen by an app.
+    /// Records the databases that draining takes out of WAL mode. Synced before the first one is drained, because a crash must
+    /// not change the journal mode chosen by an app.
     func draining(wal: Set<String>) throws {
         try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
     }
 
-    /// The decision: from here on the update goes forward, even after a crash.
+    /// Records the decision: from here on recovery finishes the update after a crash.
     func decide(
         inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.Proof] = [:],
         isCopied: Bool = false
@@ -101,27 +102,28 @@ package struct Journal {
         try Files.syncDirectory(Files.directory(of: directory))
     }
 
-    /// Not synced, and written before the consumer is asked: a consumer that may have released is asked to reload after a crash.
+    /// Records that a consumer is about to be asked to release, so that it is asked to reload after a crash. Not synced.
     func releasing(_ consumer: String) throws {
         try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
     }
 
-    /// Synced before the step may act on it.
+    /// Records a step's intent. Synced before the step acts on it.
     func intend(_ intent: JSON, for effect: Effect) throws {
         try append(["record": "intent", "effect": effect.json, "intent": intent])
     }
 
-    /// Synced, so that a recovery that crashes the machine is counted.
+    /// Records an attempt to recover. Synced, so that an attempt that crashes the machine counts.
     func attempt() throws { try append(["record": "attempt"]) }
 
-    /// Synced before the first effect is undone: a crash in between must not go forward again.
+    /// Records that the update is being undone. Synced before the first effect is undone, so that recovery does not go forward
+    /// again.
     func undoing(_ why: String) throws { try append(["record": "undoing", "why": .string(why)]) }
 
-    /// Not synced: if a power failure loses it, the effects are checked again and found to be applied.
+    /// Records the end. Not synced: if a power failure loses it, the effects are checked again and found to be applied.
     package func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
 
     private func append(_ record: JSON, sync: Bool = true) throws {
-        // In a store copied with `cp -al`, the original has the same file.
+        // In a store copied with `cp -al`, the original store has the same file.
         try Files.detach(path)
         let file = try Descriptor(path, .append, mode: 0o600)
         try dropTornLine(file)
@@ -165,7 +167,8 @@ package struct Journal {
         return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }
 
-    /// True for change counters, schema versions and times, but not for inodes.
+    /// Whether a recorded number means the same in a copy of the store: true for change counters, schema versions and times,
+    /// but not for inodes.
     private static func meansTheSameInACopy(_ name: String) -> Bool {
         [Exchange.key(""), LiveReplacement.key(""), MadeFile.key("")].contains { name.hasPrefix($0) }
     }

@@ -35,13 +35,13 @@ struct MemberStaging {
             if let base, let place = reuse.base { try prove(base, place) }
             try patch(reuse, base, to: target)
         } catch let error as MoultError where PatchFault.isOfFiles(error) {
-            // If it fails in another way next time, that is detected then.
+            // After patching, only the patches are avoided. If the base is at fault, the next attempt detects that.
             let names = reuse.patches.isEmpty ? reuse.base.map { [$0.description] } ?? [] : reuse.patches.map(\.file)
             throw PatchFault(Set(names), error)
         }
     }
 
-    /// Takes over the same content by a second name or shared blocks; small files are copied.
+    /// Takes a file with the same content from a generation: by a hard link or shared blocks, or as a copy if it is small.
     private func take(_ base: String, for reuse: Plan.Reuse, to target: String) throws {
         guard let content = release.content(of: reuse.member) else { return }
         if reuse.isLinked(in: release) {
@@ -51,7 +51,7 @@ struct MemberStaging {
         try prove(target, content, "\(base)")
     }
 
-    /// The base is identified by its recorded facts, or its digest matches the manifest.
+    /// Throws unless the base has the facts recorded in its seal, or the digest in its manifest.
     private func prove(_ path: String, _ base: Plan.Reuse.Base) throws {
         let store = StoreSnapshot(transaction.layout)
         let generation = try store.generation(base.generation)

@@ -16,7 +16,7 @@ final class PatchedFile: Sendable {
 
     private let file: Descriptor
     private let state = Mutex(State())
-    /// Touched only by the thread that has set `isDigesting`.
+    /// Used only by the thread that has set `isDigesting`.
     private let digest = GrowingDigest()
 
     init(_ file: consuming Descriptor) { self.file = file }
@@ -50,7 +50,7 @@ final class PatchedFile: Sendable {
     func finish() throws -> String { try digest.finish() }
 }
 
-/// A patch or its base is not as expected: the release is installed in another way.
+/// The error for a patch or a base that is not as expected; the release is then installed in another way.
 package struct PatchFault: Error {
     /// The names of the patches, or the generation and member of the base.
     package let unfit: Set<String>

@@ -3,7 +3,7 @@ internal import MoultFiles
 package import MoultStore
 package import StepKit
 
-/// Applies the changes of the closed list, and undoes them. Each can be repeated after a crash.
+/// Applies the built-in changes of a plan's effects, and undoes them. Each can be repeated after a crash.
 package final class Performer: Changes, @unchecked Sendable {
     // Unchecked: an update runs on one thread; the class is only shared with the steps that it calls.
     let transaction: Transaction
@@ -54,7 +54,8 @@ package final class Performer: Changes, @unchecked Sendable {
         }
     }
 
-    /// The actions directly before the decision, because they keep other processes out: locks, leases, rows to carry over.
+    /// Does what comes directly before the decision, because it keeps other processes out: takes locks and leases, and carries
+    /// rows over.
     func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
     func facts() throws -> [String: UInt64] {
         var facts = try writable.facts()
@@ -69,13 +70,13 @@ package final class Performer: Changes, @unchecked Sendable {
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 
-    /// After a failure or a crash, releases the writable databases in the state in which an app leaves them.
+    /// After a failure or a crash, releases the writable databases, and restores their journal modes.
     func rest() throws { try writable.rest() }
 
     var isIrrevocable: Bool { writable.isIrrevocable }
     func proveRevocable() throws { try writable.proveRevocable() }
 
-    /// The actions that come last, because they cannot be undone: SQLite's own commits. After them the update is complete.
+    /// Does what comes last, because it cannot be undone: SQLite's own commits. After them the update is complete.
     func finish() throws { try writable.finish() }
 
     package func revert(_ effect: Effect) throws {
@@ -125,7 +126,7 @@ package final class Performer: Changes, @unchecked Sendable {
             isGone = try Files.renameIfFree(place, to: transaction.generation)
             if !isGone { try Files.exchange(transaction.generation, place) }
         }
-        // The damaged files may still exist, or exist again.
+        // The damaged generation is still in place, or in place again.
         if isGone { try LeaseFile.remove(generation, layout) } else { try Files.setMode(place, 0o555) }
         try Files.syncDirectory(layout.generations)
     }
@@ -225,9 +226,9 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 }
 
-/// Tells a file created by moult from one that an app has written to since: every write changes the modification time.
+/// Recognizes a file created by moult that no app has written to since: every write changes the modification time.
 enum MadeFile {
-    /// The key under which the decision records it.
+    /// The key under which the decision records the mark.
     static func key(_ path: String) -> String { "made/\(path)" }
 
     static func mark(_ facts: FileFacts) -> UInt64 {

@@ -25,7 +25,7 @@ package struct Pipeline {
     var plan: Plan { made.plan }
     private var release: Manifest { made.context.release }
 
-    /// Executes the plan. On an error the previous state is unchanged, or the error's outcome is `stuck`. The caller removes the
+    /// Executes the plan. On an error the store is as it was before, or the error's outcome is `stuck`. The caller removes the
     /// staged files, because consumers are notified first, and must not encounter moult's locks.
     ///
     /// Returns the fate of the rows of each database.
@@ -38,7 +38,8 @@ package struct Pipeline {
             if !steps.others(of: plan).isEmpty { try Files.writeNew(made.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
-            // Every possible refusal has happened by now: a bad release disturbs no app, and apps release only briefly.
+            // Every check of the release is done by now: a bad release disturbs no app, and apps must release their databases
+            // only briefly.
             stopwatch.begin(.prepare, "consumers")
             consumers.look(from: made.context.installed, to: release)
             try consumers.release()
@@ -59,8 +60,8 @@ package struct Pipeline {
         return try performer.fates()
     }
 
-    /// Why the update failed before the decision, and why the writable files could not be restored after that: the next command
-    /// does it, and needs the staged files.
+    /// The error of an update that failed before the decision, and then could not restore the journal modes of writable files.
+    /// The next command restores them, and needs the staged files for that.
     package struct JournalModeNotRestored: Error {
         package let reason: any Error
         package let second: any Error
@@ -116,7 +117,7 @@ package struct Pipeline {
             }
         } catch {
             try watcher.stopIfAsked()
-            // A file that differs from the published one fails in many ways, and this is the reason.
+            // If the file differs from the published one, that is the reason to report, however the check failed.
             try digests?.prove()
             throw error
         }

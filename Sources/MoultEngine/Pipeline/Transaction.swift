@@ -39,7 +39,8 @@ extension Transaction {
         for path in plan.made.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
     }
 
-    /// Caches may be on another file system. Directories that can be recreated are marked for backup tools.
+    /// Creates the staging directory for a cache outside the store, which may be on another file system. The cache's directory
+    /// gets a tag that excludes it from backups.
     private func makeApart(_ path: String) throws {
         guard let apart = Staging.apart(path, directory) else { return }
         let root = Files.directory(of: path)

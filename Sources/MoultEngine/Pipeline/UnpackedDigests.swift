@@ -9,7 +9,7 @@ final class UnpackedDigests: Sendable {
     private let work: Work
     private let thread: Mutex<Threads.Running?>
 
-    /// Opens the files and starts. Checks that run at the same time leave it one core less.
+    /// Opens the files, and starts to compute the digests on this number of threads.
     init(bundle: String, sha256: String, files: [UnpackedFile], threads: Int) throws {
         let work = try Work(bundle: Descriptor(bundle, .read), sha256: sha256, files: files)
         self.work = work
@@ -22,7 +22,7 @@ final class UnpackedDigests: Sendable {
         wait()
     }
 
-    /// Waits for all of them; throws if one does not match the manifest.
+    /// Waits for all digests; throws if one does not match the manifest.
     func prove() throws {
         wait()
         for result in work.results.withLock({ $0 }) { try result?.get() }
@@ -83,7 +83,7 @@ final class UnpackedFile: Sendable {
     private let name: String
     private let sha256: String
     private let frames: [(size: Int, sha256: String)]
-    /// Its own digest is enough, because the publisher's proof covers no other.
+    /// Whether the publisher's proof covers the file. Then the digest of the whole file is enough.
     let isProven: Bool
 
     init(_ path: String, name: String, sha256: String, frames: [(size: Int, sha256: String)], isProven: Bool) throws {

@@ -20,7 +20,7 @@ struct Unpacker {
     /// The databases covered by the publisher's proof.
     var proven: Set<String> = []
 
-    /// The paths in the bundle of the members to write.
+    /// The members to write, by their paths in the bundle.
     private var wanted: [String: String] {
         let paths = release.databases.map { ($0.bundlePath, $0.member) }
         let others = release.databases.flatMap(\.migrations).map { ($0.member, $0.member) }
@@ -29,7 +29,8 @@ struct Unpacker {
 
     func unpack() throws { try unpackUnproven()?.prove() }
 
-    /// Returns the object that verifies the files, for callers with other work to do meanwhile; nil if they are verified already.
+    /// Unpacks, and returns the object that verifies the files, for callers with other work to do meanwhile; nil if they are
+    /// verified already.
     func unpackUnproven() throws -> UnpackedDigests? {
         let expected = Self.expected(of: release)
         guard let sealed = release.bundle, let frames = sealed.frames else {

@@ -56,7 +56,7 @@ extension Plan {
         guard let purpose = try fields.word("purpose", PlanContext.Purpose.self) else {
             throw fields.fail("purpose", "is missing")
         }
-        // These become names of directories.
+        // The identifier becomes the name of a directory.
         guard Transaction.isID(try fields.string("plan")) else {
             throw fields.fail("plan", "is not a plan ID")
         }

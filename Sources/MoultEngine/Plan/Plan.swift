@@ -15,7 +15,7 @@ package struct Plan: Sendable, Equatable {
     package var from: Generation.Reference?
     package var to: Generation.Reference
     package var manifestPath: String?
-    /// Where it is downloaded from; nil if its manifest on this machine was named.
+    /// Where the release is downloaded from; nil if the operator named a manifest on this machine.
     package var origin: Origin?
     /// The bundle, if something must be unpacked from it.
     package var bundle: Bundle?
@@ -52,9 +52,9 @@ package struct Plan: Sendable, Equatable {
         package var missing = 0
     }
 
-    /// Where a release from elsewhere was found.
+    /// Where a release that is not on this machine was found.
     package struct Origin: Sendable, Equatable {
-        /// The feed, or the manifest itself if that was named.
+        /// The address of the feed, or of the manifest itself if the operator named that.
         package var place: Address
         /// The feed's serial; nil without a feed.
         package var serial: Int?
@@ -64,7 +64,7 @@ package struct Plan: Sendable, Equatable {
         package var sha256: String
         /// The releases that follow this one on the path to the newest.
         package var then: [Version]
-        /// Remarks on the choice for the operator.
+        /// Remarks for the operator on the choice of the release.
         package var notes: [String]
 
         package init(
@@ -118,7 +118,7 @@ package struct Plan: Sendable, Equatable {
     /// Why the operator rolled back, if known.
     package var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
-    /// Whether it restores content from quarantine, instead of starting with an empty database.
+    /// Whether the plan restores content from quarantine, instead of starting with an empty database.
     private var restores: Bool {
         effects.contains { effect in
             switch effect.change {

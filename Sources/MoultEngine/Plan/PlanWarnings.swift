@@ -14,8 +14,8 @@ enum PlanWarnings {
         return try warnings + misfits(manifest, in: context)
     }
 
-    /// The publisher's remarks in a feed on this machine: the last one seen by the store, or one next to the manifest. They are
-    /// only informative, so an unreadable feed is ignored.
+    /// A warning if the publisher has withdrawn the release, according to a feed on this machine: the last one seen by the
+    /// store, or one next to the manifest. It is only informative, so an unreadable feed is ignored.
     static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [String] {
         for path in feeds.compactMap(\.self) {
             guard let bytes = try? Files.read(path, limit: Feed.largest),
@@ -43,7 +43,7 @@ enum PlanWarnings {
         }
     }
 
-    /// Also nil for files that cannot be read now: the steps handle those.
+    /// What the file lacks of the release's schema; also nil for a file that cannot be read now, which the steps handle.
     private static func lack(of place: String, _ template: String) throws -> String? {
         do {
             let expected = try SchemaShape(of: Connection(path: template, access: .immutable))

@@ -4,7 +4,8 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Makes plans by asking the steps, phase by phase, for their effects. Writes nothing.
+/// Makes plans by asking the steps, phase by phase, for their effects. Writes nothing, except facts of files recorded under the
+/// store's lock.
 package struct Planner {
     package let store: StoreSnapshot
     let steps: StepSet
@@ -14,7 +15,7 @@ package struct Planner {
     let forcesRelease: Bool
     /// Patches and bases that turned out to be unusable.
     package var avoided: Set<String> = []
-    /// Whether it plans under the store's lock, and may record facts of files that it had to read.
+    /// Whether it plans under the store's lock, so that it may record facts of files that it had to read.
     private var isLocked = false
 
     package init(store: StoreSnapshot, steps: StepSet, inProcess: [Consumer], forcesRelease: Bool) {
@@ -45,16 +46,17 @@ package struct Planner {
     /// A manifest that is verified but not parsed yet.
     package struct Incoming {
         package let bytes: [UInt8]
-        /// Its name in errors.
+        /// The name of the manifest in errors.
         package let name: String
         /// Its path; nil if only its content is available.
         package let path: String?
         let provenance: Provenance
-        /// Whether it is signed itself, and not only through the feed: then its publisher's proofs count.
+        /// Whether the manifest itself is signed, and not only listed in a signed feed: then the publisher's proofs in it
+        /// count.
         let isSignedItself: Bool
-        /// The feed that offered it.
+        /// The feed that offered the release.
         var origin: Plan.Origin?
-        /// The patches that the feed keeps.
+        /// The patches that the feed still offers.
         var patches: Set<String>
 
         package init(
@@ -70,7 +72,7 @@ package struct Planner {
     package func update(_ request: UpdateRequest) throws -> PreparedPlan {
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
-        // Before parsing: an unverified manifest is not even parsed.
+        // Verified first: an unverified manifest is not even parsed.
         let provenance = try MistakenManifest.explaining(bytes, request.manifest) {
             try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
         }
@@ -100,7 +102,7 @@ package struct Planner {
         }
         try prove(request.consent, manifest)
         let generation = try Generation.name(of: manifest, bytes: incoming.bytes)
-        // The installed release may be repaired.
+        // A hold does not prevent a repair of the installed release.
         if try generation != store.installedName, let refusal = try store.holds.refusal(of: manifest.version) {
             throw refusal
         }
@@ -109,7 +111,8 @@ package struct Planner {
         return try make(.update, manifest, incoming, generation: generation, policy)
     }
 
-    /// A misspelled name would look as if it had been accepted.
+    /// Throws if the consent names a database that the release does not have: a misspelled name would look as if it had been
+    /// accepted.
     private func prove(_ consent: Consent, _ manifest: Manifest) throws {
         let names = manifest.databases.map(\.name)
         guard let wrong = consent.takeOver.sorted().first(where: { !names.contains($0) }) else { return }
@@ -150,7 +153,7 @@ package struct Planner {
             provenance: settings.keys == nil ? .unsigned : .kept, isSignedItself: false)
     }
 
-    /// `force` allows a release on hold, if it is named.
+    /// Plans a rollback. `force` allows a release on hold, if `wanted` names it.
     package func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> PreparedPlan {
@@ -169,7 +172,7 @@ package struct Planner {
         var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
-        // No version repeats where each replacement is a release of its own.
+        // In the store of a single file, each replacement is a new version, so that a hold would never apply.
         if layout.onlyFile == nil {
             made.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
@@ -296,7 +299,7 @@ package struct Planner {
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
-    /// The steps of an installed release ran when it was installed: they do not run again for a release that changes nothing.
+    /// External steps ran when the release was installed: they do not run again if nothing else changes.
     private static func withoutRepetition(_ effects: [Effect]) -> [Effect] {
         guard !effects.contains(where: { $0.changesStore && !$0.isCustom }) else { return effects }
         return effects.map { effect in

@@ -26,7 +26,8 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     func look(_ path: String) throws -> Found {
         let found = try Found(at: layout.file(path))
-        // The owner of a file needs a chmod to read it, and has no alternative. Files of other users may be set aside unread.
+        // If this user owns the file, a chmod makes it readable, so an unreadable file is an error. Files of other users may be
+        // set aside unread.
         if case .file = found, Permission.write(layout.file(path)).command != nil {
             try Sidecars.proveReadable(layout.file(path))
         }
@@ -95,7 +96,8 @@ extension Found {
         }
     }
 
-    /// The size of a writable file changes with use; that does not make a plan stale.
+    /// The value of the fact `kind`. It omits the size, which changes when an app writes to the file and must not make a plan
+    /// stale.
     var description: String {
         switch self {
         case .nothing: "nothing"

@@ -27,7 +27,8 @@ struct ReusableFiles {
         Set(release.databases.map(\.member).filter { release.content(of: $0).map { files[$0] != nil } ?? false })
     }
 
-    /// Examines only names and facts. Of several files with the same content, the installed one is preferred, then a sealed one.
+    /// Examines only names and facts. Of several files with the same content, those whose facts match their seal are preferred,
+    /// and among them the installed one.
     init(in store: StoreSnapshot, without avoided: Set<String>) throws {
         let current = try store.installedName
         let names = try Generation.names(store.layout).filter { !$0.hasPrefix(Generation.adopted) && $0 != current }

@@ -56,7 +56,7 @@ package struct RollbackTarget {
             now: "To roll back anyway: moult rollback --to \(older[0].version) --force")
     }
 
-    /// In the store of a single file: the file as it was before the last replacement, or before the one before that.
+    /// In the store of a single file: the newest kept copy of the file that is older than the present one.
     private func fileBefore() throws -> String {
         let present = Generation.adoptedNumber(of: current.name) ?? .max
         if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }

@@ -32,7 +32,8 @@ package struct SavedPlan {
         }
     }
 
-    /// The facts are unchanged, so the steps must plan the same effects, unless moult itself has a different version.
+    /// Throws if the steps now plan other effects. The facts are unchanged, so this happens only with a different version of
+    /// moult.
     package func proveSame(_ made: Plan) throws {
         let (now, before) = (made.effects.map(\.withoutRows), plan.effects.map(\.withoutRows))
         guard now == before else {
@@ -53,8 +54,8 @@ package struct SavedPlan {
 }
 
 extension History.Entry {
-    /// Whether it was written before the plan was made, even allowing for clock changes; an older entry contains nothing of the
-    /// plan.
+    /// Whether the entry is at least a day older than the plan, which allows for clock changes; such an entry cannot be about
+    /// the plan.
     func isLongBefore(_ plan: Plan) -> Bool { time.seconds < plan.created.seconds - 24 * 3600 }
 }
 

@@ -13,10 +13,10 @@ struct SourceSelection {
     /// Finds a patch; nil if it is not available.
     let find: (Manifest.Patch) throws -> Plan.PatchFile?
 
-    /// Smaller files are copied, because that is faster than recording a second name.
+    /// Smaller files are copied, because that is faster than recording a hard link.
     static let leastLinked = 1 << 20
 
-    /// The members made without the bundle. `bundle` is its cost; nil if it is not available.
+    /// The members made without the bundle. `bundle` is the cost of the bundle; nil if that is not available.
     ///
     /// The plan needs the bundle unless the result covers all of the members.
     func reuse(for members: [String], bundle: (missing: Int, size: Int)?) throws -> [Plan.Reuse] {

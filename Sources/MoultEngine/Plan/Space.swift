@@ -23,8 +23,8 @@ enum Space {
                 .space, .refused, what: "not enough space in \(layout.root)",
                 why:
                     "the update needs \(ByteCount(plan.needs)) and \(ByteCount(overhead)) in reserve, and \(ByteCount(free)) is free",
-                // The generation that a rollback returns to may be the one that is removed. A store of a single file keeps no
-                // generation that could be removed, and is removed again if it is new.
+                // `moult clean` might remove the generation that the rollback returns to. A store of a single file has no
+                // generation to remove, and a new one is removed after this error.
                 now: plan.purpose == .rollback || layout.onlyFile != nil
                     ? "Free some space on that file system, then try again."
                     : "Free some space, or remove kept generations with: moult clean --keep 1")
