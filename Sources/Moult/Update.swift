@@ -18,7 +18,7 @@ public struct Update: Sendable {
     init(_ result: Orchestrator.Result) {
         isInstalled = result.plan != nil
         generation = result.generation
-        settled = result.settled.map(\.text)
+        settled = result.recovered.map(\.text)
     }
 }
 
@@ -64,7 +64,7 @@ public enum UpdateProgress: Sendable {
         case .decided: self = .decided
         case .done(.apply, let effect): self = .done(effect)
         case .warning(let text): self = .warning(text)
-        case .done, .phase, .settled, .consumer: return nil
+        case .done, .phase, .recovered, .consumer: return nil
         }
     }
 }

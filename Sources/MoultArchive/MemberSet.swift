@@ -64,7 +64,7 @@ struct MemberSet {
     }
 
     /// The maximum number of entries without a surplus one.
-    var mostEntries: Int { sizes.count + directories.count }
+    var maxEntries: Int { sizes.count + directories.count }
 
     /// Refuses an archive in which members are missing.
     func checkComplete() throws {
@@ -77,7 +77,7 @@ struct MemberSet {
 
     private static func withoutDot(_ name: String) -> String { name.hasPrefix("./") ? String(name.dropFirst(2)) : name }
 
-    private static let mostLevels = 8
+    private static let maxLevels = 8
 
     /// Refuses every name that may not be a plain file below the directory of unpacking.
     private static func check(_ name: String) throws {
@@ -95,7 +95,7 @@ struct MemberSet {
             throw refused(part == ".." ? "which leads out of the directory with “..”" : "which is not a plain path")
         }
         let parts = name.split(separator: "/")
-        guard parts.count <= mostLevels else { throw refused("which has more than \(mostLevels) levels") }
+        guard parts.count <= maxLevels else { throw refused("which has more than \(maxLevels) levels") }
         guard parts.allSatisfy({ $0.utf8.count <= 255 }) else {
             throw refused("which has a part of more than 255 bytes")
         }

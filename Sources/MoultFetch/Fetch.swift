@@ -30,7 +30,7 @@ enum Fetch {
         _ = write(STDERR_FILENO, line, line.utf8.count)
     }
 
-    private static let mostRedirects = 5
+    private static let maxRedirects = 5
 
     /// Follows redirects with a new transfer for each, because libcurl would look up passwords for the other host.
     private static func follow(_ request: Request) throws {
@@ -39,7 +39,7 @@ enum Fetch {
         }
         let end = ContinuousClock.now + .seconds(request.deadline)
         var url = request.url
-        for _ in 0...mostRedirects {
+        for _ in 0...maxRedirects {
             guard let next = try transfer(url, first, authority, request, until: end) else { return }
             guard request.method.isRead else { throw Failure("it redirects an upload", .redirect) }
             guard let origin = Origin(next) else { throw Failure("libcurl does not read the redirect", .redirect) }
@@ -50,7 +50,7 @@ enum Fetch {
             if origin.hasPassword { throw Failure("the redirect has a password in it", .redirect) }
             url = next
         }
-        throw Failure("it redirects more than \(mostRedirects) times", .redirect)
+        throw Failure("it redirects more than \(maxRedirects) times", .redirect)
     }
 
     /// Writes the answer, or returns the URL that it redirects to.

@@ -53,12 +53,12 @@ private final class Work: @unchecked Sendable {
     private var isOver = false
     private var outcome: Result<Digest, any Error>?
 
-    private static let mostBlocks = 8
+    private static let maxBlocks = 8
 
     /// Exchanges a full block for an empty one; waits if the other thread is far behind.
     func put(_ block: [UInt8], reserving size: Int) throws -> [UInt8] {
         try monitor.locked {
-            monitor.wait { full.count == Self.mostBlocks && outcome == nil }
+            monitor.wait { full.count == Self.maxBlocks && outcome == nil }
             if case .failure(let error) = outcome { throw error }
             full.append(block)
             if let used = empty.popLast() { return used }

@@ -77,7 +77,7 @@ import Testing
             #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*), max(text) FROM note"]) == "300|note 99\n")
         }
         #expect(try !orchestrator().isUnfinished())
-        #expect(try orchestrator().clean().settled.isEmpty)
+        #expect(try orchestrator().clean().recovered.isEmpty)
     }
 
     @Test func `user data is set aside only with the option`() throws {

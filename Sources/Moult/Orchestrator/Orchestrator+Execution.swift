@@ -23,14 +23,14 @@ extension Orchestrator {
     /// Plans and runs the update. Waits for programs that have a database locked, and retries while programs keep opening one for
     /// a moment.
     func execute(
-        in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
+        in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
         _ announce: (Plan) throws -> Void, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan
     ) throws -> Result {
         let deadline = ContinuousClock.now + .seconds(try store.settings.waitForApps)
         var (store, isAnnounced) = (store, false)
         while true {
             do {
-                return try attempt(in: store, settled: settled, stopwatch: stopwatch, until: deadline, prepare) {
+                return try attempt(in: store, recovered: recovered, stopwatch: stopwatch, until: deadline, prepare) {
                     plan in
                     if !isAnnounced { try announce(plan) }
                     isAnnounced = true
@@ -47,14 +47,14 @@ extension Orchestrator {
     private struct StoreChanged: Error {}
 
     private func attempt(
-        in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch,
+        in store: StoreSnapshot, recovered: [CrashRecovery.Result], stopwatch: Stopwatch,
         until deadline: ContinuousClock.Instant, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
         _ announce: (Plan) throws -> Void
     ) throws -> Result {
         let made = try waitingForApps(store) { try prepare(store) }
         let plan = made.plan
         guard plan.changesStore else {
-            return Result(settled: settled, generation: plan.to.generation, pending: plan.pending)
+            return Result(recovered: recovered, generation: plan.to.generation, pending: plan.pending)
         }
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
@@ -72,7 +72,7 @@ extension Orchestrator {
         var rows: [RowFate] = []
         do {
             rows = try Pipeline(
-                transaction: transaction, steps: try steps(made.store), watcher: watcher, made: made, consumers: calls,
+                transaction: transaction, steps: try steps(made.store), watcher: watcher, prepared: made, consumers: calls,
                 stopwatch: stopwatch
             )
             .run()
@@ -92,7 +92,7 @@ extension Orchestrator {
             if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
             throw told
         }
-        var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
+        var result = Result(plan: plan, recovered: recovered, generation: plan.to.generation)
         (result.rows, result.pending) = (rows, plan.pending)
         var isRecorded = false
         warning {
@@ -217,7 +217,7 @@ extension Orchestrator {
             let reason = "\(consumer) did not reload: \(failure.reason)"
             let store = snapshot()
             // The previously installed release returns, even if the operator has put it on hold.
-            _ = try execute(in: store, settled: [], { _ in }) {
+            _ = try execute(in: store, recovered: [], { _ in }) {
                 try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
         } catch {

@@ -89,15 +89,15 @@ extension Orchestrator {
         let first = try look(current, choice, store)
         var result = Result(generation: try store.installedName)
         if choice.way.isEmpty, try isUnfinished() {
-            result.settled = try recover(wait: wait)
+            result.recovered = try recover(wait: wait)
             store = snapshot()
             choice = try follower.choose(from: current, store)
         }
         if let incoming = try repair(current, follower, store, isBehind: !choice.way.isEmpty) {
-            result = try bring(incoming, follower, settled: result.settled, wait, announce)
+            result = try bring(incoming, follower, recovered: result.recovered, wait, announce)
         }
         while let incoming = try incoming(choice, current, follower) {
-            result = try bring(incoming, follower, settled: result.settled, wait, announce)
+            result = try bring(incoming, follower, recovered: result.recovered, wait, announce)
             let next = try follower.choose(from: current, snapshot())
             // A store that gets no closer to the target would loop forever.
             guard next.way.count < choice.way.count else { break }
@@ -118,7 +118,7 @@ extension Orchestrator {
         let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let result = try bring(
-            follower.incoming(manifest, looksOnly: false), follower, settled: [], wait, announce)
+            follower.incoming(manifest, looksOnly: false), follower, recovered: [], wait, announce)
         if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
         return result
     }
@@ -132,7 +132,7 @@ extension Orchestrator {
     }
 
     private func bring(
-        _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [CrashRecovery.Result], _ wait: Int,
+        _ incoming: Planner.Incoming, _ follower: FeedFollower, recovered: [CrashRecovery.Result], _ wait: Int,
         _ announce: @escaping (Plan) throws -> Void
     ) throws -> Result {
         let store = snapshot()
@@ -145,7 +145,7 @@ extension Orchestrator {
             try follower.fetchFiles(of: made, watcher)
             stopwatch.pause()
             return try locked(wait) { store, more in
-                try execute(in: store, settled: settled + more, stopwatch: stopwatch, announce) {
+                try execute(in: store, recovered: recovered + more, stopwatch: stopwatch, announce) {
                     try planner.locked($0).update(incoming, follower.update)
                 }
             }
@@ -174,7 +174,7 @@ extension Orchestrator {
 
     /// Downloads the release of a saved plan, so that the plan can be applied.
     func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
-        try SavedPlan(plan: saved, layout: layout).proveFresh()
+        try SavedPlan(plan: saved, layout: layout).requireUpToDate()
         let store = snapshot()
         let follower = try follower(FeedRequest(place: origin.place), store)
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)

@@ -70,7 +70,7 @@ extension Orchestrator {
         _ body: (inout Holds) throws -> [Hold]
     ) throws -> HoldChange {
         var removed: [Hold] = []
-        _ = try locked(wait) { store, settled in
+        _ = try locked(wait) { store, recovered in
             let before = try store.holds
             // A rollback record that reappears after a power failure would bring back its hold.
             try Files.syncDirectory(layout.transactions)
@@ -80,7 +80,7 @@ extension Orchestrator {
                 let named = releases.isEmpty ? removed.map(\.release) : releases
                 warning { try note(action, named, reason: reason, after.all) }
             }
-            return Result(settled: settled)
+            return Result(recovered: recovered)
         }
         return HoldChange(removed: removed, holds: try holds())
     }

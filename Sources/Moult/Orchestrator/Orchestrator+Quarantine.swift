@@ -53,10 +53,10 @@ extension Orchestrator {
         _ set: QuarantineShelf.Set, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         let database = try writable(set)
-        return try locked(wait) { store, settled in
+        return try locked(wait) { store, recovered in
             try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
-                return try execute(in: store, settled: settled, announce) {
+                return try execute(in: store, recovered: recovered, announce) {
                     try planner($0).restore(database.name, from: copy, why: "\(set.id) was restored")
                 }
             }
@@ -67,13 +67,13 @@ extension Orchestrator {
     /// used by another row goes to `moult_rejected`, once.
     package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
         let database = try writable(set)
-        let result = try locked(wait) { store, settled in
+        let result = try locked(wait) { store, recovered in
             try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
                 let name = try proveTable(table, in: copy, set)
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
                 let generated = try columnsGeneratedNow(name, layout.file(database.path), in: copy)
-                let result = try execute(in: store, settled: settled, { _ in }) {
+                let result = try execute(in: store, recovered: recovered, { _ in }) {
                     try planner($0).restore(database.name, from: copy, why: "", table: restored)
                 }
                 if !generated.isEmpty {
@@ -132,9 +132,9 @@ extension Orchestrator {
 
     /// Removes the given sets.
     package func remove(_ sets: [QuarantineShelf.Set], wait: Int = 0) throws {
-        _ = try locked(wait) { _, settled in
+        _ = try locked(wait) { _, recovered in
             for set in sets { try Removable(set, isNamed: true)?.removeSet() }
-            return Result(settled: settled)
+            return Result(recovered: recovered)
         }
     }
 

@@ -42,13 +42,13 @@ extension Orchestrator {
         _ name: String, why: String, setsUserDataAside: Bool, wait: Int = 0, isNeeded: () throws -> Bool = { true },
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
-        let result = try locked(wait) { store, settled in
+        let result = try locked(wait) { store, recovered in
             // A repeated reset after an interruption is already done: it must not set the new file aside.
-            if let done = settled.compactMap(\.finished).first(where: { $0.action == "reset \(name)" }) {
-                return Result(plan: done, settled: settled, generation: try store.installedName)
+            if let done = recovered.compactMap(\.finished).first(where: { $0.action == "reset \(name)" }) {
+                return Result(plan: done, recovered: recovered, generation: try store.installedName)
             }
-            guard try isNeeded() else { return Result(settled: settled, generation: try store.installedName) }
-            return try execute(in: store, settled: settled, announce) {
+            guard try isNeeded() else { return Result(recovered: recovered, generation: try store.installedName) }
+            return try execute(in: store, recovered: recovered, announce) {
                 try planner($0).reset(name, why: why, setsUserDataAside: setsUserDataAside)
             }
         }
@@ -59,11 +59,11 @@ extension Orchestrator {
     /// the earlier result. The set itself does not change.
     package func salvageAgain(_ name: String, wait: Int = 0) throws -> Reset {
         var reset: Reset?
-        _ = try locked(wait) { store, settled in
+        _ = try locked(wait) { store, recovered in
             let installed = try store.installed
             let template = installed?.manifest.database(name).flatMap { installed?.path($0.member) }
             reset = try salvage(newestSet(of: name), template: template)
-            return Result(settled: settled, generation: try store.installedName)
+            return Result(recovered: recovered, generation: try store.installedName)
         }
         guard let reset else { throw noSet(of: name) }
         return reset
@@ -127,7 +127,7 @@ extension Orchestrator {
     }
 
     private func made(_ plan: Plan, _ name: String) -> Reset {
-        let path = plan.made.first ?? name
+        let path = plan.stagedPaths.first ?? name
         let directory = layout.quarantined(name, path: path, by: plan.id)
         var (setAside, report, salvaged): (String?, Salvage.Report?, String?) = (nil, nil, nil)
         // The salvage has succeeded; a read error from here on does not change that.

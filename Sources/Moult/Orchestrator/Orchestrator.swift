@@ -42,7 +42,7 @@ package struct Orchestrator: Sendable {
     package struct Result: Sendable {
         /// Nil if there was nothing to do.
         package var plan: Plan?
-        package var settled: [CrashRecovery.Result] = []
+        package var recovered: [CrashRecovery.Result] = []
         package var collected = Collector.Report()
         package var quarantine = QuarantineShelf.Report()
         /// The fate of the rows of each database whose content was replaced or migrated.
@@ -68,7 +68,7 @@ package struct Orchestrator: Sendable {
             try MigrationForecast(
                 layout: layout, release: made.context.release, installed: made.context.installed, isDeep: deep
             ).fill(&made.plan)
-            try SchemaForecast(layout: layout, context: made.context, isDeep: deep).prove(made.plan)
+            try SchemaForecast(layout: layout, context: made.context, isDeep: deep).check(made.plan)
             if deep {
                 try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
                     .fill(&made.plan)
@@ -110,8 +110,8 @@ package struct Orchestrator: Sendable {
         }
         return try avoidingUnfitPatches(store) { planner in
             do {
-                return try locked(wait) { store, settled in
-                    try execute(in: store, settled: settled, announce) { try planner.locked($0).update(request) }
+                return try locked(wait) { store, recovered in
+                    try execute(in: store, recovered: recovered, announce) { try planner.locked($0).update(request) }
                 }
             } catch  where Files.isDenied(error) {
                 // A read-only copy of a store, such as one in an image, needs no changes.
@@ -129,14 +129,14 @@ package struct Orchestrator: Sendable {
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try locked(wait) { store, settled in
+        try locked(wait) { store, recovered in
             // A repeated rollback after an interruption is already done: it must not go back one more release.
-            if settled.contains(where: { $0.finished?.purpose == .rollback }), let installed = try store.installedName,
+            if recovered.contains(where: { $0.finished?.purpose == .rollback }), let installed = try store.installedName,
                 wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
             {
-                return Result(settled: settled, generation: installed)
+                return Result(recovered: recovered, generation: installed)
             }
-            return try execute(in: store, settled: settled, announce) {
+            return try execute(in: store, recovered: recovered, announce) {
                 try planner($0).locked($0).rollback(to: wanted, reason: reason, force: force, consent: consent)
             }
         }
@@ -152,9 +152,9 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         // Downloads must complete before the store is locked. Everything that the plan relies on is verified again afterwards.
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
-        return try locked(wait) { store, settled in
-            try SavedPlan(plan: saved, layout: layout).proveFresh()
-            return try execute(in: store, settled: settled, announce) { store in
+        return try locked(wait) { store, recovered in
+            try SavedPlan(plan: saved, layout: layout).requireUpToDate()
+            return try execute(in: store, recovered: recovered, announce) { store in
                 let planner = planner.locked(store)
                 var made =
                     switch saved.purpose {
@@ -172,7 +172,7 @@ package struct Orchestrator: Sendable {
                         try planner.reset(
                             saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
                     }
-                try SavedPlan(plan: saved, layout: layout).proveSame(made.plan)
+                try SavedPlan(plan: saved, layout: layout).requireSameEffects(made.plan)
                 made.plan.id = saved.id
                 made.plan.hold = saved.hold
                 return made
@@ -189,7 +189,7 @@ package struct Orchestrator: Sendable {
             watcher.tell(.warning("\(layout.current) was recreated: \(generation) is in service"))
         }
         let moved = try History.moveAway(layout)
-        let results = try recovery.settle(patiently: true, back: back)
+        let results = try recovery.recover(ignoringLimit: true, back: back)
         try LeaseFile.tidy(layout)
         try rebuildHolds()
         // Only now, because the holds must know whether the history lacks lines.
@@ -205,7 +205,7 @@ package struct Orchestrator: Sendable {
         }
         defer { withExtendedLifetime(lock) {} }
         // Consumers are not asked to close on behalf of a reader, which may be part of the very program that would be stopped.
-        _ = try recovery(snapshot(), mayRelease: false).settle()
+        _ = try recovery(snapshot(), mayRelease: false).recover()
     }
 
     private func recovery(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> CrashRecovery {
@@ -222,14 +222,14 @@ package struct Orchestrator: Sendable {
     package func clean(
         keep: Int? = nil, quarantineDays: Int? = nil, includingUserData: Bool = false, dry: Bool = false, wait: Int = 0
     ) throws -> Result {
-        func clean(_ store: StoreSnapshot, _ settled: [CrashRecovery.Result]) throws -> Result {
+        func clean(_ store: StoreSnapshot, _ recovered: [CrashRecovery.Result]) throws -> Result {
             let settings = try store.settings
             let shelf = QuarantineShelf(layout: layout, settings: settings)
             let collected = try Collector(layout: layout, settings: settings).collect(keep: keep, dry: dry)
             let quarantine = try quarantineDays.map {
                 try shelf.clean(olderThan: $0, includingUserData: includingUserData, dry: dry)
             }
-            return Result(settled: settled, collected: collected, quarantine: quarantine ?? .init())
+            return Result(recovered: recovered, collected: collected, quarantine: quarantine ?? .init())
         }
         return try dry ? clean(snapshot(), []) : locked(wait, clean)
     }
@@ -254,9 +254,9 @@ package struct Orchestrator: Sendable {
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         return try refusingDamage {
-            let settled = try recovery.settle()
+            let recovered = try recovery.recover()
             try LeaseFile.tidy(layout)
-            return try body(snapshot(), settled)
+            return try body(snapshot(), recovered)
         }
     }
 

@@ -6,7 +6,7 @@ extension BundleLayout {
     /// Nil for every other archive, which the strict reader reads. The result is only what the file claims: compare
     /// names and sizes with the manifest. `BundleReader` proves that the headers match the layout to the byte.
     package static func find(in file: borrowing Descriptor) throws -> (layout: BundleLayout, frames: [Frame])? {
-        guard let frames = try SeekTable.read(file), frames.count <= 2 * mostFrames else { return nil }
+        guard let frames = try SeekTable.read(file), frames.count <= 2 * maxFrames else { return nil }
         var members: [TarHeader.Fields] = []
         var (index, offset) = (0, 0)
         while index < frames.count {

@@ -62,12 +62,12 @@ package struct BundleLayout: Hashable, Sendable {
         }
     }
 
-    static let mostFrames = 4096
+    static let maxFrames = 4096
 
     /// Whether members of these sizes fit into the maximum number of frames.
     package static func isPossible(sizes: [Int], frameSize: Int) -> Bool {
-        guard frameSize > 0, sizes.count <= mostFrames else { return false }
-        return sizes.reduce(0) { $0 + $1 / frameSize } <= 2 * mostFrames
+        guard frameSize > 0, sizes.count <= maxFrames else { return false }
+        return sizes.reduce(0) { $0 + $1 / frameSize } <= 2 * maxFrames
     }
 
     private static let mebibyte = 1 << 20
@@ -79,7 +79,7 @@ package struct BundleLayout: Hashable, Sendable {
         let total = sizes.reduce(0, +)
         let usual = min(max(total / 16, mebibyte), 4 * mebibyte)
         // For each member, a frame for its header and one for a remainder that does not fill a frame, and the end.
-        let room = max(1, mostFrames - 2 * sizes.count - 1)
+        let room = max(1, maxFrames - 2 * sizes.count - 1)
         let needed = (total + room - 1) / room
         return (max(usual, needed) + mebibyte - 1) / mebibyte * mebibyte
     }

@@ -31,10 +31,10 @@ package final class FrameReader: FrameSource {
     package var contentSizes: [Int] { frames.map(\.contentSize) }
 
     /// Their buffers need at most 32 MiB in total.
-    package var mostThreads: Int { Self.mostThreads(for: frames) }
+    package var maxThreads: Int { Self.maxThreads(for: frames) }
 
-    package static func mostThreads(for frames: [Frame]) -> Int {
-        decoderMemoryLimit / 2 / (frames.mostPacked + frames.mostContent)
+    package static func maxThreads(for frames: [Frame]) -> Int {
+        decoderMemoryLimit / 2 / (frames.maxPacked + frames.maxContent)
     }
 
     package func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {
@@ -60,8 +60,8 @@ extension [Frame] {
     }
 
     /// The largest compressed size, and the largest content size.
-    var mostPacked: Int { reduce(1) { Swift.max($0, $1.packedSize) } }
-    var mostContent: Int { reduce(1) { Swift.max($0, $1.contentSize) } }
+    var maxPacked: Int { reduce(1) { Swift.max($0, $1.packedSize) } }
+    var maxContent: Int { reduce(1) { Swift.max($0, $1.contentSize) } }
 }
 
 /// One thread's decoder with its two buffers.
@@ -83,7 +83,7 @@ final class FrameDecoder {
     }
 
     convenience init(for frames: [Frame], into memory: UnsafeMutableRawBufferPointer?) throws {
-        try self.init(packedSize: frames.mostPacked, contentSize: frames.mostContent, into: memory)
+        try self.init(packedSize: frames.maxPacked, contentSize: frames.maxContent, into: memory)
     }
 
     deinit {

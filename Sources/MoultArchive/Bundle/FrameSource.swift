@@ -6,7 +6,7 @@ package protocol FrameSource: Sendable {
     var contentSizes: [Int] { get }
 
     /// The maximum number of threads that may decode at the same time, because their buffers need memory.
-    var mostThreads: Int { get }
+    var maxThreads: Int { get }
 
     /// A decoder for one thread, which takes a frame number; the content is valid until its next call.
     ///
@@ -21,7 +21,7 @@ extension FrameSource {
         threads: Int, onFrame: @Sendable (_ index: Int, UnsafeRawBufferPointer) throws -> Void
     ) throws {
         try withoutActuallyEscaping(onFrame) { onFrame in
-            try Workers.run(jobs: contentSizes.count, threads: min(threads, mostThreads)) {
+            try Workers.run(jobs: contentSizes.count, threads: min(threads, maxThreads)) {
                 let decode = try decoder(into: nil)
                 return { index in try onFrame(index, decode(index)) }
             }

@@ -9,7 +9,7 @@ package enum SeekTable {
     private static let footerSize = 9
 
     /// More frames than any writer should create (ours creates at most 4,096), so that the table stays small in memory.
-    private static let mostFrames = 1 << 20
+    private static let maxFrames = 1 << 20
 
     static func size(frames count: Int) -> Int { headerSize + count * entrySize + footerSize }
 
@@ -43,7 +43,7 @@ package enum SeekTable {
             guard descriptor & 0x7c == 0 else { return nil }
             let width = descriptor & 0x80 == 0 ? entrySize : entrySize + 4
             let tableSize = headerSize + count * width + footerSize
-            guard count <= mostFrames, tableSize <= size else {
+            guard count <= maxFrames, tableSize <= size else {
                 throw ArchiveRefusal(.archiveFrames, "its seek table lists \(count) frames")
             }
             return try read(bytes(of: file, at: size - tableSize, count: tableSize), count, width, size - tableSize)

@@ -6,7 +6,7 @@ internal import CZlib
 /// NUL bytes may follow the last gzip member up to the end of the file, as in the output of bsdtar to a pipe; gzip
 /// ignores them as well.
 final class DeflateDecoder: Decoder {
-    private static let mostPadding = 1 << 20
+    private static let maxPadding = 1 << 20
 
     private let form: DeflateEncoder.Form
     private var stream = z_stream()
@@ -58,7 +58,7 @@ final class DeflateDecoder: Decoder {
             throw ArchiveRefusal.behindEnd(of: form == .gzip ? "gzip" : "deflate")
         }
         padding += input.count
-        guard padding <= Self.mostPadding else {
+        guard padding <= Self.maxPadding else {
             throw ArchiveRefusal(
                 .archiveGarbage, "more than 1 MiB of NUL bytes after the end of its gzip stream")
         }

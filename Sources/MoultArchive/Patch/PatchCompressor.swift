@@ -32,7 +32,7 @@ final class PatchCompressor {
         }
         let columns = DifferenceWriter(covers, of: content, in: old.bytes, start: piece.offset)
         let bytes = columns.bytes
-        guard bytes.count <= DifferenceFrame.mostColumns else {
+        guard bytes.count <= DifferenceFrame.maxColumns else {
             return try zstd(content, behind: near, piece.windowLog)
         }
         let difference = try DifferenceFrame.encode(bytes)
@@ -43,7 +43,7 @@ final class PatchCompressor {
     }
 
     /// The maximum size of the old file's part that zstd searches thoroughly, so that publishers do not wait too long.
-    private static let mostNear = 16 << 20
+    private static let maxNear = 16 << 20
 
     private func zstd(
         _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32
@@ -54,7 +54,7 @@ final class PatchCompressor {
         // Detects a wrong base at once.
         try set(ZSTD_c_checksumFlag, 1)
         // The search always covers the end of the same prefix, so the decoder does not need to know.
-        let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.mostNear))
+        let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.maxNear))
         try check(ZSTD_CCtx_refPrefix(context, near.baseAddress, near.count))
         return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in
             let size = ZSTD_compress2(context, buffer.baseAddress, buffer.count, content.baseAddress, content.count)

@@ -24,7 +24,7 @@ package struct PatchLayout: Hashable, Sendable {
     private static let lookahead = 4 << 20
     /// The maximum distance for zstd, including the piece itself and the zeros of a split.
     static let farthest = 1 << 31
-    private static let mostBase = farthest - pieceSize - MappedFile.alignment
+    private static let maxBase = farthest - pieceSize - MappedFile.alignment
 
     /// `baseSize` is 0 for a patch that needs no old file.
     package init(baseSize: Int, resultSize: Int) {
@@ -33,11 +33,11 @@ package struct PatchLayout: Hashable, Sendable {
             let place = Int(Double(offset + count) / Double(resultSize) * Double(baseSize))
             let near = MappedFile.roundedUp(place + Self.lookahead)
             var base = 0..<baseSize
-            if baseSize > Self.mostBase {
+            if baseSize > Self.maxBase {
                 // Equal parts before and after the position, if the file is large enough.
-                let first = max(0, min(near - Self.mostBase / 2, MappedFile.roundedUp(baseSize - Self.mostBase)))
+                let first = max(0, min(near - Self.maxBase / 2, MappedFile.roundedUp(baseSize - Self.maxBase)))
                 let start = first / MappedFile.alignment * MappedFile.alignment
-                base = start..<min(baseSize, start + Self.mostBase)
+                base = start..<min(baseSize, start + Self.maxBase)
             }
             return Piece(offset: offset, count: count, base: base, split: near < base.upperBound ? near : nil)
         }

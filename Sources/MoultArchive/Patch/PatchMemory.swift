@@ -4,7 +4,7 @@ package struct PatchMemory: Sendable {
     let index: Int
     let threads: Int
 
-    static let mostIndex = 256 << 20
+    static let maxIndex = 256 << 20
     /// zstd at level 19 with a piece and an equal part of the old file before it.
     private static let thread = 100 << 20
     /// With less memory, the index of a large file finds hardly any matches.
@@ -15,10 +15,10 @@ package struct PatchMemory: Sendable {
     /// With a limit, fewer threads run, and the index of a large file has fewer positions, so patches become larger.
     package init(threads: Int, limit: Int? = nil) {
         guard let limit else {
-            (self.threads, index) = (threads, Self.mostIndex)
+            (self.threads, index) = (threads, Self.maxIndex)
             return
         }
         self.threads = max(1, min(threads, (limit - Self.leastIndex) / Self.thread))
-        index = min(Self.mostIndex, max(Self.leastIndex, limit - self.threads * Self.thread))
+        index = min(Self.maxIndex, max(Self.leastIndex, limit - self.threads * Self.thread))
     }
 }

@@ -39,11 +39,11 @@ package final class PatchReader: FrameSource {
     package var contentSizes: [Int] { layout.contentSizes }
 
     /// Their buffers need at most 64 MiB in total, plus the columns of differences and the memory of LZMA.
-    package var mostThreads: Int { Self.mostThreads(for: layout) }
+    package var maxThreads: Int { Self.maxThreads(for: layout) }
 
-    package static func mostThreads(for layout: PatchLayout) -> Int {
+    package static func maxThreads(for layout: PatchLayout) -> Int {
         let most = layout.contentSizes.max() ?? 1
-        return max(1, decoderMemoryLimit / (ZSTD_compressBound(most) + most + 2 * DifferenceFrame.mostColumns))
+        return max(1, decoderMemoryLimit / (ZSTD_compressBound(most) + most + 2 * DifferenceFrame.maxColumns))
     }
 
     package func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {

@@ -37,7 +37,7 @@ package struct ArchiveReader: ~Copyable {
                 switch kind {
                 case .tar(let compression): try Self.readTar(file, compression, &set, onMember)
                 case .zip:
-                    let layout = try ZipLayout(of: file, mostEntries: set.mostEntries)
+                    let layout = try ZipLayout(of: file, maxEntries: set.maxEntries)
                     try Self.readEntries(ZipContent(file, layout), &set, onMember)
                 }
                 try set.checkComplete()
@@ -58,11 +58,11 @@ package struct ArchiveReader: ~Copyable {
     /// Reads the data after the end of a tar archive: only zeros up to the end of the last tar record are allowed.
     private static func finishTar(_ stream: PlainStream, used: Int) throws {
         // tar pads to 10 KiB, or to the size given with -b; more is not plausible.
-        let mostPadding = 1 << 20
+        let maxPadding = 1 << 20
         while try !stream.next().isEmpty {
-            if stream.count - used > mostPadding { break }
+            if stream.count - used > maxPadding { break }
         }
-        guard stream.zerosAtEnd >= stream.count - used, stream.count - used <= mostPadding else {
+        guard stream.zerosAtEnd >= stream.count - used, stream.count - used <= maxPadding else {
             throw ArchiveRefusal(.archiveGarbage, "unexpected data after the end of the tar archive")
         }
         guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw ArchiveRefusal.cut }

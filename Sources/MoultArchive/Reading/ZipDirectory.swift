@@ -23,18 +23,18 @@ struct ZipDirectory {
     let start: Int
 
     /// Far more than the declared entries can need.
-    private static let mostBytes = 1 << 20
-    private static let mostComment = 0xffff
-    private static let mostPadding = 1 << 20
+    private static let maxBytes = 1 << 20
+    private static let maxComment = 0xffff
+    private static let maxPadding = 1 << 20
     private static let endSize = 22
     private static let entrySignature = Array("PK\u{1}\u{2}".utf8)
 
-    init(of file: RawFile, mostEntries: Int) throws {
+    init(of file: RawFile, maxEntries: Int) throws {
         let end = try Self.findEnd(in: file)
-        guard end.count <= mostEntries else {
+        guard end.count <= maxEntries else {
             throw ArchiveRefusal(.archiveUndeclared, "it has \(end.count) entries, which is more than were declared")
         }
-        guard end.length <= Self.mostBytes else { throw ArchiveRefusal.damaged("it is larger than 1 MiB") }
+        guard end.length <= Self.maxBytes else { throw ArchiveRefusal.damaged("it is larger than 1 MiB") }
         start = end.place - end.length
         let prefix = start - end.start
         guard start >= 0, prefix >= 0 else { throw ArchiveRefusal.damaged("its end record does not say where it is") }
@@ -77,9 +77,9 @@ struct ZipDirectory {
     /// also use the last signature, or the last one that is followed by a comment of the correct length. Here both must
     /// be the same record, so a comment cannot hide a second directory.
     private static func findEnd(in file: RawFile) throws -> End {
-        let padding = try file.zerosAtEnd(atMost: mostPadding)
+        let padding = try file.zerosAtEnd(atMost: maxPadding)
         // The record itself may end with NUL bytes; its signature does not.
-        let count = min(file.size - padding, endSize + mostComment)
+        let count = min(file.size - padding, endSize + maxComment)
         let searched = try file.bytes(at: file.size - padding - count, count: count)
         guard let index = lastEnd(in: searched) else {
             let start = try file.bytes(at: 0, count: min(4, file.size))

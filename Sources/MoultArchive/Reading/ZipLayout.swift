@@ -22,10 +22,10 @@ struct ZipLayout {
     private static let headerSize = 30
     private static let signature = Array("PK\u{3}\u{4}".utf8)
     /// Alignment needs a few kilobytes at most.
-    private static let mostPadding = 1 << 20
+    private static let maxPadding = 1 << 20
 
-    init(of file: RawFile, mostEntries: Int) throws {
-        let directory = try ZipDirectory(of: file, mostEntries: mostEntries)
+    init(of file: RawFile, maxEntries: Int) throws {
+        let directory = try ZipDirectory(of: file, maxEntries: maxEntries)
         let listed = directory.entries.sorted { $0.offset < $1.offset }
         var place = listed.first?.offset ?? directory.start
         try Self.checkPrefix(place, in: file)
@@ -47,7 +47,7 @@ struct ZipLayout {
 
     private static func checkPadding(from start: Int, to end: Int, in file: RawFile) throws {
         guard start <= end else { throw ArchiveRefusal.damaged("the entry at \(end) overlaps the one before it") }
-        guard end - start <= mostPadding, try file.bytes(at: start, count: end - start).allSatisfy({ $0 == 0 }) else {
+        guard end - start <= maxPadding, try file.bytes(at: start, count: end - start).allSatisfy({ $0 == 0 }) else {
             throw gap(at: start)
         }
     }

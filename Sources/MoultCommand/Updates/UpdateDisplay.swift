@@ -64,7 +64,7 @@ final class UpdateDisplay: Sendable {
         case .decided:
             bar.end()
             output.event("decided")
-        case .settled(let result):
+        case .recovered(let result):
             output.event("settled", result.eventMembers)
             output.lines { $0.wrapped(StyledText(result.text)) }
         case .consumer(let name, let call):

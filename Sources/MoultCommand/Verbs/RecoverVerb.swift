@@ -38,11 +38,11 @@ enum RecoverVerb {
                 output.warn(StyledText(text))
                 hasWarned.withLock { $0 = true }
             }, shouldStop: { Interruption.isRequested })
-        let settled = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
-        call.output.print(json: ["settled": .array(settled.map(\.json))]) { page in
+        let recovered = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
+        call.output.print(json: ["settled": .array(recovered.map(\.json))]) { page in
             // Otherwise a warning has already reported the repair.
-            if settled.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
-            for result in settled { page.wrapped(StyledText(result.text)) }
+            if recovered.isEmpty, !hasWarned.withLock({ $0 }) { page.line("nothing to do: no update is unfinished") }
+            for result in recovered { page.wrapped(StyledText(result.text)) }
         }
         return .done
     }
@@ -53,7 +53,7 @@ extension Call {
     var recoveryWatcher: Watcher {
         Watcher(tell: { [output] event in
             switch event {
-            case .settled(let result): output.note(StyledText(result.text))
+            case .recovered(let result): output.note(StyledText(result.text))
             case .warning(let text): output.warn(StyledText(text))
             default: break
             }

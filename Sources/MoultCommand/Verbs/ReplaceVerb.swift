@@ -201,7 +201,7 @@ extension Call {
                     bar.show(
                         Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
                 case .decided: bar.end()
-                case .settled(let result): output.lines { $0.wrapped(StyledText(result.text)) }
+                case .recovered(let result): output.lines { $0.wrapped(StyledText(result.text)) }
                 case .warning(let text): output.warn(StyledText(text))
                 case .phase, .done, .consumer: break
                 }

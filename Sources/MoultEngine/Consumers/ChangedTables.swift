@@ -11,23 +11,23 @@ struct ChangedTables {
     let release: Manifest
 
     /// Files that are larger together are not compared: it would take longer than reading everything again.
-    private static let largest = 64 << 20
+    private static let sizeLimit = 64 << 20
 
     /// The tables of a database that differ; nil if unknown, in which case any table may differ.
     func of(_ name: String) -> [String]? {
         guard let before = installed?.database(name), let after = release.database(name) else { return nil }
         // An error does not fail the update: all tables then count as changed.
-        return try? look(before, after)
+        return try? compare(before, after)
     }
 
-    private func look(_ before: Database, _ after: Database) throws -> [String]? {
+    private func compare(_ before: Database, _ after: Database) throws -> [String]? {
         guard let new = try newFile(after), let from = plan.from else { return nil }
         let layout = transaction.layout
         let old =
             before.kind.isSealed
             ? "\(layout.generation(from.generation))/\(before.member)" : layout.file(before.path)
         let sizes = try [old, new].map { try Files.factsThroughLinks($0)?.size ?? 0 }
-        guard sizes.reduce(0, +) <= Self.largest else { return nil }
+        guard sizes.reduce(0, +) <= Self.sizeLimit else { return nil }
         // A read-only connection would leave sidecars next to a writable file.
         let one = try Connection(path: old, access: before.kind.isSealed ? .immutable : .readWrite)
         let other = try Connection.openGuarded(path: new, access: .immutable, deadline: 10)

@@ -5,7 +5,7 @@ internal import MoultStore
 extension CommandConsumer: ConsumerChannel {
     var summary: String { "command" }
 
-    func isThere(_ call: ConsumerCall) throws -> Bool { release != nil }
+    func canRelease(_ call: ConsumerCall) throws -> Bool { release != nil }
     func release(_ call: ConsumerCall) throws { try run(release, call) }
     func reload(_ call: ConsumerCall) throws { try run(reload, call) }
 

@@ -33,7 +33,7 @@ package final class ConsumerCalls {
     }
 
     /// Finds the changed tables; called while both the old and the new files exist.
-    func look(from installed: Manifest?, to release: Manifest) {
+    func findChangedTables(from installed: Manifest?, to release: Manifest) {
         let changed = ChangedTables(transaction: transaction, plan: plan, installed: installed, release: release)
         for name in Set(plan.calls.flatMap(\.databases).map(\.name)) { tables[name] = changed.of(name) }
     }
@@ -52,16 +52,16 @@ package final class ConsumerCalls {
         }
         guard !released.isEmpty || forced != nil else { return }
         let longest = consumers.filter { released.contains($0.name) }.map(\.timeout).max() ?? 0
-        for path in plan.soleUses {
+        for path in plan.exclusivePaths {
             try ExclusiveAccess(path: transaction.layout.file(path), stop: watcher.stopIfAsked)
-                .wait(until: forced ?? start + .seconds(longest), mayEnd: forced != nil) { watcher.tell(.warning($0)) }
+                .wait(until: forced ?? start + .seconds(longest), mayKill: forced != nil) { watcher.tell(.warning($0)) }
         }
     }
 
     private func release(_ consumer: Consumer, _ forced: ContinuousClock.Instant?) throws {
         let call = call(consumer, message(.release, for: consumer), until: forced)
         do {
-            guard try consumer.means.channel.isThere(call) else { return }
+            guard try consumer.means.channel.canRelease(call) else { return }
             // Not synced: a power failure ends the consumers as well, so none of them waits for a reload afterwards.
             try transaction.journal.releasing(consumer.name)
             released.append(consumer.name)
@@ -128,7 +128,7 @@ package final class ConsumerCalls {
     ) -> ConsumerMessage {
         let isInstalled = outcome == .installed
         let all = plan.call(consumer)?.databases ?? []
-        let databases = all.filter { kind == .reload || plan.releases($0.name) }.map {
+        let databases = all.filter { kind == .reload || plan.requiresRelease($0.name) }.map {
             ConsumerMessage.Database(
                 name: $0.name, kind: $0.kind, path: transaction.layout.file($0.path), tables: tables[$0.name])
         }

@@ -6,13 +6,13 @@ protocol ConsumerChannel: Sendable {
     /// The description shown in a plan.
     var summary: String { get }
     /// Whether there is a process that can be asked to release.
-    func isThere(_ call: ConsumerCall) throws -> Bool
+    func canRelease(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws
 }
 
 extension ConsumerChannel {
-    func isThere(_ call: ConsumerCall) throws -> Bool { true }
+    func canRelease(_ call: ConsumerCall) throws -> Bool { true }
 }
 
 /// One call to one consumer.

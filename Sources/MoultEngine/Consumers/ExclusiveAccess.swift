@@ -11,9 +11,9 @@ struct ExclusiveAccess {
     private static let grace = Duration.seconds(2)
 
     /// Waits until the deadline for other processes to close the file. Then kills them if `mayKill` is true; otherwise throws.
-    func wait(until deadline: ContinuousClock.Instant, mayEnd: Bool, warn: (String) -> Void) throws {
+    func wait(until deadline: ContinuousClock.Instant, mayKill: Bool, warn: (String) -> Void) throws {
         if try isFree(by: deadline) { return }
-        guard mayEnd else { throw held() }
+        guard mayKill else { throw held() }
         for signal in [SIGTERM, SIGKILL] {
             for holder in try OpenFiles.holders(of: [path]) {
                 let name = signal == SIGTERM ? "TERM" : "KILL"

@@ -64,7 +64,7 @@ extension Plan {
                         name: name, kind: database.kind.rawValue, path: "\(root ?? "")\(database.path)")
                 }
             }
-            return Call(consumer, isReleased: mine.contains { releases($0) }, databases: databases)
+            return Call(consumer, isReleased: mine.contains { requiresRelease($0) }, databases: databases)
         }
     }
 
@@ -92,21 +92,21 @@ extension Plan {
     }
 
     /// Whether processes must close a database: the app writes to it, and it is replaced or changed.
-    func releases(_ database: String) -> Bool {
+    func requiresRelease(_ database: String) -> Bool {
         effects.contains { $0.database == database && $0.takesOutOfUse }
     }
 }
 
 extension Plan {
     /// The files that no other process may have open when the plan is applied.
-    var soleUses: [String] {
+    var exclusivePaths: [String] {
         let live = Set(
             effects.compactMap { effect -> String? in
                 if case .replace(let path, _, _, .live, _, _, _) = effect.change { path } else { nil }
             })
         return effects.compactMap { effect in
             if case .adopt(let path, _) = effect.change { return live.contains(path) ? nil : path }
-            return effect.soleUse
+            return effect.exclusivePath
         }
     }
 }
@@ -120,7 +120,7 @@ extension Effect {
     }
 
     /// The file that no other process may have open when the effect is applied; nil if others may.
-    fileprivate var soleUse: String? {
+    fileprivate var exclusivePath: String? {
         switch change {
         case .quarantine(let path, _, _), .replace(let path, _, _, .exchange, _, _, _): path
         case .move(let from, _): from

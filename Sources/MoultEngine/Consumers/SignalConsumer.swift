@@ -6,7 +6,7 @@ internal import MoultStore
 extension SignalConsumer: ConsumerChannel {
     var summary: String { "signal" }
 
-    func isThere(_ call: ConsumerCall) throws -> Bool { try release != nil && pid() != nil }
+    func canRelease(_ call: ConsumerCall) throws -> Bool { try release != nil && pid() != nil }
 
     /// A signal has no reply, so the open files are checked: the process has released the databases when it has none of their
     /// files open.

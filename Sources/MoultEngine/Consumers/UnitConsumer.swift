@@ -5,7 +5,7 @@ extension UnitConsumer: ConsumerChannel {
     var summary: String { "systemd" }
 
     /// A unit that is not running is neither stopped nor started.
-    func isThere(_ call: ConsumerCall) throws -> Bool {
+    func canRelease(_ call: ConsumerCall) throws -> Bool {
         try Subprocess.run(["systemctl", "is-active", "--quiet", unit], within: call.time).succeeded
     }
 

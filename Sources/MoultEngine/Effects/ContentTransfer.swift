@@ -26,7 +26,7 @@ struct ContentTransfer {
     var isForeign: Bool { if case .foreign = old { true } else { false } }
 
     /// Whether the file existed before moult and is not a database.
-    func isOfForeignFile(_ path: String) throws -> Bool {
+    func isForeignNonDatabase(_ path: String) throws -> Bool {
         guard isForeign else { return false }
         do {
             _ = try NonInvasiveReader.into(path) { try $0.int("PRAGMA schema_version") }
@@ -36,8 +36,8 @@ struct ContentTransfer {
 
     /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
-        try proveRejectsAreOurs(live)
-        try proveNotRenamed(live)
+        try refuseForeignRejectTable(live)
+        try refuseRenamedTables(live)
         var fates = RowFates()
         var placed: [RowRule] = []
         var unplaced: [(rule: Preservation.Rule, rows: Int)] = []
@@ -98,7 +98,7 @@ struct ContentTransfer {
     }
 
     /// Throws if the app has a table of its own with the name of moult's reject table.
-    private func proveRejectsAreOurs(_ live: Connection) throws {
+    private func refuseForeignRejectTable(_ live: Connection) throws {
         let name = ReleaseMarker.rejects
         guard let column = try RejectTable(name: name, label: "").missingColumn(in: live) else { return }
         let rename = "ALTER TABLE \(name) RENAME TO app_rejected"
@@ -113,7 +113,7 @@ struct ContentTransfer {
 
     /// Throws if the app has renamed a preserved table: no rule would select it, and its rows would stay behind without
     /// consent.
-    private func proveNotRenamed(_ live: Connection) throws {
+    private func refuseRenamedTables(_ live: Connection) throws {
         guard case .shipped(let path) = old, !acceptsUnpreserved else { return }
         let gone = try rules.filter { try !$0.isForeign && !RowSelection.hasTable($0.table, in: live) }
         if gone.isEmpty { return }

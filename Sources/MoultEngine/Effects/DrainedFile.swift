@@ -12,7 +12,7 @@ final class DrainedFile {
     /// The change counter that identifies the content that was read; nil if the file is not a database.
     private var counter: UInt32?
 
-    private static let mostAttempts = 5
+    private static let maxAttempts = 5
     /// How long to wait for programs that open the file briefly.
     private static let patience = Duration.seconds(2)
 
@@ -21,7 +21,7 @@ final class DrainedFile {
     /// Drains the file and takes the lease. `read` gets a connection with exclusive access. If another process writes between
     /// the lock and the lease, `discard` is called, and then `read` again.
     func hold(read: (Connection) throws -> Void, discard: () throws -> Void = {}) throws {
-        for _ in 0..<Self.mostAttempts {
+        for _ in 0..<Self.maxAttempts {
             let counter = try drain(read)
             guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
             (self.counter, self.lease) = (counter, lease)

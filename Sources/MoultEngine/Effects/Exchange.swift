@@ -26,7 +26,7 @@ final class Exchange: WritableEffect {
     private var staged: Connection?
     private var isExchanged = false
 
-    private static let mostAttempts = 5
+    private static let maxAttempts = 5
 
     init(
         _ effect: Effect, place: String, held: String, waiting: String, transfer: ContentTransfer,
@@ -55,7 +55,7 @@ final class Exchange: WritableEffect {
     /// only briefly.
     func hold() throws {
         do {
-            if try transfer.isOfForeignFile(held) { throw Self.notADatabase }
+            if try transfer.isForeignNonDatabase(held) { throw Self.notADatabase }
             try old.hold(
                 read: { [self] connection in
                     let staged = try lockStaged()
@@ -92,7 +92,7 @@ final class Exchange: WritableEffect {
     /// process wrote to it.
     func perform() throws {
         guard old.lease != nil else { return }
-        for _ in 0..<Self.mostAttempts {
+        for _ in 0..<Self.maxAttempts {
             try Files.exchange(waiting, place)
             isExchanged = true
             if try old.isHeld() {
@@ -117,14 +117,14 @@ final class Exchange: WritableEffect {
             isExchanged = false
             try Files.syncDirectory(Files.directory(of: place))
         } else if staged == nil {
-            try takeBack()
+            try revertAfterCrash()
         }
         try release()
     }
 
     /// Undoes an exchange made by a process that crashed. If an app has written to the new content since, it is kept in
     /// quarantine.
-    private func takeBack() throws {
+    private func revertAfterCrash() throws {
         guard try isDone(), try Files.facts(waiting) != nil else { return }
         let isUntouched = try isUntouched()
         // This comes before the lease, because comparing the file with a set from before the crash opens it, which would end

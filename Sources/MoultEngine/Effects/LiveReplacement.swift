@@ -59,7 +59,7 @@ final class LiveReplacement: WritableEffect {
     func acquire() throws {
         let source = try Connection(path: waiting, access: .readWrite)
         self.source = source
-        try proveForm(source)
+        try requireReplaceableWhileOpen(source)
         do {
             let probe = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
             isWAL = try probe.header().isWAL
@@ -80,7 +80,7 @@ final class LiveReplacement: WritableEffect {
 
     /// Throws if the file cannot be replaced while it is open: a connection keeps the text encoding of the first schema that it
     /// read, and SQLite cannot change the page size of a file in WAL mode.
-    private func proveForm(_ source: Connection) throws {
+    private func requireReplaceableWhileOpen(_ source: Connection) throws {
         let (there, new) = try (Connection.header(ofFileAt: place), source.header())
         let what = "\(place) cannot be replaced while it is open"
         let holder = try OpenFiles.holder(of: place)

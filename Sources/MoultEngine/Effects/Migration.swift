@@ -69,10 +69,10 @@ final class Migration: WritableEffect {
             }
             throw InUse.error(place, advice: "Try again later, or stop that program.", cause: error)
         }
-        try keepWhatChanges(connection)
+        try keepOriginalIfNeeded(connection)
     }
 
-    private func keepWhatChanges(_ connection: Connection) throws {
+    private func keepOriginalIfNeeded(_ connection: Connection) throws {
         let before = try Connection(path: copy, access: .readOnly)
         let loss = try MigrationLoss(from: before, to: connection)
         try before.close()

@@ -40,9 +40,9 @@ extension SetAside {
             return try sidecars.isEmpty || ownTables(place).isSubset(of: tables)
         } catch let error as MoultError {
             // These errors are temporary and say nothing about the file.
-            let passing: [ResultCode] = [.full, .noMemory, .cannotOpen]
-            let passes = error.sqlite.map { passing.contains($0.resultCode.primary) } ?? false
-            if error.outcome == .busy || passes { throw error }
+            let temporary: [ResultCode] = [.full, .noMemory, .cannotOpen]
+            let isTemporary = error.sqlite.map { temporary.contains($0.resultCode.primary) } ?? false
+            if error.outcome == .busy || isTemporary { throw error }
             return false
         }
     }

@@ -17,14 +17,14 @@ package final class SetAside: WritableEffect {
     /// The directory of the set.
     let directory: String
     /// The path of the new file while it is staged.
-    let fresh: String
+    let newFile: String
     private var record: QuarantineRecord
     /// The inode of the file in place at the time of the decision; nil before.
     private let recorded: UInt64?
     /// In a copied store, where inodes prove nothing: the digest that identifies the staged file. Otherwise nil.
-    private let freshDigest: String?
+    private let newDigest: String?
     /// The mark of the new file at the time of the decision; nil before.
-    private let recordedFresh: UInt64?
+    private let recordedMark: UInt64?
     /// The staging directory with the salvaged rows and their report.
     let salvaged: String
     private var readable: Bool?
@@ -41,22 +41,22 @@ package final class SetAside: WritableEffect {
     package static let salvagedName = "salvaged.db"
     package static let reportName = "salvaged.json"
     /// The new file as it was when it was put in place.
-    private var put: FileFacts?
+    private var placed: FileFacts?
     private static let suffixes = ["-journal", "-wal", "-shm"]
 
     init(
-        _ effect: Effect, place: String, directory: String, fresh: String, record: QuarantineRecord, salvaged: String,
-        recorded: UInt64?, recordedFresh: UInt64?, freshDigest: String? = nil,
+        _ effect: Effect, place: String, directory: String, newFile: String, record: QuarantineRecord, salvaged: String,
+        recorded: UInt64?, recordedMark: UInt64?, newDigest: String? = nil,
         fits: @escaping () throws -> Bool = { true }
     ) {
         self.fits = fits
-        (self.effect, self.place, self.directory, self.fresh) = (effect, place, directory, fresh)
+        (self.effect, self.place, self.directory, self.newFile) = (effect, place, directory, newFile)
         (self.record, self.salvaged, self.recorded) = (record, salvaged, recorded)
-        (self.recordedFresh, self.freshDigest) = (recordedFresh, freshDigest)
+        (self.recordedMark, self.newDigest) = (recordedMark, newDigest)
         drained = DrainedFile(place)
     }
 
-    private static let mostAttempts = 5
+    private static let maxAttempts = 5
 
     static func key(_ path: String) -> String { "original/\(path)" }
 
@@ -81,25 +81,25 @@ package final class SetAside: WritableEffect {
     /// Whether the file to be set aside is still at its path.
     private func isOriginalInPlace() throws -> Bool {
         if let wasInPlace, held != nil { return wasInPlace }
-        guard let freshDigest, recorded != 0 else { return try current() == original }
+        guard let newDigest, recorded != 0 else { return try current() == original }
         // If the new file is still at its staged path, the two were not exchanged.
-        if try Files.facts(fresh) != nil { return try Transaction.isPublished(fresh, freshDigest) }
+        if try Files.facts(newFile) != nil { return try Transaction.isPublished(newFile, newDigest) }
         guard try Files.facts(kept("")) != nil else { return true }
         return try isSameContent(place, kept(""))
     }
 
     /// Whether the original file is at the staged file's path.
     private func isOriginalStaged() throws -> Bool {
-        guard let left = try Files.facts(fresh) else { return false }
-        guard let freshDigest, recorded != 0 else { return try left.inode == original }
-        return try !Transaction.isPublished(fresh, freshDigest)
+        guard let left = try Files.facts(newFile) else { return false }
+        guard let newDigest, recorded != 0 else { return try left.inode == original }
+        return try !Transaction.isPublished(newFile, newDigest)
     }
 
     private func isSameContent(_ one: String, _ other: String) throws -> Bool {
         guard let a = try Files.facts(one), let b = try Files.facts(other), a.kind == b.kind else { return false }
         if a.inode == b.inode, a.device == b.device { return true }
         // Copying the store may have split one file into two.
-        return try freshDigest != nil && Files.haveSameBytes(one, other, leased: held)
+        return try newDigest != nil && Files.haveSameBytes(one, other, leased: held)
     }
 
     // MARK: hold
@@ -109,7 +109,7 @@ package final class SetAside: WritableEffect {
         decided = try current()
         // After a crash, the file may already be set aside.
         let isInPlace = try isOriginalInPlace()
-        if recorded != nil || freshDigest != nil, !isInPlace { return }
+        if recorded != nil || newDigest != nil, !isInPlace { return }
         wasInPlace = isInPlace
         guard try Files.facts(place)?.kind == .file else { return }
         if try isReadable() {
@@ -137,7 +137,7 @@ package final class SetAside: WritableEffect {
     /// Throws if a process has tried to open the file since it was held: if a link takes the file's place, that process would
     /// go on writing to the file in quarantine.
     func stage() throws {
-        if put == nil, let held, try !held.isWhole() { throw inUse() }
+        if placed == nil, let held, try !held.isWhole() { throw inUse() }
     }
 
     func finish() throws { try release() }
@@ -151,7 +151,7 @@ package final class SetAside: WritableEffect {
 
     func perform() throws {
         // In a copied store, a missing file may be in quarantine already.
-        let isNothing = try freshDigest == nil ? original == 0 : recorded == 0
+        let isNothing = try newDigest == nil ? original == 0 : recorded == 0
         if isNothing, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
         try make(directory)
         var record = record
@@ -170,7 +170,7 @@ package final class SetAside: WritableEffect {
             for (sidecar, name) in left { try setAside(sidecar, name) }
             if !left.isEmpty { try Files.syncDirectory(Files.directory(of: place)) }
             if there != nil {
-                if try Files.facts(fresh) != nil {
+                if try Files.facts(newFile) != nil {
                     try exchange()
                 } else if try Files.facts(kept("")) == nil {
                     // The link that follows would replace the file's only name.
@@ -178,7 +178,7 @@ package final class SetAside: WritableEffect {
                 }
             }
         }
-        try tidy()
+        try keepExchangedFile()
         for name in try Files.list(salvaged) { try Files.rename("\(salvaged)/\(name)", to: "\(directory)/\(name)") }
         for changed in [directory, Files.directory(of: directory), Files.directory(of: place)] {
             try Files.syncDirectory(changed)
@@ -189,37 +189,37 @@ package final class SetAside: WritableEffect {
         // The app must have the same access to the new file as to the old one. Attributes that cannot be set are left to the
         // operator.
         if try Files.facts(place)?.kind == .file, try Files.canGiveAttributes(of: place) == nil {
-            try Files.copyAttributes(from: place, to: fresh)
+            try Files.copyAttributes(from: place, to: newFile)
         }
-        put = try Files.facts(fresh)
-        for _ in 0..<Self.mostAttempts {
-            try Files.exchange(fresh, place)
+        placed = try Files.facts(newFile)
+        for _ in 0..<Self.maxAttempts {
+            try Files.exchange(newFile, place)
             guard let held, try !held.isWhole() else {
                 wasInPlace = nil
                 // In a copied store the old file is identified by its digest, and a lease would prevent reading it.
-                if freshDigest != nil { try release() }
+                if newDigest != nil { try release() }
                 return
             }
             // A process is about to open the old file, and would use the new file's sidecars with it.
-            try Files.exchange(fresh, place)
+            try Files.exchange(newFile, place)
             // If it only reads, all of the content is still in the one file.
             guard drained.lease != nil, try drained.holdAgain() else { break }
         }
-        put = nil
+        placed = nil
         throw inUse()
     }
 
     /// Moves the exchanged file to its name in quarantine, unless it has that name as a hard link already. A directory, or
     /// another user's file, cannot have one.
-    private func tidy() throws {
+    private func keepExchangedFile() throws {
         guard try isOriginalStaged() else { return }
         if try Files.facts(kept("")) == nil {
-            try Files.rename(fresh, to: kept(""))
-        } else if try isSameContent(kept(""), fresh) {
-            try Files.remove(fresh)
+            try Files.rename(newFile, to: kept(""))
+        } else if try isSameContent(kept(""), newFile) {
+            try Files.remove(newFile)
         } else {
             // In a copied store the name in quarantine is a separate file, and the other one may have been written to.
-            try Files.rename(fresh, to: freeName(""))
+            try Files.rename(newFile, to: freeName(""))
         }
     }
 
@@ -268,11 +268,11 @@ package final class SetAside: WritableEffect {
     /// Restores the whole set. Files that now occupy its place are set aside in turn, so nothing is lost.
     func revert() throws {
         wasInPlace = nil
-        if freshDigest != nil { try release() }
-        try tidy()
+        if newDigest != nil { try release() }
+        try keepExchangedFile()
         if try Files.facts(directory) == nil { return try finish() }
-        if try !isOriginalInPlace(), try isOriginalKept() { try bringBack() }
-        try tidyUndone()
+        if try !isOriginalInPlace(), try isOriginalKept() { try restoreOriginal() }
+        try cleanUpExchangedFile()
         for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil {
             try Files.rename(kept(suffix), to: place + suffix)
         }
@@ -284,16 +284,16 @@ package final class SetAside: WritableEffect {
     /// Whether the file to restore is in quarantine.
     private func isOriginalKept() throws -> Bool {
         guard let facts = try Files.facts(kept("")) else { return false }
-        return try freshDigest != nil || facts.inode == original
+        return try newDigest != nil || facts.inode == original
     }
 
-    private func bringBack() throws {
+    private func restoreOriginal() throws {
         var new: DrainedFile?
         if try !isUntouched() {
             new = try keepNew()
-        } else if freshDigest != nil {
+        } else if newDigest != nil {
             // In a copied store, recovery identifies the new file by its staged path.
-            try Files.rename(place, to: fresh)
+            try Files.rename(place, to: newFile)
         }
         // A process that opens the restored file from here on waits until the sidecars are in place too. Without a kernel
         // lease, a short gap between two renames remains.
@@ -308,15 +308,15 @@ package final class SetAside: WritableEffect {
 
     /// Removes the new file from this set if it also has a name in a set of its own; otherwise moves it back to its staged
     /// path.
-    private func tidyUndone() throws {
+    private func cleanUpExchangedFile() throws {
         let original = try original
-        guard freshDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
+        guard newDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
             left.kind == .file, left.inode != original
         else { return }
         if left.links > 1 {
             try Files.remove(kept(""))
-        } else if try Files.facts(fresh) == nil {
-            try Files.rename(kept(""), to: fresh)
+        } else if try Files.facts(newFile) == nil {
+            try Files.rename(kept(""), to: newFile)
         }
     }
 
@@ -333,7 +333,7 @@ package final class SetAside: WritableEffect {
         (record.owner, record.isPending) = (QuarantineRecord.Owner(facts), true)
         try record.write(to: set)
         let name = "\(set)/\(Files.name(of: place))"
-        let isLinked = try isDrained && freshDigest == nil && Files.hardLinkIfPossible(place, at: name)
+        let isLinked = try isDrained && newDigest == nil && Files.hardLinkIfPossible(place, at: name)
         if !isLinked {
             for suffix in Self.suffixes + [""] where try Files.facts(place + suffix) != nil {
                 try Files.rename(place + suffix, to: name + suffix)
@@ -354,10 +354,10 @@ package final class SetAside: WritableEffect {
     /// Whether the new file is in place unchanged, and no process has it open.
     private func isUntouched() throws -> Bool {
         guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
-        if let put {
-            guard now.inode == put.inode, now.modified == put.modified else { return false }
+        if let placed {
+            guard now.inode == placed.inode, now.modified == placed.modified else { return false }
         } else {
-            guard let recordedFresh, MadeFile.mark(now) == recordedFresh else { return false }
+            guard let recordedMark, MadeFile.mark(now) == recordedMark else { return false }
         }
         // Without a lease, another process may have it open.
         return (try? WriteLease.take(place)).flatMap(\.self) != nil

@@ -91,7 +91,7 @@ package struct StandaloneCache {
 
     private var directory: String { Files.directory(of: path) }
     /// Leftover files have fixed names, so that the next call finds them after a crash.
-    private var fresh: String { "\(directory)/.\(Files.name(of: path)).moult-new" }
+    private var newFile: String { "\(directory)/.\(Files.name(of: path)).moult-new" }
     private var oldName: String { ".\(Files.name(of: path)).moult-old" }
     private func old(_ inode: UInt64, _ suffix: String) -> String { "\(directory)/\(oldName)-\(inode)\(suffix)" }
 
@@ -99,7 +99,7 @@ package struct StandaloneCache {
         if policy == .refuse { try refuseOthers() }
         // A shared lock during the check, because another process may be replacing the file.
         let isReady = try locked(.shared) {
-            try fault(expected) == nil && Files.facts(fresh) == nil
+            try fault(expected) == nil && Files.facts(newFile) == nil
         }
         if isReady { return .ready }
         return try locked(.exclusive) {
@@ -160,15 +160,15 @@ package struct StandaloneCache {
     // MARK: replacing
 
     private func replace(_ expected: Expected) throws {
-        try removeFresh()
+        try removeNewFile()
         let held = policy == .refuse ? try hold() : nil
         do {
-            try expected.make(fresh)
+            try expected.make(newFile)
             try giveAttributes()
             try exchange(held)
         } catch {
             // The first error is the one to report; the next call removes leftover files.
-            try? removeFresh()
+            try? removeNewFile()
             throw error
         }
         try Files.syncDirectory(directory)
@@ -181,11 +181,11 @@ package struct StandaloneCache {
         do {
             for suffix in sidecars { try Files.rename(path + suffix, to: old(inode, suffix)) }
             if !sidecars.isEmpty { try Files.syncDirectory(directory) }
-            if try Files.renameIfFree(fresh, to: path) { return }
-            try Files.exchange(fresh, path)
+            if try Files.renameIfFree(newFile, to: path) { return }
+            try Files.exchange(newFile, path)
             guard let held, try !held.isWhole() else { return }
             // A process is about to open the old file.
-            try Files.exchange(fresh, path)
+            try Files.exchange(newFile, path)
             throw inUse()
         } catch {
             for suffix in sidecars where try Files.facts(old(inode, suffix)) != nil {
@@ -197,7 +197,7 @@ package struct StandaloneCache {
 
     private func giveAttributes() throws {
         guard policy == .refuse, let facts = try Files.facts(path), facts.kind == .file else {
-            return try Files.seal(fresh, mode: 0o644)
+            return try Files.seal(newFile, mode: 0o644)
         }
         if let why = try Files.canGiveAttributes(of: facts) {
             throw MoultError(
@@ -205,8 +205,8 @@ package struct StandaloneCache {
                 why: why,
                 now: "Run the command as the owner of the file.")
         }
-        try Files.copyAttributes(from: path, to: fresh)
-        try Files.syncFile(fresh)
+        try Files.copyAttributes(from: path, to: newFile)
+        try Files.syncFile(newFile)
     }
 
     /// Ensures that no process has the file open, and checkpoints it into one file if SQLite can read it.
@@ -232,11 +232,11 @@ package struct StandaloneCache {
         for name in try Files.list(directory) where name.hasPrefix(oldName) {
             try Files.removeTree("\(directory)/\(name)")
         }
-        try removeFresh()
+        try removeNewFile()
     }
 
-    private func removeFresh() throws {
-        for suffix in Self.suffixes + [""] { try Files.removeTree(fresh + suffix) }
+    private func removeNewFile() throws {
+        for suffix in Self.suffixes + [""] { try Files.removeTree(newFile + suffix) }
     }
 
     // MARK: locking

@@ -109,10 +109,10 @@ extension WritableEffects {
     private func setAside(_ effect: Effect) throws -> SetAside? {
         guard case .quarantine(let path, _, _) = effect.change else { return nil }
         return SetAside(
-            effect, place: place(path), directory: try shelf(effect, path), fresh: transaction.waiting(path),
+            effect, place: place(path), directory: try shelf(effect, path), newFile: transaction.waiting(path),
             record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
-            recorded: inodes[SetAside.key(path)], recordedFresh: inodes[MadeFile.key(path)],
-            freshDigest: digests.map {
+            recorded: inodes[SetAside.key(path)], recordedMark: inodes[MadeFile.key(path)],
+            newDigest: digests.map {
                 $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
             }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
     }

@@ -42,7 +42,7 @@ final class WritableEffects {
         // transaction's journal says that a change was started.
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
-        for effect in effects { try proveOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
+        for effect in effects { try requireOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
         isHeld = true
         for effect in effects where !(effect is SetAside) {
             let path = effect.effect.drainedPath.map(place) ?? effect.place
@@ -50,9 +50,9 @@ final class WritableEffects {
         }
         // Before anything is drained: a refused update must not change even a journal mode.
         for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
-            try proveFree(effect)
+            try waitUntilClosed(effect)
         }
-        try noteModes(effects)
+        try recordJournalModes(effects)
         // Migrations wait long for other processes' transactions, and nothing else may be locked meanwhile.
         for effect in effects where effect.waitsForOthers { try effect.hold() }
         try acquire(effects, stop)
@@ -73,7 +73,7 @@ final class WritableEffects {
     }
 
     /// Throws if the kernel would not let this process open the sidecars of another user's database, as in a sticky directory.
-    private func proveOpenable(_ path: String) throws {
+    private func requireOpenable(_ path: String) throws {
         guard let owner = try Files.protectedOwner(path), try isWAL(path) || !Sidecars.of(path).isEmpty else { return }
         let (user, directory) = (Files.userName(owner), Files.directory(of: path))
         throw MoultError(
@@ -82,7 +82,7 @@ final class WritableEffects {
             now: "Nothing was changed. Run the command as user \(user), who must own the store as well.")
     }
 
-    private func proveFree(_ effect: any WritableEffect) throws {
+    private func waitUntilClosed(_ effect: any WritableEffect) throws {
         if let adoption = effect as? Adoption, adoption.isLive { return }
         guard let path = effect.effect.drainedPath.map(place), try Files.facts(path)?.kind == .file else { return }
         let files = try [path] + Sidecars.of(path).paths
@@ -97,14 +97,14 @@ final class WritableEffects {
     private func names(_ place: String) throws -> [String] {
         var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
             .map(transaction.layout.generation)
-        for root in Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) }) {
+        for root in Set([transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) }) {
             directories += try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.map { "\(root)/\($0)" }
         }
         let files = try directories.flatMap { directory in try Files.list(directory).map { "\(directory)/\($0)" } }
-        return files + plan.made.map { transaction.waiting($0) }
+        return files + plan.stagedPaths.map { transaction.waiting($0) }
     }
 
-    private func noteModes(_ effects: [any WritableEffect]) throws {
+    private func recordJournalModes(_ effects: [any WritableEffect]) throws {
         for effect in effects {
             guard let path = effect.effect.drainedPath, try Files.facts(place(path))?.kind == .file,
                 try (effect as? SetAside)?.isReadable() ?? true, try isWAL(place(path))
@@ -176,20 +176,20 @@ final class WritableEffects {
             }
         }
         for effect in effects { try effect.finish() }
-        try restoreModes(isInstalled: true)
-        try Displacement.settle(transaction, plan, isInstalled: true)
+        try restoreJournalModes(isInstalled: true)
+        try Displacement.completeSets(transaction, plan, isInstalled: true)
         try syncNames(effects)
     }
 
     /// Releases everything, restores the journal modes of the app's files, and completes the sets in quarantine.
-    func rest() throws {
+    func releaseAll() throws {
         guard isHeld else { return }
         for effect in try effects().reversed() { try effect.release() }
-        try restoreModes(isInstalled: false)
-        try Displacement.settle(transaction, plan, isInstalled: false)
+        try restoreJournalModes(isInstalled: false)
+        try Displacement.completeSets(transaction, plan, isInstalled: false)
     }
 
-    private func restoreModes(isInstalled: Bool) throws {
+    private func restoreJournalModes(isInstalled: Bool) throws {
         try JournalModeRestore.restore(plan, transaction.layout, wal: wal, isInstalled: isInstalled)
     }
 
@@ -244,7 +244,7 @@ final class WritableEffects {
     }
 
     /// Throws if a commit was made that cannot be undone. Called before an undo after a crash.
-    func proveRevocable() throws {
+    func requireRevocable() throws {
         for effect in plan.effects {
             let isCommitted =
                 switch effect.change {

@@ -128,25 +128,25 @@ final class Displacement {
     // MARK: the end of the update
 
     /// The new content is in place: the kept content becomes permanent.
-    func commit() throws { try Self.settle(directory, live: [place], isInstalled: true) }
+    func commit() throws { try Self.completeSet(directory, live: [place], isInstalled: true) }
 
     /// The update ended without replacing anything.
-    func abandon() throws { try Self.settle(directory, live: [place], isInstalled: false) }
+    func abandon() throws { try Self.completeSet(directory, live: [place], isInstalled: false) }
 
     /// Completes the sets that a transaction put into quarantine, also after a crash: they become permanent if the update was
     /// installed; otherwise those that are not needed are removed.
-    static func settle(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
-        let roots = Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) })
+    static func completeSets(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
+        let roots = Set([transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) })
         for root in roots.sorted() {
             for name in try Files.list(root) where name.hasPrefix("\(transaction.id)-") {
                 let directory = "\(root)/\(name)"
                 let live = try QuarantineRecord(in: directory).map { plan.places(of: $0.database, transaction.layout) }
-                try settle(directory, live: live ?? [], isInstalled: isInstalled)
+                try completeSet(directory, live: live ?? [], isInstalled: isInstalled)
             }
         }
     }
 
-    private static func settle(_ directory: String, live: [String], isInstalled: Bool) throws {
+    private static func completeSet(_ directory: String, live: [String], isInstalled: Bool) throws {
         guard var record = try QuarantineRecord(in: directory) else {
             // A crash came before the record was written, and thus before any content.
             try Removable(pending: directory, live: live)?.remove()

@@ -117,7 +117,7 @@ package struct Removable {
         let isStaged =
             try state.isCopied
             ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode
-        if !isStaged { try shelve(waiting, path, transaction, facts) }
+        if !isStaged { try moveToQuarantine(waiting, path, transaction, facts) }
     }
 
     /// In a copied store, where inodes prove nothing: whether the staged file has the content of the release, and the one in
@@ -134,7 +134,7 @@ package struct Removable {
         return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }
 
-    private static func shelve(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws
+    private static func moveToQuarantine(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws
     {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)

@@ -27,7 +27,7 @@ package struct Applier {
     }
 
     /// Applies the effects; throws at the first one that fails.
-    func forward(begun: (Effect) -> Void = { _ in }) throws {
+    func applyEffects(begun: (Effect) -> Void = { _ in }) throws {
         // Before the first effect, so that the release that a rollback leaves is never without its hold.
         try plan.placeHold(transaction.layout)
         var phase: Phase?
@@ -44,7 +44,7 @@ package struct Applier {
     }
 
     /// Undoes the effects, last one first.
-    func back(_ effects: [Effect]) throws {
+    func undoEffects(_ effects: [Effect]) throws {
         for effect in effects.reversed() {
             try step(of: effect).undo(effect, apply)
             if effect.changesStore { tell(.done(.undo, effect)) }
@@ -64,11 +64,11 @@ package struct Applier {
     func applyOrUndo() throws {
         var begun: [Effect] = []
         do {
-            try forward { begun.append($0) }
+            try applyEffects { begun.append($0) }
             stopwatch.begin(.apply, "finish")
             try performer.finish()
         } catch {
-            if performer.isIrrevocable { throw Self.halfway(plan, error) }
+            if performer.isIrrevocable { throw Self.irrevocable(plan, error) }
             try undo(begun, because: error)
             throw Self.undone(plan, error)
         }
@@ -78,8 +78,8 @@ package struct Applier {
         stopwatch.begin(.undo, "undo")
         do {
             try transaction.journal.undoing("\(reason)")
-            try back(begun)
-            try performer.rest()
+            try undoEffects(begun)
+            try performer.releaseAll()
         } catch { throw Self.stuck(plan, undoing: reason, failed: error) }
     }
 
@@ -102,7 +102,7 @@ package struct Applier {
     }
 
     /// The error for an update that is partly committed: the next command does the rest, and nothing is undone.
-    static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
+    static func irrevocable(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",
             why: "\(reason)", now: "Fix the cause, then run: moult recover", cause: reason)

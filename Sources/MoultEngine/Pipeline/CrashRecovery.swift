@@ -27,7 +27,7 @@ package struct CrashRecovery {
     }
 
     /// After this many crashes in a row an operator must investigate: recovery itself may be the cause.
-    static let mostAttempts = 3
+    static let maxAttempts = 3
 
     package struct Result: Sendable, Equatable {
         package enum Ending: String, Sendable {
@@ -56,8 +56,9 @@ package struct CrashRecovery {
         }
     }
 
-    /// Recovers everything. Requires the store's lock. With `back`, the operator has asked to undo instead of finishing.
-    package func settle(patiently: Bool = false, back: Bool = false) throws -> [Result] {
+    /// Recovers everything. Requires the store's lock. With `back`, the operator has asked to undo instead of finishing; with
+    /// `ignoringLimit`, to try again after `maxAttempts` crashes.
+    package func recover(ignoringLimit: Bool = false, back: Bool = false) throws -> [Result] {
         for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
         // A process may have crashed after it gave a file another name and before it recorded the resulting changes.
         try LinkedFiles(layout).refresh()
@@ -67,8 +68,8 @@ package struct CrashRecovery {
         let results = try Transaction.unfinished(layout).map { transaction in
             var transaction = transaction
             transaction.patience = patience
-            let result = try settle(transaction, patiently: patiently, back: back)
-            tell(.settled(result))
+            let result = try recover(transaction, ignoringLimit: ignoringLimit, back: back)
+            tell(.recovered(result))
             return result
         }
         return results
@@ -86,16 +87,16 @@ package struct CrashRecovery {
         try History.dropTornLine(layout)
     }
 
-    private func settle(_ transaction: Transaction, patiently: Bool, back: Bool) throws -> Result {
+    private func recover(_ transaction: Transaction, ignoringLimit: Bool, back: Bool) throws -> Result {
         let state = try transaction.journal.read()
-        func ended(_ ending: Result.Ending) throws -> Result {
+        func complete(_ ending: Result.Ending) throws -> Result {
             let result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to,
                 finished: ending == .finished ? state.plan : nil)
             if let plan = state.plan {
                 try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
-                try Displacement.settle(transaction, plan, isInstalled: ending == .finished)
+                try Displacement.completeSets(transaction, plan, isInstalled: ending == .finished)
                 // Before the history, because the update is over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 try record(plan, ending, result.text)
@@ -106,11 +107,11 @@ package struct CrashRecovery {
             return result
         }
         guard let plan = state.plan, let inodes = state.decided else {
-            if let plan = state.plan, !steps.others(of: plan).isEmpty { tidyUp(transaction, plan) }
-            return try ended(.cleaned)
+            if let plan = state.plan, !steps.others(of: plan).isEmpty { cleanSteps(transaction, plan) }
+            return try complete(.cleaned)
         }
-        if state.isOver { return try ended(state.undoing == nil ? .finished : .undone) }
-        if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
+        if state.isOver { return try complete(state.undoing == nil ? .finished : .undone) }
+        if state.attempts >= Self.maxAttempts, !ignoringLimit { throw tooOften(plan, state.attempts) }
         let applier = try applier(transaction, plan, inodes, digests: state.isCopied ? state.digests : nil)
         let isForward = state.undoing == nil && !back
         // If an app has a writable file open, this throws a busy error, which does not count as a failed attempt.
@@ -118,25 +119,25 @@ package struct CrashRecovery {
             if mayRelease { try calls(transaction, plan, state).release() }
             try holdAgain(transaction, applier, state)
         }
-        if back, state.undoing == nil { try applier.performer.proveRevocable() }
+        if back, state.undoing == nil { try applier.performer.requireRevocable() }
         try transaction.journal.attempt()
         do {
             if !isForward {
                 if state.undoing == nil { try transaction.journal.undoing("requested by the operator") }
-                try applier.back(plan.effects)
+                try applier.undoEffects(plan.effects)
                 try transaction.journal.end("undone")
                 for text in applier.clean(.undone) { tell(.warning(text)) }
-                return try ended(.undone)
+                return try complete(.undone)
             }
             // A later update may have followed this one, whose end was lost in a power failure: nothing is left to do then.
             let current = try Generation.currentName(layout)
             if current == plan.from?.generation || current == plan.to.generation {
-                try applier.forward()
+                try applier.applyEffects()
                 try applier.performer.finish()
             }
             try transaction.journal.end("committed")
             for text in applier.clean(.done) { tell(.warning(text)) }
-            return try ended(.finished)
+            return try complete(.finished)
         } catch let error as MoultError where error.outcome == .busy && !isForward {
             // The undo is journaled, and the next recovery continues it when that process has closed the file.
             throw error
@@ -144,7 +145,7 @@ package struct CrashRecovery {
     }
 
     /// Notifies external steps of the end of an undecided update, as without a crash.
-    private func tidyUp(_ transaction: Transaction, _ plan: Plan) {
+    private func cleanSteps(_ transaction: Transaction, _ plan: Plan) {
         let path = transaction.manifest
         do {
             // The crash may have come even before that file existed, and so before any step prepared.
@@ -208,18 +209,18 @@ package struct CrashRecovery {
         _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?
     ) throws -> Applier {
         // The path of the new generation depends on the progress of the update; a generation that it repairs may exist as well.
-        let seated = layout.generation(plan.to.generation)
-        for directory in [transaction.generation, seated] {
+        let installedDirectory = layout.generation(plan.to.generation)
+        for directory in [transaction.generation, installedDirectory] {
             let path = "\(directory)/\(Generation.manifestName)"
             // A manifest that cannot be parsed is the damaged one that the update replaces.
             guard try Files.facts(path)?.kind == .file, let bytes = try Files.read(path, limit: Manifest.largest),
                 let release = try? Manifest(parsing: bytes, as: .sealed, source: path),
-                try directory == seated || Generation.name(of: release, bytes: bytes) == plan.to.generation
+                try directory == installedDirectory || Generation.name(of: release, bytes: bytes) == plan.to.generation
             else { continue }
             return try applier(transaction, plan, inodes, digests, release, at: directory)
         }
         throw MoultError(
-            .stuck, .stuck, what: "\(seated)/\(Generation.manifestName) cannot be read",
+            .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
             why: "the unfinished update needs it",
             now: "Return to the release installed before: moult recover --undo")
     }
@@ -251,10 +252,10 @@ package struct CrashRecovery {
 
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
         // The process may have crashed after it had recorded the end.
-        let told = try HistoryReader(layout).first {
+        let existing = try HistoryReader(layout).first {
             $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
         }
-        if told?.transaction == plan.id { return }
+        if existing?.transaction == plan.id { return }
         let outcome: History.Entry.Outcome =
             switch ending {
             case .cleaned: .cleaned

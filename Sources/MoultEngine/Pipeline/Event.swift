@@ -12,7 +12,7 @@ package enum Event: Sendable {
     /// The decision has been made: after a crash, recovery finishes the update.
     case decided
     /// An interrupted update was recovered.
-    case settled(CrashRecovery.Result)
+    case recovered(CrashRecovery.Result)
     /// A consumer has done what was requested.
     case consumer(String, ConsumerMessage.Kind)
     case warning(String)

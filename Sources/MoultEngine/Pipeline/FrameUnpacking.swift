@@ -36,19 +36,19 @@ struct FrameUnpacking {
             try wanted[member.name].map { Target(try Descriptor(place($0), .create, mode: 0o600)) }
         }
         let expected = Array(frames.sha256.utf8)
-        @Sendable func prove(_ frame: Int, _ bytes: UnsafeRawBufferPointer, _ why: String) throws {
+        @Sendable func verify(_ frame: Int, _ bytes: UnsafeRawBufferPointer, _ why: String) throws {
             let digest = try SHA256.digest(of: bytes).hex
             if digest.utf8.elementsEqual(expected[64 * frame..<64 * (frame + 1)]) { return }
             throw MoultError(unsealed: bundle, why)
         }
         try reader.read(threads: Threads.cores) { frame, bytes in
-            try prove(frame, bytes, "the headers in its frame \(frame) differ")
+            try verify(frame, bytes, "the headers in its frame \(frame) differ")
         } onPiece: { piece in
             if let target = targets[piece.member] {
                 try target.write(piece)
             } else {
                 let name = layout.members[piece.member].name
-                try prove(piece.frame, piece.bytes, "\(name) in it differs at byte \(piece.offset) or later")
+                try verify(piece.frame, piece.bytes, "\(name) in it differs at byte \(piece.offset) or later")
             }
             try counter.add(piece.bytes.count)
         }

@@ -75,7 +75,7 @@ package struct Journal {
                 "record": "decided", "inodes": .object(members),
                 "digests": digests.isEmpty
                     ? nil : .object(digests.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value)) }),
-                "at": try isCopied ? JSON.array([]) : place(),
+                "at": try isCopied ? JSON.array([]) : directoryIdentity(),
                 "expendable": proofs.isEmpty ? nil : .object(proofs),
             ]))
     }
@@ -84,7 +84,7 @@ package struct Journal {
     /// file system records that. With that time the device is left out, because its number may change after a restart.
     ///
     /// Uses the directory and not the journal, because `cp -al` gives the copy the same journal under a second name.
-    private func place() throws -> JSON? {
+    private func directoryIdentity() throws -> JSON? {
         let directory = Files.directory(of: path)
         guard let facts = try Files.facts(directory) else { return nil }
         let inode = JSON.integer(Int64(bitPattern: facts.inode))
@@ -179,7 +179,7 @@ package struct Journal {
         case "decided":
             state.decided = [:]
             // Journals of earlier versions do not record where they were written.
-            state.isCopied = try json["at"].map { try $0 != place() } ?? false
+            state.isCopied = try json["at"].map { try $0 != directoryIdentity() } ?? false
             state.digests = (json["digests"]?.members ?? []).reduce(into: [:]) { $0[$1.name] = $1.value.string }
             for member in json["inodes"]?.members ?? [] {
                 let number = member.value.integer.map { UInt64(bitPattern: $0) }

@@ -24,7 +24,7 @@ struct MemberStaging {
             place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled,
             progress: progress, proven: proven
         )
-        .unpackUnproven()
+        .unpackUnverified()
     }
 
     private func stage(_ reuse: Plan.Reuse) throws {
@@ -32,7 +32,7 @@ struct MemberStaging {
         let base = reuse.base.map { "\(transaction.layout.generation($0.generation))/\($0.member)" }
         do {
             if let base, reuse.patches.isEmpty { return try take(base, for: reuse, to: target) }
-            if let base, let place = reuse.base { try prove(base, place) }
+            if let base, let place = reuse.base { try verify(base, place) }
             try patch(reuse, base, to: target)
         } catch let error as MoultError where PatchFault.isOfFiles(error) {
             // After patching, only the patches are avoided. If the base is at fault, the next attempt detects that.
@@ -48,19 +48,19 @@ struct MemberStaging {
             return try LinkedFiles(transaction.layout).take(base, sha256: content.sha256, to: target)
         }
         try Files.copy(base, to: target, mode: 0o600)
-        try prove(target, content, "\(base)")
+        try verify(target, content, "\(base)")
     }
 
     /// Throws unless the base has the facts recorded in its seal, or the digest in its manifest.
-    private func prove(_ path: String, _ base: Plan.Reuse.Base) throws {
+    private func verify(_ path: String, _ base: Plan.Reuse.Base) throws {
         let store = StoreSnapshot(transaction.layout)
         let generation = try store.generation(base.generation)
         guard let content = generation.manifest.content(of: base.member) else { return }
         if try store.seal(of: generation).entry(base.member)?.standing(of: path) == .confirmed { return }
-        try prove(path, content, path)
+        try verify(path, content, path)
     }
 
-    private func prove(_ path: String, _ content: Manifest.Content, _ name: String) throws {
+    private func verify(_ path: String, _ content: Manifest.Content, _ name: String) throws {
         let digest = try SHA256.digest(ofFileAt: path).hex
         if digest != content.sha256 { throw unfit(name, digest, content) }
     }
@@ -70,7 +70,7 @@ struct MemberStaging {
         for (index, patch) in reuse.patches.enumerated() {
             let isLast = index == reuse.patches.count - 1
             let result = isLast ? target : "\(transaction.directory)/step-\(index)"
-            try prove(patch.path, .init(size: patch.size, sha256: patch.sha256), patch.path)
+            try verify(patch.path, .init(size: patch.size, sha256: patch.sha256), patch.path)
             let counter = ProgressCounter("patch", total: patch.result.size, tell: progress)
             let file = PatchedFile(try Descriptor(result, .create, mode: 0o600))
             let (layout, frames) = try ConfinedArchive(patch.path, stop: { try counter.add(0) })

@@ -43,14 +43,14 @@ package final class Performer: Changes, @unchecked Sendable {
                 now: "Report this to the author of the step.")
         }
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .verify: break
         case .unlink(let path): try unlink(path)
         case .installGeneration(let generation): try install(generation)
-        case .switchCurrent(let to, _): try point(to)
+        case .switchCurrent(let to, _): try switchCurrent(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
         case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
-        case .custom(let name, _, _): throw customIsTheSteps(effect, name)
+        case .custom(let name, _, _): throw unhandledCustomChange(effect, name)
         }
     }
 
@@ -71,28 +71,28 @@ package final class Performer: Changes, @unchecked Sendable {
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 
     /// After a failure or a crash, releases the writable databases, and restores their journal modes.
-    func rest() throws { try writable.rest() }
+    func releaseAll() throws { try writable.releaseAll() }
 
     var isIrrevocable: Bool { writable.isIrrevocable }
-    func proveRevocable() throws { try writable.proveRevocable() }
+    func requireRevocable() throws { try writable.requireRevocable() }
 
     /// Does what comes last, because it cannot be undone: SQLite's own commits. After them the update is complete.
     func finish() throws { try writable.finish() }
 
     package func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .verify: break
         case .unlink(let path): try relink(path)
-        case .installGeneration(let generation): try unseat(generation)
-        case .switchCurrent(_, let from): try unpoint(from)
+        case .installGeneration(let generation): try uninstall(generation)
+        case .switchCurrent(_, let from): try switchBack(from)
         case .link(let path, let member): try undoLink(path, member)
-        case .create(let path, _): try uncreate(path, effect.database)
+        case .create(let path, _): try revertCreate(path, effect.database)
         case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
-        case .custom(let name, _, _): throw customIsTheSteps(effect, name)
+        case .custom(let name, _, _): throw unhandledCustomChange(effect, name)
         }
     }
 
-    private func customIsTheSteps(_ effect: Effect, _ name: String) -> MoultError {
+    private func unhandledCustomChange(_ effect: Effect, _ name: String) -> MoultError {
         MoultError(
             .refused, what: "the step \(effect.step) does not apply its own change \(name)",
             why: "only the step can apply it",
@@ -105,7 +105,7 @@ package final class Performer: Changes, @unchecked Sendable {
         let place = layout.generation(generation)
         let staged = transaction.generation
         try Files.ensureDirectory(layout.generations)
-        if try Files.facts(staged) != nil, try !transaction.made(place, inodes) {
+        if try Files.facts(staged) != nil, try !transaction.hasCreated(place, inodes) {
             // A generation of this name exists only if it was found damaged: it is exchanged with the staged one.
             if try !Files.renameIfFree(staged, to: place) {
                 try Files.setMode(place, Self.movable)
@@ -117,11 +117,11 @@ package final class Performer: Changes, @unchecked Sendable {
         try Files.syncDirectory(layout.generations)
     }
 
-    private func unseat(_ generation: String) throws {
+    private func uninstall(_ generation: String) throws {
         let place = layout.generation(generation)
         guard try Files.facts(place) != nil else { return }
         var isGone = false
-        if try transaction.made(place, inodes) {
+        if try transaction.hasCreated(place, inodes) {
             try Files.setMode(place, Self.movable)
             isGone = try Files.renameIfFree(place, to: transaction.generation)
             if !isGone { try Files.exchange(transaction.generation, place) }
@@ -136,7 +136,7 @@ package final class Performer: Changes, @unchecked Sendable {
 
     // MARK: the pointer
 
-    private func point(_ to: String) throws {
+    private func switchCurrent(_ to: String) throws {
         let target = StoreLayout.target(of: to)
         if try Files.target(ofLink: layout.current) != target {
             try replaceLink(layout.current, with: target)
@@ -145,8 +145,8 @@ package final class Performer: Changes, @unchecked Sendable {
         try Files.syncDirectory(layout.hidden)
     }
 
-    private func unpoint(_ from: String?) throws {
-        if let from { return try point(from) }
+    private func switchBack(_ from: String?) throws {
+        if let from { return try switchCurrent(from) }
         try Files.remove(layout.current)
         try Files.syncDirectory(layout.hidden)
     }
@@ -207,7 +207,7 @@ package final class Performer: Changes, @unchecked Sendable {
         try Files.syncDirectory(Files.directory(of: layout.file(path)))
     }
 
-    private func uncreate(_ path: String, _ name: String?) throws {
+    private func revertCreate(_ path: String, _ name: String?) throws {
         let place = layout.file(path)
         guard let facts = try Files.facts(place) else { return }
         // A file that an app has written to since a crash is user data and stays.

@@ -9,21 +9,21 @@ package struct Pipeline {
     let transaction: Transaction
     let steps: StepSet
     let watcher: Watcher
-    let made: Planner.PreparedPlan
+    let prepared: Planner.PreparedPlan
     let consumers: ConsumerCalls
     let stopwatch: Stopwatch
 
     package init(
-        transaction: Transaction, steps: StepSet, watcher: Watcher, made: Planner.PreparedPlan,
+        transaction: Transaction, steps: StepSet, watcher: Watcher, prepared: Planner.PreparedPlan,
         consumers: ConsumerCalls,
         stopwatch: Stopwatch
     ) {
         (self.transaction, self.steps, self.watcher) = (transaction, steps, watcher)
-        (self.made, self.consumers, self.stopwatch) = (made, consumers, stopwatch)
+        (self.prepared, self.consumers, self.stopwatch) = (prepared, consumers, stopwatch)
     }
 
-    var plan: Plan { made.plan }
-    private var release: Manifest { made.context.release }
+    var plan: Plan { prepared.plan }
+    private var release: Manifest { prepared.context.release }
 
     /// Executes the plan. On an error the store is as it was before, or the error's outcome is `stuck`. The caller removes the
     /// staged files, because consumers are notified first, and must not encounter moult's locks.
@@ -31,29 +31,29 @@ package struct Pipeline {
     /// Returns the fate of the rows of each database.
     package func run() throws -> [RowFate] {
         let performer = Performer(
-            transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
+            transaction: transaction, plan: plan, inodes: [:], installed: prepared.context.installed, release: release)
         do {
             try transaction.create(plan)
             // For external steps, which learn the outcome even after a crash.
-            if !steps.others(of: plan).isEmpty { try Files.writeNew(made.bytes, to: transaction.manifest) }
+            if !steps.others(of: plan).isEmpty { try Files.writeNew(prepared.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
             // Every check of the release is done by now: a bad release disturbs no app, and apps must release their databases
             // only briefly.
             stopwatch.begin(.prepare, "consumers")
-            consumers.look(from: made.context.installed, to: release)
+            consumers.findChangedTables(from: prepared.context.installed, to: release)
             try consumers.release()
             stopwatch.begin(.prepare, "decide")
             try performer.hold(stop: watcher.stopIfAsked)
             try decide(performer)
         } catch {
             // Nothing visible has changed, so removing the staged files will undo everything.
-            do { try performer.rest() } catch let second { throw JournalModeNotRestored(reason: error, second: second) }
+            do { try performer.releaseAll() } catch let second { throw JournalModeNotRestored(reason: error, second: second) }
             throw error
         }
         watcher.tell(.decided)
         try Applier(
-            transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer,
+            transaction: transaction, plan: plan, steps: steps, context: prepared.context, performer: performer,
             tell: watcher.tell, stopwatch: stopwatch
         )
         .applyOrUndo()
@@ -69,13 +69,13 @@ package struct Pipeline {
 
     private func prepare() throws {
         let context = PrepareContext(
-            plan: made.context, staging: transaction.directory, stagedGeneration: transaction.generation,
+            plan: prepared.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { [watcher] progress in
                 try watcher.stopIfAsked()
                 watcher.tell(.progress(progress))
             },
             warn: { [watcher] in watcher.tell(.warning($0)) })
-        let proven = Set(release.databases.filter { made.context.carriedProof(of: $0) != nil }.map(\.name))
+        let proven = Set(release.databases.filter { prepared.context.carriedProof(of: $0) != nil }.map(\.name))
         var digests: UnpackedDigests?
         for phase in Phase.allCases {
             try watcher.stopIfAsked()
@@ -97,8 +97,8 @@ package struct Pipeline {
             stopwatch.begin(.prepare, "seal")
             try context.progress(.init("make the files read-only", done: 0, total: 0))
             try GenerationSealer(
-                transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
-                keys: KeyChain.mark(made.store.settings, in: transaction.layout),
+                transaction: transaction, manifest: release, bytes: prepared.bytes, feedSerial: plan.origin?.serial,
+                keys: KeyChain.mark(prepared.store.settings, in: transaction.layout),
                 changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
                 proven: proven
             )
@@ -118,16 +118,16 @@ package struct Pipeline {
         } catch {
             try watcher.stopIfAsked()
             // If the file differs from the published one, that is the reason to report, however the check failed.
-            try digests?.prove()
+            try digests?.verify()
             throw error
         }
         stopwatch.begin(.prepare, "digest")
-        try digests?.prove()
+        try digests?.verify()
     }
 
     private func decide(_ performer: Performer) throws {
         // Syncs the names of staged files, in case of a power failure after the decision; their content is synced already.
-        for directory in Set(plan.made.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
+        for directory in Set(plan.stagedPaths.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }
         performer.inodes = try transaction.inodes(of: plan).merging(performer.facts()) { $1 }

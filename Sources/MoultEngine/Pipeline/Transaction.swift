@@ -36,7 +36,7 @@ extension Transaction {
         try Files.makeDirectory(directory, mode: 0o700)
         for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }
         try journal.begin(plan)
-        for path in plan.made.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
+        for path in plan.stagedPaths.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
     }
 
     /// Creates the staging directory for a cache outside the store, which may be on another file system. The cache's directory
@@ -56,7 +56,7 @@ extension Transaction {
         // A journal that cannot be read might list exchanged content: then nothing is removed.
         let state = try journal.read()
         let staged = try Removable(staging: self, state)
-        for path in state.plan?.made ?? [] {
+        for path in state.plan?.stagedPaths ?? [] {
             if let apart = Staging.apart(path, directory) { try Files.removeTree(apart) }
         }
         try Files.remove(journal.path)
@@ -67,7 +67,7 @@ extension Transaction {
     /// Whether this transaction created a generation's directory, according to its seal, which also holds in a copied store.
     ///
     /// Seals of earlier versions do not record that; the inode recorded with the decision is used instead.
-    func made(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
+    func hasCreated(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return false }
         let path = "\(directory)/\(Seal.fileName)"
         let seal: Seal?
@@ -100,7 +100,7 @@ extension Transaction {
         var inodes: [String: UInt64] = [:]
         inodes["generation"] = try Files.facts(generation)?.inode
         inodes["adopted"] = try Files.facts(adopted)?.inode
-        for path in plan.made { inodes["waiting/\(path)"] = try Files.facts(waiting(path))?.inode }
+        for path in plan.stagedPaths { inodes["waiting/\(path)"] = try Files.facts(waiting(path))?.inode }
         return inodes
     }
 }

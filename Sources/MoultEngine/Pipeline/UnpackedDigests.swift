@@ -4,7 +4,7 @@ internal import MoultTrust
 internal import Synchronization
 
 /// The digests of a bundle and of the files unpacked from its frames, computed while the steps examine these files. None of the
-/// files is used before `prove` has returned.
+/// files is used before `verify` has returned.
 final class UnpackedDigests: Sendable {
     private let work: Work
     private let thread: Mutex<Threads.Running?>
@@ -23,7 +23,7 @@ final class UnpackedDigests: Sendable {
     }
 
     /// Waits for all digests; throws if one does not match the manifest.
-    func prove() throws {
+    func verify() throws {
         wait()
         for result in work.results.withLock({ $0 }) { try result?.get() }
     }
@@ -53,7 +53,7 @@ final class UnpackedDigests: Sendable {
             let outcome = Result {
                 try Workers.run(jobs: files.count + 1, threads: threads) {
                     { job in
-                        let result = Result { try self.prove(job) }
+                        let result = Result { try self.verify(job) }
                         self.results.withLock { $0[job] = result }
                     }
                 }
@@ -62,8 +62,8 @@ final class UnpackedDigests: Sendable {
             if case .failure = outcome { results.withLock { $0.append(outcome) } }
         }
 
-        private func prove(_ job: Int) throws {
-            if job < files.count { return try files[job].prove(of: bundle.path, stop: stop) }
+        private func verify(_ job: Int) throws {
+            if job < files.count { return try files[job].verify(of: bundle.path, stop: stop) }
             let digest = try SHA256.digest(of: bundle, stop: stop).hex
             if digest == sha256 { return }
             throw MoultError(
@@ -91,7 +91,7 @@ final class UnpackedFile: Sendable {
         (self.name, self.sha256, self.frames, self.isProven) = (name, sha256, frames, isProven)
     }
 
-    func prove(of bundle: String, stop: () throws -> Void) throws {
+    func verify(of bundle: String, stop: () throws -> Void) throws {
         if isProven, try SHA256.digest(of: file, stop: stop).hex == sha256 { return }
         let digests = try SHA256.digests(of: file, parts: frames.map(\.size), stop: stop)
         var offset = 0

@@ -27,11 +27,11 @@ struct Unpacker {
         return Dictionary(paths + others) { first, _ in first }.filter { members.contains($0.value) }
     }
 
-    func unpack() throws { try unpackUnproven()?.prove() }
+    func unpack() throws { try unpackUnverified()?.verify() }
 
     /// Unpacks, and returns the object that verifies the files, for callers with other work to do meanwhile; nil if they are
     /// verified already.
-    func unpackUnproven() throws -> UnpackedDigests? {
+    func unpackUnverified() throws -> UnpackedDigests? {
         let expected = Self.expected(of: release)
         guard let sealed = release.bundle, let frames = sealed.frames else {
             try stream(expected)
@@ -60,12 +60,12 @@ struct Unpacker {
                     try file?.write(bytes)
                     try counter.add(bytes.count)
                 case .end:
-                    try prove(name, digest: file?.finish() ?? "", expected[name]?.sha256)
+                    try verify(name, digest: file?.finish() ?? "", expected[name]?.sha256)
                     file = nil
                 }
             }
         } check: {
-            try proveBundle($0)
+            try verifyBundle($0)
         }
     }
 
@@ -86,7 +86,7 @@ struct Unpacker {
         return expected
     }
 
-    private func prove(_ member: String, digest: String, _ expected: String?) throws {
+    private func verify(_ member: String, digest: String, _ expected: String?) throws {
         if digest == expected { return }
         throw MoultError(
             .digest, what: "\(member) in \(bundle) does not match the manifest",
@@ -94,7 +94,7 @@ struct Unpacker {
             now: "Use the manifest and the bundle of the same release.")
     }
 
-    private func proveBundle(_ digest: String) throws {
+    private func verifyBundle(_ digest: String) throws {
         guard let expected = release.bundle?.sha256, digest != expected else { return }
         throw MoultError(
             .digest, what: "the bundle \(bundle) does not match its manifest",

@@ -74,6 +74,6 @@ extension Plan.Reuse {
 extension Plan.Reuse {
     /// Whether the member is the base file itself, by a hard link or shared blocks.
     func isLinked(in release: Manifest) -> Bool {
-        patches.isEmpty && (release.content(of: member)?.size ?? 0) >= SourceSelection.leastLinked
+        patches.isEmpty && (release.content(of: member)?.size ?? 0) >= SourceSelection.minLinkedSize
     }
 }

@@ -154,7 +154,7 @@ package struct Plan: Sendable, Equatable {
     }
 
     /// The paths at which writable files are created, or get new content.
-    package var made: [String] {
+    package var stagedPaths: [String] {
         effects.compactMap { effect in
             switch effect.change {
             case .create(let path, _), .replace(let path, _, _, _, _, _, _): path

@@ -10,7 +10,7 @@ extension Planner {
     ) throws {
         guard !plan.members.isEmpty, let bundle = manifest.bundle else { return }
         let downloads = Downloads(layout)
-        let isFed = plan.origin != nil
+        let isDownloaded = plan.origin != nil
         let directory = plan.manifestPath.map(Files.directory(of:))
         let selection = SourceSelection(store: store, manifest: manifest, avoided: avoided) { patch in
             guard let result = manifest.result(of: patch) else { return nil }
@@ -19,7 +19,7 @@ extension Planner {
                 path = "\(directory)/\(patch.file)"
                 guard try Files.factsThroughLinks(path)?.size == patch.size else { return nil }
             } else {
-                guard isFed, incoming.patches.contains(patch.file) else { return nil }
+                guard isDownloaded, incoming.patches.contains(patch.file) else { return nil }
                 let place = downloads.place(of: patch)
                 (path, missing) = (place.path, try place.missing())
             }

@@ -100,7 +100,7 @@ package struct Planner {
                 .refused, .refused, what: "\(incoming.name) is a release of \(manifest.product)",
                 why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
         }
-        try prove(request.consent, manifest)
+        try check(request.consent, manifest)
         let generation = try Generation.name(of: manifest, bytes: incoming.bytes)
         // A hold does not prevent a repair of the installed release.
         if try generation != store.installedName, let refusal = try store.holds.refusal(of: manifest.version) {
@@ -113,7 +113,7 @@ package struct Planner {
 
     /// Throws if the consent names a database that the release does not have: a misspelled name would look as if it had been
     /// accepted.
-    private func prove(_ consent: Consent, _ manifest: Manifest) throws {
+    private func check(_ consent: Consent, _ manifest: Manifest) throws {
         let names = manifest.databases.map(\.name)
         guard let wrong = consent.takeOver.sorted().first(where: { !names.contains($0) }) else { return }
         throw MoultError(
@@ -190,7 +190,7 @@ package struct Planner {
                 .refused, .refused, what: "nothing is installed in \(layout.root)", why: "it has no database to reset",
                 now: "Install a release first: moult apply RELEASE")
         }
-        try ResetTarget(release: current.manifest, name: name).prove(setsUserDataAside: setsUserDataAside)
+        try ResetTarget(release: current.manifest, name: name).check(setsUserDataAside: setsUserDataAside)
         return try make(
             .reset, only: name, because: why, current.manifest, kept(current, settings), generation: current.name,
             Self.policy(settings))
@@ -241,8 +241,8 @@ package struct Planner {
     ) throws -> PreparedPlan {
         try UnsupportedFeatures.refuse(manifest)
         let id = Self.newID()
-        if purpose == .update { try PathLimit(layout).prove(manifest, generation: generation, transaction: id) }
-        if purpose != .reset { try steps.prove(manifest) }
+        if purpose == .update { try PathLimit(layout).check(manifest, generation: generation, transaction: id) }
+        if purpose != .reset { try steps.check(manifest) }
         let view = RecordingView(
             store: store, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
         let installed = try store.installed(orAs: incoming.bytes, manifest)

@@ -72,7 +72,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     func proveSeal(of generation: String) throws {
         let release = incoming.flatMap { $0.generation == generation ? $0.bytes : nil }
-        try store.prove(store.generation(generation), renewing: renews, as: release)
+        try store.verify(store.generation(generation), renewing: renews, as: release)
     }
 
     func note(_ fact: Plan.Fact) {

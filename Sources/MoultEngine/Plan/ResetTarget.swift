@@ -7,7 +7,7 @@ struct ResetTarget {
     let release: Manifest
     let name: String
 
-    func prove(setsUserDataAside: Bool) throws {
+    func check(setsUserDataAside: Bool) throws {
         guard let database = release.database(name) else {
             let names = release.databases.filter { !$0.kind.isSealed }.map(\.name)
             throw MoultError(

@@ -10,7 +10,7 @@ package struct SavedPlan {
 
     package init(plan: Plan, layout: StoreLayout) { (self.plan, self.layout) = (plan, layout) }
 
-    package func proveFresh() throws {
+    package func requireUpToDate() throws {
         // A store may be reached through several paths.
         guard
             try plan.store == layout.root
@@ -34,7 +34,7 @@ package struct SavedPlan {
 
     /// Throws if the steps now plan other effects. The facts are unchanged, so this happens only with a different version of
     /// moult.
-    package func proveSame(_ made: Plan) throws {
+    package func requireSameEffects(_ made: Plan) throws {
         let (now, before) = (made.effects.map(\.withoutRows), plan.effects.map(\.withoutRows))
         guard now == before else {
             let difference = zip(now, before).first { $0 != $1 }

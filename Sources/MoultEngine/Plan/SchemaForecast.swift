@@ -15,12 +15,12 @@ package struct SchemaForecast {
         (self.layout, self.context, self.isDeep) = (layout, context, isDeep)
     }
 
-    package func prove(_ plan: Plan) throws {
+    package func check(_ plan: Plan) throws {
         guard context.purpose == .update else { return }
         for database in context.release.databases where try isKept(database, plan) {
             try Files.withScratchDirectory { scratch in
                 guard let template = try template(database, plan, scratch) else { return }
-                try prove(database, plan, template)
+                try check(database, plan, template)
             }
         }
     }
@@ -57,7 +57,7 @@ package struct SchemaForecast {
         layout.file(plan.movedFrom(database.path) ?? database.path)
     }
 
-    private func prove(_ database: Database, _ plan: Plan, _ template: String) throws {
+    private func check(_ database: Database, _ plan: Plan, _ template: String) throws {
         let place = place(database, plan)
         let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
         do {

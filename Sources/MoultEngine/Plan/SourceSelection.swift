@@ -14,7 +14,7 @@ struct SourceSelection {
     let find: (Manifest.Patch) throws -> Plan.PatchFile?
 
     /// Smaller files are copied, because that is faster than recording a hard link.
-    static let leastLinked = 1 << 20
+    static let minLinkedSize = 1 << 20
 
     /// The members made without the bundle. `bundle` is the cost of the bundle; nil if that is not available.
     ///
@@ -40,7 +40,7 @@ struct SourceSelection {
             )
             if bundle.map({ cost < ($0.missing, $0.size) }) ?? true { return same + patched }
         }
-        return same.filter { manifest.content(of: $0.member).map { $0.size >= Self.leastLinked } ?? false }
+        return same.filter { manifest.content(of: $0.member).map { $0.size >= Self.minLinkedSize } ?? false }
     }
 
     private func patched(_ members: [String], _ files: [Manifest.Content: ReusableFiles.File]) throws -> [Plan.Reuse]? {

@@ -87,7 +87,7 @@ package struct StepSet: Sendable {
     }
 
     /// Throws unless the release uses all required steps, and no forbidden or unknown ones.
-    func prove(_ manifest: Manifest) throws {
+    func check(_ manifest: Manifest) throws {
         let uses = uses(for: manifest)
         for step in settings {
             let isUsed = uses.contains { $0.step == step.name }

@@ -43,7 +43,7 @@ struct RowMatch {
     }
 
     /// SQLite allows as many columns in a statement as in a table: if a row uses all of them, the rowid does not fit.
-    static let mostColumns = 2000
+    static let maxColumns = 2000
 
     enum Means {
         /// The rowid if both tables have one, otherwise the primary key, otherwise the whole row.
@@ -68,7 +68,7 @@ struct RowMatch {
         keyColumns = key.count
         let isKey = !key.isEmpty && old.rowIDColumn != nil && new.rowIDColumn != nil
         if let oldRowID = old.rowIDName, let newRowID = new.rowIDName, means == .best,
-            isKey || shared.count < Self.mostColumns
+            isKey || shared.count < Self.maxColumns
         {
             walk = isKey ? .rowIDKey : .position(keyColumns: Int32(key.count))
             method = key.isEmpty ? .rowid : .primaryKey(key)

@@ -36,7 +36,7 @@ struct SealedDatabase {
     /// The same checks as in a store with `"verify": "full"`, and also in a confined process.
     private func examined(size: Int) throws -> ValidationReport.Identity {
         var validation = Validation(name: name, path: path, depth: .full, processor: time.seconds(for: size))
-        (validation.isWritable, validation.wantsIdentity, validation.wantsForeignKeys, validation.mostFindings) = (
+        (validation.isWritable, validation.wantsIdentity, validation.wantsForeignKeys, validation.maxFindings) = (
             true, true, true, 3
         )
         let report = try Validator.present().examine([validation], scratch: scratch) { [shouldStop, name] _ in

@@ -59,7 +59,7 @@ package struct Migrations: Sendable {
 
     private func run(on connection: Connection) throws {
         let path = place ?? connection.path
-        let dangling = try connection.references(limit: Self.mostFindings).findings
+        let dangling = try connection.references(limit: Self.maxFindings).findings
         let before = try RowCounts(of: connection)
         var version = Int(try connection.int("PRAGMA user_version"))
         try connection.raiseScriptGuard(deadline: deadline)
@@ -69,7 +69,7 @@ package struct Migrations: Sendable {
         }
         try connection.lowerScriptGuard()
         // References of the user's rows that were dangling before do not block the release.
-        let findings = try connection.references(limit: Self.mostFindings).findings
+        let findings = try connection.references(limit: Self.maxFindings).findings
         if let finding = Soundness.added(findings, since: dangling).first {
             throw Self.failed("they leave a reference that leads nowhere", finding, path: path)
         }
@@ -78,7 +78,7 @@ package struct Migrations: Sendable {
         }
     }
 
-    private static let mostFindings = 10_000
+    private static let maxFindings = 10_000
 
     private func run(_ script: Script, on connection: Connection) throws {
         let path = place ?? connection.path

@@ -17,7 +17,7 @@ package struct DividedCheck {
     /// At least an eighth of the file must be outside the largest table.
     private static let leastShare = 8
     /// SQLite goes through the whole schema for each table.
-    private static let mostTables = 1000
+    private static let maxTables = 1000
 
     package init(
         path: String, access: Access, deadline: Double, threads: Int = Threads.cores, smallest: Int = 16 << 20
@@ -67,7 +67,7 @@ package struct DividedCheck {
         let tables = sizes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         // SQLite's check of a single table cannot be divided: if one table is nearly the whole file, nothing is gained.
         let (all, largest) = (sizes.values.reduce(0, +), tables.first?.value ?? 0)
-        guard (all - largest) * Self.leastShare >= all, tables.count <= Self.mostTables else {
+        guard (all - largest) * Self.leastShare >= all, tables.count <= Self.maxTables else {
             throw RawPages.NeedsFullCheck()
         }
         return tables.map { .table($0.key) } + [.pages(roots: roots)]

@@ -116,7 +116,7 @@ extension ConfinedArchive {
             guard let layout = try layout(from: first) else { return nil }
             try layout.check(declared: members, of: path)
             let source = ConfinedFrames(
-                contentSizes: frames.map(\.contentSize), mostThreads: FrameReader.mostThreads(for: frames), first: first
+                contentSizes: frames.map(\.contentSize), maxThreads: FrameReader.maxThreads(for: frames), first: first
             ) { try process(settings, .bundle(frames, tellsLayout: false), [file]) }
             return (layout, try BundleReader(path, layout: layout, frames: frames) { source })
         } here: {
@@ -144,7 +144,7 @@ extension ConfinedArchive {
             let first = try start()
             try first.waitUntilReady()
             return ConfinedFrames(
-                contentSizes: layout.contentSizes, mostThreads: PatchReader.mostThreads(for: layout), first: first,
+                contentSizes: layout.contentSizes, maxThreads: PatchReader.maxThreads(for: layout), first: first,
                 start: start)
         } here: {
             try PatchReader(

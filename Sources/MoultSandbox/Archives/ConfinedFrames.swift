@@ -6,16 +6,16 @@ internal import Synchronization
 /// Frames decoded by sandboxed processes, one for each thread that requests them.
 final class ConfinedFrames: FrameSource {
     let contentSizes: [Int]
-    let mostThreads: Int
+    let maxThreads: Int
     private let start: @Sendable () throws -> ArchiveProcess
     private let idle: Mutex<[ArchiveProcess]>
 
     /// Takes an existing process, which is used before others are started.
     init(
-        contentSizes: [Int], mostThreads: Int, first: ArchiveProcess,
+        contentSizes: [Int], maxThreads: Int, first: ArchiveProcess,
         start: @escaping @Sendable () throws -> ArchiveProcess
     ) {
-        (self.contentSizes, self.mostThreads, self.start) = (contentSizes, mostThreads, start)
+        (self.contentSizes, self.maxThreads, self.start) = (contentSizes, maxThreads, start)
         idle = Mutex([first])
     }
 

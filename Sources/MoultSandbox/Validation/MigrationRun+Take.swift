@@ -48,10 +48,10 @@ extension MigrationRun {
     }
 
     /// High enough that a row which violates a rule is not counted as new because others hid it before.
-    private static let mostFindings = 10_000
+    private static let maxFindings = 10_000
 
     private func soundness(_ connection: Connection) throws -> Soundness {
-        try connection.soundness(full: depth == .full, limit: Self.mostFindings)
+        try connection.soundness(full: depth == .full, limit: Self.maxFindings)
     }
 
     /// Only findings that the migrations added are their fault.

@@ -34,12 +34,12 @@ extension Validation {
             let access: Access = isWritable ? .readWrite : .immutable
             let isSound = try DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
             if depth == .full {
-                findings = try connection.fullCheck(limit: mostFindings, isQuicklySound: isSound)
+                findings = try connection.fullCheck(limit: maxFindings, isQuicklySound: isSound)
             } else if !isSound {
-                findings = try connection.quickCheck(limit: mostFindings)
+                findings = try connection.quickCheck(limit: maxFindings)
             }
         }
-        if wantsForeignKeys, findings.isEmpty { findings = try connection.foreignKeyCheck(limit: mostFindings) }
+        if wantsForeignKeys, findings.isEmpty { findings = try connection.foreignKeyCheck(limit: maxFindings) }
         return findings
     }
 

@@ -26,7 +26,7 @@ package struct Validation: Sendable, Equatable {
     package var wantsIdentity = false
     package var wantsForeignKeys = false
     /// The search ends after this many findings of each kind.
-    package var mostFindings = 100
+    package var maxFindings = 100
     /// Each must return a single value.
     package var queries: [String] = []
     /// The tables whose rows are counted, here and in the file to compare with.
@@ -46,7 +46,7 @@ extension Validation {
         .compact([
             "name": .string(name), "path": .string(path), "depth": .string(depth.rawValue),
             "isWritable": .bool(isWritable), "wantsIdentity": .bool(wantsIdentity),
-            "wantsForeignKeys": .bool(wantsForeignKeys), "mostFindings": .size(mostFindings),
+            "wantsForeignKeys": .bool(wantsForeignKeys), "mostFindings": .size(maxFindings),
             "queries": .array(queries.map { .string($0) }), "tables": .array(tables.map { .string($0) }),
             "old": .optional(old), "processor": .size(processor),
         ])
@@ -61,7 +61,7 @@ extension Validation {
         isWritable = try fields.optionalBool("isWritable") ?? false
         wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false
         wantsForeignKeys = try fields.optionalBool("wantsForeignKeys") ?? false
-        mostFindings = try fields.count("mostFindings")
+        maxFindings = try fields.count("mostFindings")
         queries = try fields.optionalStrings("queries") ?? []
         tables = try fields.optionalStrings("tables") ?? []
         old = try fields.optionalString("old")

@@ -148,7 +148,7 @@ package struct Verifier {
             var validation = Validation(
                 name: database.member, path: file, depth: .full,
                 processor: checkTime.seconds(for: try Files.facts(file)?.size ?? 0))
-            validation.mostFindings = 1
+            validation.maxFindings = 1
             let report = try Files.withScratchDirectory { scratch in
                 try Validator.present().examine([validation], scratch: "\(scratch)/exam").first
             }

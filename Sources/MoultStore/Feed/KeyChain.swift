@@ -19,7 +19,7 @@ package struct KeyChain {
     private let floor: Int
 
     /// The maximum number of consecutive lists that none of our keys signed: some servers return a page for every URL.
-    private static let mostStrange = 16
+    private static let maxStrange = 16
 
     /// Reads the store's lists, and ignores those that do not follow from the pinned keys.
     package init(pinned: TrustedKeys, product: String, in layout: StoreLayout) throws {
@@ -41,7 +41,7 @@ package struct KeyChain {
     /// Continues with the lists next to a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
         var (next, strange) = (serial + 1, 0)
-        while next <= KeyList.most, strange < Self.mostStrange {
+        while next <= KeyList.most, strange < Self.maxStrange {
             guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
             // A list that our keys did not sign may be older than the pinned keys; a later one may be signed by them.
             strange = isProven ? 0 : strange + 1

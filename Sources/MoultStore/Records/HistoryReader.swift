@@ -20,7 +20,7 @@ package final class HistoryReader {
     /// Longer than any entry.
     static let longestLine = 1 << 20
     /// Commands must not read for hours if a file is damaged.
-    private static let mostSkipped = 1 << 26
+    private static let maxSkipped = 1 << 26
 
     package init(_ layout: StoreLayout) throws {
         path = layout.history
@@ -115,7 +115,7 @@ package final class HistoryReader {
     }
 
     private func readBefore() throws {
-        guard skipped <= Self.mostSkipped else {
+        guard skipped <= Self.maxSkipped else {
             throw History.damaged(path, "it has a line of more than 64 MiB")
         }
         // Reads more each time, because otherwise a long line would be copied again and again.

@@ -28,7 +28,7 @@ package struct FeedSettings: Sendable, Equatable {
 
     package var addresses: [Address] { groups.flatMap(\.self) }
 
-    private static let most = Settings.mostBytes
+    private static let most = Settings.maxBytes
 
     init(_ fields: Fields) throws {
         url = try Self.place(fields.string("url"), fields, "url")

@@ -41,8 +41,8 @@ package struct Settings: Sendable, Equatable {
 
     /// A week is longer than any operation takes. Without a limit, calculations with the numbers could overflow.
     static let timeouts = CheckTime.range
-    static let mostSeconds = 100 * 365 * 86_400
-    static let mostBytes = 1 << 48
+    static let maxSeconds = 100 * 365 * 86_400
+    static let maxBytes = 1 << 48
 
     package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
         (self.product, self.app, self.follow) = (product, app, follow)
@@ -79,14 +79,14 @@ package struct Settings: Sendable, Equatable {
         }
         follow = try fields.word("follow", Policy.Follow.self) ?? follow
         keep = try fields.optionalNumber("keep", in: 1...1_000_000) ?? keep
-        minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.mostSeconds) ?? minimumAge
+        minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.maxSeconds) ?? minimumAge
         if let path = try fields.optionalString("cacheRoot") {
             guard path.hasPrefix("/"), path.utf8.count > 1 else {
                 throw fields.fail("cacheRoot", "must be an absolute path, but is \"\(path)\"")
             }
             cacheRoot = path.hasSuffix("/") ? String(path.dropLast()) : path
         }
-        quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.mostBytes) ?? quarantineLimit
+        quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.maxBytes) ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
             hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()

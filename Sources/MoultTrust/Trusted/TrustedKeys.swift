@@ -14,13 +14,13 @@ package struct TrustedKeys: Sendable, Equatable {
     package var threshold: Int
 
     /// The maximum number of required signatures.
-    static let mostSignatures = 16
+    static let maxSignatures = 16
 
     package init(_ entries: [Entry], threshold: Int = 1) { (self.entries, self.threshold) = (entries, threshold) }
 
     /// Reads `keys` from `moult.json`, or a list of keys in the same form.
     package init(_ fields: Fields) throws {
-        threshold = try fields.optionalNumber("threshold", in: 1...Self.mostSignatures) ?? 1
+        threshold = try fields.optionalNumber("threshold", in: 1...Self.maxSignatures) ?? 1
         guard fields.json("trusted") != nil else { throw fields.fail("trusted", "is missing") }
         entries = try fields.objects("trusted").map(Self.entry)
         guard entries.count >= threshold else {

@@ -29,7 +29,7 @@ package struct StepConversation {
     var extra: [UInt8] = []
 
     static let longestLine = 1 << 20
-    static let mostOutput = 16 << 20
+    static let maxOutput = 16 << 20
     /// The time between cancelling, SIGTERM and SIGKILL.
     static let grace = Duration.seconds(2)
 
@@ -124,7 +124,7 @@ package struct StepConversation {
 
     private func take(_ bytes: [UInt8], _ process: Subprocess, _ state: inout State) throws {
         state.received += bytes.count
-        if state.received > Self.mostOutput { throw Misbehaving(.tooMuchOutput) }
+        if state.received > Self.maxOutput { throw Misbehaving(.tooMuchOutput) }
         state.lines.add(bytes)
         do {
             while let line = try state.lines.next() { try take(line: line, process, &state) }

@@ -86,8 +86,8 @@ struct CoverSearch {
         let ahead = equal(place, other)
         guard ahead >= OldContent.width else { return }
         var behind = 0
-        let mostBehind = min(place - end, there)
-        while behind < mostBehind, byte(new, place - behind - 1) == byte(source, there - behind - 1) { behind += 1 }
+        let maxBehind = min(place - end, there)
+        while behind < maxBehind, byte(new, place - behind - 1) == byte(source, there - behind - 1) { behind += 1 }
         let length = ahead + behind
         guard length >= Self.least else { return }
         let first = place - behind

@@ -7,7 +7,7 @@ enum DifferenceFrame {
     private static let mark: UInt8 = 1
     private static let headerSize = 9
     /// A piece that needs more has little in common with the old file, and is encoded differently.
-    static let mostColumns = 4 << 20
+    static let maxColumns = 4 << 20
 
     static func encode(_ columns: [UInt8]) throws -> [UInt8] {
         let packed = try LzmaCoder(contentSize: columns.count).encode(columns)
@@ -20,7 +20,7 @@ enum DifferenceFrame {
         guard frame.count >= headerSize else { throw ArchiveRefusal.difference }
         let size = Int(UInt32(littleEndian: frame.loadUnaligned(fromByteOffset: 1, as: UInt32.self)))
         let expected = UInt32(littleEndian: frame.loadUnaligned(fromByteOffset: 5, as: UInt32.self))
-        guard size <= mostColumns else { throw ArchiveRefusal.difference }
+        guard size <= maxColumns else { throw ArchiveRefusal.difference }
         let columns = try LzmaCoder(contentSize: size).decode(Array(frame[headerSize...]), size: size)
         guard crc(columns) == expected else { throw ArchiveRefusal.difference }
         return columns

@@ -10,15 +10,15 @@ final class OldContent: @unchecked Sendable {
     static let width = 12
     /// Newer positions come first; the oldest ones are dropped.
     private static let ways = 4
-    private static let mostPlaces = 1 << 25
+    private static let maxPlaces = 1 << 25
 
     /// The bytes must outlive this object. The table uses at most this much memory; a smaller table has fewer
     /// positions.
-    init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.mostIndex) {
+    init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.maxIndex) {
         self.bytes = bytes
-        let mostSlots = max(64, memory / (Self.ways * MemoryLayout<UInt32>.size))
-        let largest = Int.bitWidth - 1 - mostSlots.leadingZeroBitCount
-        let most = min(Self.mostPlaces, (Self.ways << largest) * 2 / 3)
+        let maxSlots = max(64, memory / (Self.ways * MemoryLayout<UInt32>.size))
+        let largest = Int.bitWidth - 1 - maxSlots.leadingZeroBitCount
+        let most = min(Self.maxPlaces, (Self.ways << largest) * 2 / 3)
         step = max(4, (bytes.count + most - 1) / most)
         let places = bytes.count / step
         let logarithm = min(largest, max(6, Int.bitWidth - (places * 3 / 2 / Self.ways).leadingZeroBitCount))

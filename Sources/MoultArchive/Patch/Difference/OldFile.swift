@@ -11,7 +11,7 @@ final class OldFile: @unchecked Sendable {
     private let made = Mutex<OldContent?>(nil)
 
     /// The bytes must outlive this object. The index uses at most this much memory.
-    init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.mostIndex) {
+    init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.maxIndex) {
         (self.bytes, self.memory) = (bytes, memory)
     }
 
