@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// Rewrites the advice in errors for apps: the caller of a function has no shell.
+/// Replaces commands in the advice of errors with functions of this library, because an app has no shell.
 enum Advice {
     /// Runs the body and replaces each command that an error advises with the matching function of this library.
     static func forApps<R>(_ body: () throws -> R) throws -> R {
@@ -10,8 +10,9 @@ enum Advice {
         }
     }
 
-    /// Keyed by command name. The modules that write errors know neither command nor app, so a command is recognized by the form
-    /// of the advice: it starts after a colon and ends at a comma, a full stop or the end of the text.
+    /// The functions by command name. Modules that write errors do not know whether a command or an app receives them, so a
+    /// command is recognized by the form of the advice: it starts after a colon and ends at a comma, a full stop or the end of
+    /// the text.
     private static let functions = [
         "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)",
         "rollback": "Store.rollback(to:reason:)",

@@ -114,8 +114,8 @@ enum ConsumerRegistry {
 
     /// The consumers in order of registration.
     static func consumers(of directory: String) -> [Consumer] {
-        let place = place(directory)
-        return entries.withLock(\.all).filter { Self.place($0.directory) == place }.map(\.consumer)
+        let resolved = resolved(directory)
+        return entries.withLock(\.all).filter { Self.resolved($0.directory) == resolved }.map(\.consumer)
     }
 
     /// Consumers with the same name get a number to tell them apart.
@@ -139,7 +139,7 @@ enum ConsumerRegistry {
 
     /// The directory with symlinks resolved, because a store may be reached through several paths. A path that cannot be resolved
     /// is compared as given.
-    private static func place(_ directory: String) -> String {
+    private static func resolved(_ directory: String) -> String {
         (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory
     }
 }

@@ -22,12 +22,12 @@ package struct FileReplacement {
         path =
             "\(try Files.factsThroughLinks(directory) == nil ? directory : Files.resolved(directory))/\(Files.name(of: absolute))"
         layout = try StoreLayout(ofFile: path)
-        try proveStoreIsOwn()
-        try proveReplaceable()
+        try requireOwnStore()
+        try requireReplaceable()
     }
 
-    /// In a directory that any user can write to, another user may have created the store first.
-    private func proveStoreIsOwn() throws {
+    /// Throws if the store belongs to another user, who may have created it first in a directory that any user can write to.
+    private func requireOwnStore() throws {
         guard let fault = try Custody(layout).directoryFault() else { return }
         let move = Files.moveAway(fault.path)
         throw MoultError(
@@ -41,7 +41,7 @@ package struct FileReplacement {
     package var store: String { layout.root }
     private static let product = "local.replace"
 
-    private func proveReplaceable() throws {
+    private func requireReplaceable() throws {
         guard let facts = try Files.facts(path) else {
             if let copy = try newestCopy() {
                 throw refusal(
@@ -66,14 +66,14 @@ package struct FileReplacement {
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Give a database file.") }
         // A file without write permission is not meant to change.
-        try Permission.write(path).prove("\(name) cannot be replaced")
+        try Permission.write(path).check("\(name) cannot be replaced")
     }
 
     private func refusal(_ why: String, _ now: String) -> MoultError {
         MoultError(.notReplaceable, .refused, what: "\(name) cannot be replaced", why: why, now: now)
     }
 
-    /// Requirements for the new content, and the rows to take over.
+    /// The file with the new content, the rows to carry over into it, and the checks that it must pass.
     package struct Content {
         package var file: String
         package var preserve: [(table: String, rows: String?)] = []
@@ -186,15 +186,15 @@ package struct FileReplacement {
         ])
     }
 
-    /// Runs one stage of the replacement. Rewrites errors in the new content for a user who has only two files, and knows of no
-    /// draft and no release.
+    /// Runs one stage of the replacement. Rewrites errors about the new content for a user who has only two files, and has seen
+    /// no draft and no release.
     package func explaining<R>(_ content: Content, isPacking: Bool = false, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where error.code == .wrongContent
             || isPacking
                 && (error.outcome == .refused || error.code == .databaseCorrupt || error.what.contains(Self.draftName))
         {
-            // In a draft these are `databases.database.preserve[0]`.
+            // An error about an option names its place in the draft, such as `databases.database.preserve[0]`.
             let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
             let what = Self.inWordsOfFiles(
                 rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what, new: content.file)
@@ -232,8 +232,8 @@ package struct FileReplacement {
                 try lock.facts().isSameFile(Files.facts(layout.root))
             {
                 // Another user may have created it since the last check.
-                try Custody(layout).prove()
-                try proveStoreIsOwn()
+                try Custody(layout).check()
+                try requireOwnStore()
                 return lock
             }
             try stop()
@@ -293,7 +293,7 @@ package struct FileReplacement {
     }
 
     /// Throws if nothing was replaced yet.
-    package func proveUndoable() throws {
+    package func requireUndoable() throws {
         if try Files.facts(layout.settings) != nil { return }
         throw MoultError(
             .notReplaceable, .refused, what: "nothing to undo for \(name)",

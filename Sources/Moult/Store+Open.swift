@@ -17,7 +17,7 @@ extension Store {
     }
 
     private func opened(_ name: String, _ policy: Recovery) throws -> StoreConnection {
-        try settle()
+        try recoverInterruptedWork()
         let lease = try heldLease()
         let database = try lease.installed.database(name)
         if database.kind.isSealed { return try StoreConnection(lease: lease, only: name) }
@@ -58,7 +58,7 @@ extension Store {
         return try assessment.finding(of: database, .glance).fault
     }
 
-    /// Whether the database was recreated within the last minute; if so, the cause lies elsewhere.
+    /// Whether the database was recreated within the last minute; if so, recreating it again would not help.
     private func wasResetJustNow(_ name: String) throws -> Bool {
         let layout = try StoreLayout(root: directory)
         let sets = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets()

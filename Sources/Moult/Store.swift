@@ -43,7 +43,7 @@ public struct Store: Sendable {
     /// Returns the changes that `update` would make, without making them. The store must exist.
     public func plan(_ manifest: String, follow: Policy.Follow? = nil, app: Version? = nil) throws -> UpdatePlan {
         try Advice.forApps {
-            try proveKeys()
+            try requireSameKeys()
             return UpdatePlan(try orchestrator().plan(UpdateRequest(manifest: manifest, follow: follow, app: app)))
         }
     }
@@ -81,7 +81,7 @@ public struct Store: Sendable {
         try Advice.forApps {
             let orchestrator = try orchestrator(progress, stop)
             let isNew = try orchestrator.createIfMissing(for: manifest, trusting: try trusted())
-            try proveKeys()
+            try requireSameKeys()
             return try orchestrator.firstInstalling(isNew: isNew) {
                 Update(
                     try orchestrator.update(
@@ -128,7 +128,7 @@ public struct Store: Sendable {
 
     /// The same, with advice for operators in errors.
     package func openConnection(group: String? = nil) throws -> StoreConnection {
-        try settle()
+        try recoverInterruptedWork()
         return try StoreConnection(lease: heldLease(), group: group)
     }
 
@@ -178,7 +178,7 @@ public struct Store: Sendable {
     }
 
     /// Throws if this value's keys differ from those the store trusts.
-    func proveKeys() throws {
+    func requireSameKeys() throws {
         guard let trusted = try trusted() else { return }
         let layout = try StoreLayout(root: directory)
         let settings = try Settings.read(layout)
@@ -189,7 +189,7 @@ public struct Store: Sendable {
             now: "Put the app's keys into \"keys\" of \(layout.settings), or use another directory.")
     }
 
-    func settle() throws {
+    func recoverInterruptedWork() throws {
         do { try orchestrator().recoverIfIdle() } catch {
             // A reader without write permission still sees a complete release, either the old or the new one.
             if !Files.isDenied(error) { throw error }
@@ -215,7 +215,7 @@ extension Store {
     public func newest(app: Version? = nil) async throws -> String? {
         try await Self.onThread { stop in
             try Advice.forApps {
-                try proveKeys()
+                try requireSameKeys()
                 return try orchestrator(stop: stop).check(FeedRequest(app: app)).newest?.version.description
             }
         }
@@ -229,7 +229,7 @@ extension Store {
     ) async throws -> Update {
         try await Self.onThread { stop in
             try Advice.forApps {
-                try proveKeys()
+                try requireSameKeys()
                 return Update(
                     try orchestrator(progress, stop).follow(FeedRequest(app: app), wait: waiting.wholeSeconds).result)
             }

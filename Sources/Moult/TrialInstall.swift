@@ -46,10 +46,10 @@ package struct TrialInstall {
             }
             do { try update(previous, older) } catch {
                 try watcher.stopIfAsked()
-                return "that release cannot be installed here: \(told(error).what)"
+                return "that release cannot be installed here: \(withoutScratchPaths(error).what)"
             }
         }
-        do { try update(release, manifest) } catch { throw told(error) }
+        do { try update(release, manifest) } catch { throw withoutScratchPaths(error) }
         return nil
     }
 
@@ -69,7 +69,7 @@ package struct TrialInstall {
     }
 
     /// The temporary store no longer exists when the message is read, so its directory is removed from paths.
-    private func told(_ error: any Error) -> MoultError {
+    private func withoutScratchPaths(_ error: any Error) -> MoultError {
         guard var error = error as? MoultError else { return MoultError(.system, what: "\(error)", cause: error) }
         error.what = error.what.replacing("\(scratch)/", with: "")
         error.why = error.why?.replacing("\(scratch)/", with: "")

@@ -45,7 +45,7 @@ extension Files {
 
     /// Exchanges two names in one step: both exist at every moment.
     package static func exchange(_ one: String, _ other: String) throws {
-        try SystemFeatures.proveExchange(one, other)
+        try SystemFeatures.requireExchange(one, other)
         do { try Syscall.rename(one, other, MOULT_RENAME_EXCHANGE) } catch {
             throw error.error("cannot exchange \(one) and \(other)", .name(one), .name(other))
         }

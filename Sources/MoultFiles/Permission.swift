@@ -27,12 +27,12 @@ package enum Permission {
     }
 
     /// Throws unless this user may read the file, with advice.
-    package func proveReadable() throws {
+    package func requireReadable() throws {
         if !Files.isReadable(path) { throw Errno.denied.error("cannot read \(path)", self) }
     }
 
     /// Throws `what` if the modes do not allow this user the access, with advice.
-    package func prove(_ what: String) throws {
+    package func check(_ what: String) throws {
         guard let advice else { return }
         throw MoultError(
             .system, what: what, why: "user \(Files.userName(geteuid())) may not write to \(path)", now: advice)

@@ -13,7 +13,7 @@ extension SystemFeatures {
             now: "Use a build for Linux.")
     }
 
-    static func proveExchange(_ one: String, _ other: String) throws {
+    static func requireExchange(_ one: String, _ other: String) throws {
         if exchangesNames { return }
         throw unavailable("cannot exchange \(one) and \(other)", because: "cannot exchange two files in one step")
     }

@@ -71,7 +71,7 @@ extension Connection {
         let backup = try Backup(from: self, to: destination)
         let progress = try backup.step(-1)
         try backup.finish()
-        try prove(progress, destination)
+        try verify(progress, destination)
     }
 
     /// The same in pieces of one megabyte. `copied` gets the number of bytes after each piece; throwing an error ends the backup.
@@ -90,10 +90,10 @@ extension Connection {
             return progress
         }
         try execute("COMMIT")
-        try prove(result.get(), destination)
+        try verify(result.get(), destination)
     }
 
-    private func prove(_ progress: Backup.Progress, _ destination: Connection) throws {
+    private func verify(_ progress: Backup.Progress, _ destination: Connection) throws {
         guard case .blocked(let code) = progress else { return }
         throw destination.failure(code.rawValue, doing: "copy \(path) into \(destination.path)")
     }

@@ -19,8 +19,8 @@ extension Connection {
                 .databaseRequest, .refused, what: "cannot \(doing)",
                 why: "\(attached.count) databases are attached, and the limit is \(limit)")
         }
-        try Self.proveFile(other)
-        if access != .immutable { try Sidecars.proveRegular(other) }
+        try Self.requireFile(other)
+        if access != .immutable { try Sidecars.requireRegularFiles(other) }
         try withStatement("ATTACH ?1 AS ?2") { statement in
             try statement.bind([.text(access.uri(for: other)), .text(name)])
             do {

@@ -27,13 +27,13 @@ package final class Connection {
     package convenience init(
         path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
     ) throws {
-        try Self.proveFile(path)
-        if access != .immutable { try Sidecars.proveRegular(path) }
+        try Self.requireFile(path)
+        if access != .immutable { try Sidecars.requireRegularFiles(path) }
         try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
     }
 
     /// SQLite would block forever on a pipe, and would write to the target of a symlink next to the database.
-    static func proveFile(_ path: String) throws {
+    static func requireFile(_ path: String) throws {
         guard let kind = try Files.factsThroughLinks(path)?.kind else { return }
         guard kind == .file else {
             throw MoultError(

@@ -10,7 +10,7 @@ package enum Fitness: Sendable {
     /// Not a database, damaged, or not the wanted one.
     case unfit(String)
     /// Unknown for a possibly temporary reason: a lock, a permission, too many open files, a failing disk.
-    case untold(MoultError)
+    case unknown(MoultError)
 
     /// Which pages to read in addition to those of the schema.
     package enum Pages: Sendable {
@@ -37,7 +37,7 @@ package enum Fitness: Sendable {
         case .directory: return .unfit("it is a directory")
         case .link, .other: return .unfit("it is not a regular file")
         }
-        do { try Sidecars.proveReadable(path) } catch let error as MoultError { return .untold(error) }
+        do { try Sidecars.requireReadable(path) } catch let error as MoultError { return .unknown(error) }
         if facts.size == 0 { return .unfit("it has 0 bytes") }
         let isWhole = try pages == .full || pages == .ifLeftOpen && wasLeftOpen(path)
         do {
@@ -66,7 +66,7 @@ package enum Fitness: Sendable {
     private static func verdict(_ error: MoultError) -> Fitness {
         switch error.code {
         case .databaseCorrupt: .unfit(error.why ?? error.what)
-        default: .untold(error)
+        default: .unknown(error)
         }
     }
 }

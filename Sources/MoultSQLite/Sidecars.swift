@@ -23,8 +23,8 @@ package struct Sidecars: Equatable, Sendable {
     }
 
     /// Throws unless this user may read a database and its sidecars.
-    package static func proveReadable(_ path: String) throws {
-        for file in try [path] + of(path).paths { try Permission.write(file).proveReadable() }
+    package static func requireReadable(_ path: String) throws {
+        for file in try [path] + of(path).paths { try Permission.write(file).requireReadable() }
     }
 
     /// Something other than a file in the place of a sidecar, as a sentence, and the command that moves it away; otherwise nil.
@@ -47,7 +47,7 @@ package struct Sidecars: Equatable, Sendable {
     }
 
     /// Throws if SQLite would open something other than a file as a sidecar.
-    static func proveRegular(_ path: String) throws {
+    static func requireRegularFiles(_ path: String) throws {
         guard let intruder = try of(path).intruder else { return }
         throw MoultError(
             .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why,

@@ -14,7 +14,7 @@ package struct PathLimit {
     package init(_ layout: StoreLayout) { self.layout = layout }
 
     /// Throws if the path of a new store is too long.
-    package func proveRoot() throws {
+    package func checkRoot() throws {
         let root = try resolved(layout.root)
         guard root.utf8.count > Self.longestRoot else { return }
         throw MoultError(
@@ -27,7 +27,7 @@ package struct PathLimit {
     }
 
     /// Throws if SQLite could not open a database of the release at one of its paths during an update.
-    package func prove(_ release: Manifest, generation: String, transaction: String) throws {
+    package func check(_ release: Manifest, generation: String, transaction: String) throws {
         let hidden = try resolved(layout.hidden)
         for database in release.databases {
             let places = [

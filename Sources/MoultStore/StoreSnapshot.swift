@@ -24,10 +24,10 @@ package final class StoreSnapshot {
 
     /// Throws if another user could have written settings that name programs or keys. For code that uses these
     /// settings; code that only reads the store does not need it.
-    package func proveSettings() throws {
+    package func checkSettings() throws {
         let settings = try settings
         if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil { return }
-        try Custody(layout).proveSettings()
+        try Custody(layout).checkSettings()
     }
 
     /// The releases that must not be installed.
@@ -113,7 +113,7 @@ package final class StoreSnapshot {
     /// signed or comes from the operator, or the seal has the digest of the manifest from when the generation was
     /// created. A seal of an earlier version does not have it; then the files are verified each time until the release
     /// is applied again.
-    package func prove(_ generation: Generation, renewing: Bool = false, as release: [UInt8]? = nil) throws {
+    package func verify(_ generation: Generation, renewing: Bool = false, as release: [UInt8]? = nil) throws {
         let seal = try seal(of: generation)
         let digest = try SHA256.digest(of: generation.bytes)
         let isNamed = generation.isAdopted || generation.name.hasSuffix("+\(digest.prefix8)")

@@ -23,7 +23,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         let text = address.withSecrets
         let lower = text.lowercased()
         if lower.hasPrefix("http:") || lower.hasPrefix("https:") {
-            try Self.prove(address)
+            try Self.check(address)
             self = .web(Self.ofFeed(address))
         } else if Repository.isMeant(text) {
             let (repository, tag) = try Repository.parse(address)
@@ -53,7 +53,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         return url.hasSuffix("/") ? Address(url + RegistryFile.feedName) : address
     }
 
-    private static func prove(_ address: Address) throws {
+    private static func check(_ address: Address) throws {
         let url = address.withSecrets
         let rest = url.drop { $0 != ":" }.dropFirst()
         let host = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }

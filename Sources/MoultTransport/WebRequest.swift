@@ -41,14 +41,14 @@ struct WebRequest {
         let child = try Subprocess(command, input: .bytes(json(retryPolicy, until).message))
         var head: WebHead?
         var lines = MessageLines(longest: 1 << 16)
-        func proveTime() throws {
+        func requireTime() throws {
             try stopIfAsked()
             if ContinuousClock.now >= until { throw late }
         }
         do {
             // The helper gives up by itself; the deadline is in case it hangs. While it follows redirects, it sends
             // nothing.
-            while let block = try child.read(patience: 86_400, stop: proveTime) {
+            while let block = try child.read(patience: 86_400, stop: requireTime) {
                 var body = block
                 if head == nil {
                     lines.add(block)

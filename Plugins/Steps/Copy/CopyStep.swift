@@ -133,10 +133,10 @@ public struct CopyStep: Step {
                 let staged = "\(context.stagedGeneration)/\(member)"
                 try Files.rename(context.unpacked(member), to: staged)
                 if let database = effect.database.flatMap(context.plan.release.database) {
-                    try PreserveRules(database: database, release: context.plan.release.version).prove(staged)
+                    try PreserveRules(database: database, release: context.plan.release.version).check(staged)
                     if isKept(database, effects) {
                         let place = context.plan.movedFrom(database)
-                        try UserSchema(database: database, context: context.plan, path: place).prove(staged)
+                        try UserSchema(database: database, context: context.plan, path: place).check(staged)
                     }
                 }
             case .linkInPlace(let target, _):

@@ -101,7 +101,7 @@ struct PreserveRules {
     let database: Database
     let release: Version
 
-    func prove(_ file: String) throws {
+    func check(_ file: String) throws {
         guard database.kind.isReplaced, !database.preserve.isEmpty else { return }
         let connection = try Connection(path: file, access: .immutable)
         let check = SelectionCheck(connection)

@@ -37,18 +37,18 @@ struct UserSchema {
         if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
     }
 
-    /// If the store has the release's generation, its template is available; otherwise `prove(_:)` gets it from the
+    /// If the store has the release's generation, its template is available; otherwise `check(_:)` gets it from the
     /// bundle.
     private func proveKept() throws {
         guard context.purpose == .update else { return }
         let template = context.store.path(ofMember: database.member, in: context.generation)
         // If it is damaged, this update recreates it, and compares the database with the new one.
         guard try Files.facts(template)?.kind == .file else { return }
-        do { try prove(template) } catch let error as MoultError where error.code == .databaseCorrupt { return }
+        do { try check(template) } catch let error as MoultError where error.code == .databaseCorrupt { return }
     }
 
     /// Throws if a database lacks parts of the schema that the app of this release needs.
-    func prove(_ template: String) throws {
+    func check(_ template: String) throws {
         guard database.schema == .release, context.purpose == .update else { return }
         let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
         do {

@@ -29,7 +29,7 @@ struct CacheFitness {
         {
         case .fits, .missing: return nil
         case .unfit(let why): return why
-        case .untold(let error):
+        case .unknown(let error):
             // A lock says nothing about the cache: the app that holds it is using the cache.
             if error.outcome == .busy || Files.isDenied(error) { throw error }
             return error.why ?? error.what

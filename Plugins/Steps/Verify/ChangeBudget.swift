@@ -11,7 +11,7 @@ struct ChangeBudget {
     var tables: [String] { budgets.map(\.table) }
 
     /// `rows` has the tables in the order of `tables`, or is empty without an old database.
-    func prove(_ rows: [ValidationReport.Rows]) throws {
+    func verify(_ rows: [ValidationReport.Rows]) throws {
         for (budget, rows) in zip(budgets, rows) {
             guard let before = rows.before else { continue }
             guard let after = rows.after else { throw refused(budget, before, nil, "be removed") }

@@ -55,7 +55,7 @@ struct ContentCheck {
     }
 
     /// Evaluates the results of the checks.
-    func prove(_ report: ValidationReport) throws {
+    func verify(_ report: ValidationReport) throws {
         func found<Fact>(_ fact: Fact?) throws -> Fact {
             if let fact { return fact }
             throw report.failure ?? failed("the process that checks it did not respond")
@@ -71,17 +71,17 @@ struct ContentCheck {
                 "it is in WAL mode, and SQLite would need sidecars to read it",
                 now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
         }
-        if validation.wantsIdentity { try prove(found(report.identity)) }
+        if validation.wantsIdentity { try verify(found(report.identity)) }
         let findings = try found(report.findings)
         if let first = findings.first {
             throw failed(findings.count == 1 ? first : "\(first), and \(counted(findings.count - 1, "more finding"))")
         }
-        try GoldenQueries(database: database, release: release).prove(report.answers)
+        try GoldenQueries(database: database, release: release).verify(report.answers)
         if let failure = report.failure { throw failure }
-        try ChangeBudget(database: database, release: release).prove(report.rows)
+        try ChangeBudget(database: database, release: release).verify(report.rows)
     }
 
-    private func prove(_ found: ValidationReport.Identity) throws {
+    private func verify(_ found: ValidationReport.Identity) throws {
         let wanted = database.identity
         if let id = wanted.applicationID, id != found.applicationID {
             throw failed("its application_id is \(found.applicationID), and the manifest says \(id)")

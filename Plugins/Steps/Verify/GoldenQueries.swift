@@ -10,7 +10,7 @@ struct GoldenQueries {
     private var checks: [Manifest.GoldenQuery] { release.checks.filter { $0.on == database.name } }
     var queries: [String] { checks.map(\.sql) }
 
-    func prove(_ answers: [ValidationReport.Answer]) throws {
+    func verify(_ answers: [ValidationReport.Answer]) throws {
         for (check, answer) in zip(checks, answers) {
             switch answer {
             case .none(let why):

@@ -9,7 +9,7 @@ struct PostSwitchCheck {
     let database: Database
     let context: PlanContext
 
-    func prove() throws {
+    func verify() throws {
         let path = context.store.path(context.path(of: database))
         guard let reached = try Files.factsThroughLinks(path) else {
             throw failed("\(path) does not lead to a file")

@@ -62,7 +62,7 @@ public struct VerifyStep: Step {
             validation in
             try context.progress(.init("check \(validation.name)", done: 0, total: 0))
         }
-        for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
+        for (proof, report) in zip(proofs, reports) { try proof.verify(report) }
     }
 
     /// Examines a file again if an external step has changed it.
@@ -79,7 +79,7 @@ public struct VerifyStep: Step {
         guard !proofs.isEmpty else { return }
         let reports = try Validator.present().examine(
             proofs.map(\.validation), scratch: "\(context.staging)/exam-again")
-        for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
+        for (proof, report) in zip(proofs, reports) { try proof.verify(report) }
     }
 
     /// The installed file of the same database, for comparison.
@@ -94,6 +94,6 @@ public struct VerifyStep: Step {
 
     public func apply(_ effect: Effect, _ context: ApplyContext) throws {
         guard let database = effect.database.flatMap(context.plan.release.database) else { return }
-        try PostSwitchCheck(database: database, context: context.plan).prove()
+        try PostSwitchCheck(database: database, context: context.plan).verify()
     }
 }

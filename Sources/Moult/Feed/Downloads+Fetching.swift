@@ -6,9 +6,9 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// Downloads files.
+/// Downloads bundles and patches into the store's cache.
 extension Downloads {
-    /// Only one process downloads at a time, because two would write to the same partial file.
+    /// Takes the lock on downloads: two processes would write to the same partial file.
     func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
         let path = "\(layout.downloads)/lock"
         try Files.ensureDirectory(layout.downloads)
@@ -67,7 +67,7 @@ extension Downloads {
             return try Files.rename(place.partial, to: place.path)
         }
         try Files.remove(place.partial)
-        // The partial file belonged to another version: download everything again, once.
+        // The partial file may have belonged to another version: download everything again, once.
         if before > 0 { return try fetchOnce(place, from: source, by: transport, watcher) }
         throw MoultError(
             .digest, .refused, what: "\(source) does not match the release",
@@ -82,7 +82,7 @@ extension Downloads {
         }
     }
 
-    /// Removes the oldest bundles until at most this many bytes remain.
+    /// Removes the oldest files until at most this many bytes remain.
     func trim(to bytes: Int) throws {
         var found: [(path: String, size: Int, time: Int)] = []
         for name in try Files.list(layout.downloads) where name != "lock" && !CacheTag.isTag(name) {

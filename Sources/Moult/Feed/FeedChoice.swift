@@ -15,10 +15,10 @@ package struct FeedChoice: Sendable {
     let policy: Policy
     let machine: Machine
     /// Whether a release is available at the feed's location.
-    let isThere: @Sendable (Feed.Release) throws -> Bool
+    let isAvailable: @Sendable (Feed.Release) throws -> Bool
 
     /// A newer release that this store does not get, with the reason.
-    package struct Passed: Sendable, Equatable {
+    package struct Skipped: Sendable, Equatable {
         package let version: Version
         package let why: String
     }
@@ -26,7 +26,7 @@ package struct FeedChoice: Sendable {
     package struct Result: Sendable, Equatable {
         /// The releases to install, in order; empty if none is newer.
         package var way: [Feed.Release] = []
-        package var passed: [Passed] = []
+        package var skipped: [Skipped] = []
         /// A note on the last of these releases about its staged rollout.
         package var note: String?
         /// Why the publisher withdrew the installed release.
@@ -35,11 +35,11 @@ package struct FeedChoice: Sendable {
 
     package init(
         feed: Feed, installed: Version?, installedSequence: Int?, seen: ReplayGuard, channel: String, holds: Holds,
-        policy: Policy, machine: Machine, isThere: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
+        policy: Policy, machine: Machine, isAvailable: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
     ) {
         (self.feed, self.installed, self.installedSequence) = (feed, installed, installedSequence)
         (self.seen, self.channel, self.holds) = (seen, channel, holds)
-        (self.policy, self.machine, self.isThere) = (policy, machine, isThere)
+        (self.policy, self.machine, self.isAvailable) = (policy, machine, isAvailable)
     }
 
     package func choose() throws -> Result {
@@ -51,14 +51,14 @@ package struct FeedChoice: Sendable {
         for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
             let (why, note) = try obstacle(to: release)
             if let why {
-                result.passed.append(Passed(version: release.version, why: why))
+                result.skipped.append(Skipped(version: release.version, why: why))
                 continue
             }
             // The newest available release is already installed.
             if release.version == installed { return result }
             guard let way = try way(to: release) else {
-                result.passed.append(
-                    Passed(
+                result.skipped.append(
+                    Skipped(
                         version: release.version,
                         why:
                             "it requires an installed version \(release.requires.from.map { "\($0)" } ?? ""), and the feed has no release that leads to one"
@@ -72,12 +72,12 @@ package struct FeedChoice: Sendable {
         return result
     }
 
-    /// Stores that follow another channel also get the regular releases.
+    /// Whether a release is in this store's channel. Every store also gets the releases of the usual channel.
     private func isOurs(_ release: Feed.Release) -> Bool {
         release.channel == channel || release.channel == Feed.Release.usualChannel
     }
 
-    /// Why a release is not for this store, or a remark on it.
+    /// Why this store must not install a release, or a remark on the rollout.
     private func obstacle(to release: Feed.Release) throws -> (why: String?, note: String?) {
         if let reason = release.withdrawn { return ("it was withdrawn: \(reason)", nil) }
         if let why = holds.obstacle(to: release.version) { return (why, nil) }
@@ -87,7 +87,7 @@ package struct FeedChoice: Sendable {
         if let range = release.requires.moult, !range.contains(policy.moultVersion) {
             return ("it requires moult \(range), and this is \(policy.moultVersion)", nil)
         }
-        // These rules would reject the release on every attempt.
+        // An update to such a release would be refused on every attempt.
         if let installed, let sequence = installedSequence, installed.precedes(release.version),
             release.sequence <= sequence, !policy.takesOlder
         {
@@ -96,9 +96,9 @@ package struct FeedChoice: Sendable {
         if let why = seen.refusal(of: release.sequence, after: installedSequence, policy) {
             return ("it has sequence \(release.sequence), and \(why)", nil)
         }
-        if try !isThere(release) { return ("it is not beside the feed", nil) }
+        if try !isAvailable(release) { return ("it is not beside the feed", nil) }
         guard release.rollout < 100 else { return (nil, nil) }
-        let place = try machine.place(for: release.version, of: feed.product)
+        let place = try machine.rolloutPosition(for: release.version, of: feed.product)
         let text = "it is rolled out to \(release.rollout) % of machines, and this machine is at \(place) %"
         return place < Double(release.rollout) ? (nil, text) : (text, nil)
     }
@@ -150,7 +150,7 @@ package struct Machine: Sendable, Equatable {
 
     /// The position of this machine in the rollout of a release: 0 up to, but not including, 100, with two decimals. It is
     /// constant for a release and differs between releases, so that the first machines are not always the same.
-    package func place(for version: Version, of product: String) throws -> Double {
+    package func rolloutPosition(for version: Version, of product: String) throws -> Double {
         let digest = try SHA256.digest(of: Array("\(product)\n\(version)\n\(id)".utf8))
         let number = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return Double((number * 10_000) >> 32) / 100

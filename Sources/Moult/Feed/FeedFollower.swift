@@ -6,7 +6,7 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// Reads a store's feed, chooses a release, and knows how to get it.
+/// Reads a store's feed, chooses a release, and downloads its files.
 struct FeedFollower {
     let planner: Planner
     var layout: StoreLayout { planner.layout }
@@ -14,7 +14,7 @@ struct FeedFollower {
     let settings: Settings
     let reader: FeedReader
     let transport: Transport
-    /// The feed's locations, in the order of requests.
+    /// The feed's locations, in the order in which they are tried.
     private(set) var places: [Location]
 
     init(planner: Planner, request: FeedRequest, watcher: Watcher) throws {
@@ -79,14 +79,14 @@ struct FeedFollower {
     /// Chooses a release for a store in its present state.
     func choose(from current: FeedReader.Current, _ store: StoreSnapshot) throws -> FeedChoice.Result {
         let holds = try store.holds
-        // Otherwise, no newer release would be found, which would look as if the store were up to date.
+        // If the holds cannot be read, every release is blocked, which would look as if the store were up to date.
         if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
         return try FeedChoice(
             feed: current.feed, installed: store.installedVersion, installedSequence: store.installedSequence,
             seen: ReplayGuard.read(layout),
             channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
-            isThere: { release in
+            isAvailable: { release in
                 // A USB stick may have the whole feed but only one release.
                 guard case .file(let path) = current.place.beside(release.manifest.name) else { return true }
                 return try Files.factsThroughLinks(path) != nil
@@ -98,7 +98,7 @@ struct FeedFollower {
     /// Fetches the current feed; saves new key lists.
     func ask() throws -> FeedReader.Current { try reader.ask(keep: keep) }
 
-    /// A key that was revoked by a key list must never be trusted again.
+    /// Saves a key list: a key that it revokes must never be trusted again.
     private func keep(_ chain: KeyChain) throws {
         do { try chain.keep() } catch {
             // A user with read access only still gets an answer.
@@ -106,7 +106,7 @@ struct FeedFollower {
         }
     }
 
-    /// Saves what was verified, so that no older feed is accepted later and an unchanged feed costs one request.
+    /// Saves the verified feed, so that no older feed is accepted later, and an unchanged feed costs one request.
     func remember(_ current: FeedReader.Current) throws {
         if current.files.isEmpty { return }
         try Files.ensureDirectory(layout.feed)
@@ -139,9 +139,9 @@ struct FeedFollower {
         return try incoming(
             release.manifest, origin, current.place, version: release.version, patches: Set(patches)
         ) { bytes, place in
-            let own = try proveOwn(bytes, at: place, current)
+            let own = try verifyOwnSignatures(bytes, at: place, current)
             let manifest = try Manifest(parsing: bytes, as: .sealed, source: place.description)
-            try release.proveSame(as: manifest, place)
+            try release.requireSame(as: manifest, place)
             if let own { return (own, own.isSigned) }
             return (current.provenance, try isSignedItself(manifest, bytes, at: place, by: current.keys))
         }
@@ -164,7 +164,7 @@ struct FeedFollower {
 
     /// Verifies a manifest by its own signatures where feed keys are not allowed to sign releases; nil where the feed's
     /// signatures suffice.
-    private func proveOwn(
+    private func verifyOwnSignatures(
         _ bytes: [UInt8], at place: Location, _ current: FeedReader.Current
     ) throws -> Provenance? {
         guard let keys = current.keys, keys.roles.isSplit else { return nil }
@@ -178,7 +178,7 @@ struct FeedFollower {
     ) throws -> Bool {
         guard let keys, manifest.databases.contains(where: { $0.proved != nil }) else { return false }
         do {
-            try keys.proveCurrent()
+            try keys.requireCurrent()
             return try reader.provenance(ofManifest: bytes, at: place, by: keys).isSigned
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
@@ -201,7 +201,7 @@ struct FeedFollower {
 
     private func incoming(
         _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, version: Version?, patches: Set<String>,
-        prove: ([UInt8], Location) throws -> (Provenance, isSignedItself: Bool)
+        verify: ([UInt8], Location) throws -> (Provenance, isSignedItself: Bool)
     ) throws -> Planner.Incoming {
         var faults: [MoultError] = []
         let places = [feed] + places.filter { $0 != feed }
@@ -212,7 +212,7 @@ struct FeedFollower {
                 let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
                 if case .file(let name) = manifest { path = name }
-                let (provenance, isSignedItself) = try prove(bytes, manifest)
+                let (provenance, isSignedItself) = try verify(bytes, manifest)
                 return Planner.Incoming(
                     bytes: bytes, name: manifest.description, path: path, provenance: provenance,
                     isSignedItself: isSignedItself, origin: origin, patches: patches)
@@ -240,10 +240,10 @@ struct FeedFollower {
     }
 
     /// Downloads the files that a plan needs and that are not cached: patches, or the bundle.
-    func fetchFiles(of made: Planner.PreparedPlan, _ watcher: Watcher) throws {
-        guard made.plan.manifestPath == nil else { return }
-        let (downloads, release) = (Downloads(layout), made.context.release)
-        for file in made.plan.patches {
+    func fetchFiles(of prepared: Planner.PreparedPlan, _ watcher: Watcher) throws {
+        guard prepared.plan.manifestPath == nil else { return }
+        let (downloads, release) = (Downloads(layout), prepared.context.release)
+        for file in prepared.plan.patches {
             guard let patch = release.patches.first(where: { $0.file == file.file }) else { continue }
             do {
                 try downloads.fetch(downloads.place(of: patch), from: places, by: transport, watcher)
@@ -252,11 +252,11 @@ struct FeedFollower {
                 throw PatchFault([patch.file], error)
             }
         }
-        guard made.plan.bundle != nil, let bundle = release.bundle else { return }
+        guard prepared.plan.bundle != nil, let bundle = release.bundle else { return }
         try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
     }
 
-    /// A bundle in the cache, downloaded if it is not there.
+    /// The path of a bundle in the cache, which is downloaded if it is missing.
     func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
         let place = Downloads(layout).place(of: bundle)
         try Downloads(layout).fetch(place, from: places, by: transport, watcher)
@@ -281,8 +281,9 @@ struct FeedFollower {
 }
 
 extension Feed.Release {
-    /// A release's description in the feed must match its manifest, because feed keys must not be able to change a release.
-    fileprivate func proveSame(as manifest: Manifest, _ place: Location) throws {
+    /// Throws unless the manifest matches the release's description in the feed: feed keys must not be able to change a
+    /// release.
+    fileprivate func requireSame(as manifest: Manifest, _ place: Location) throws {
         let differs: (String, String, String)? =
             if version != manifest.version {
                 ("version", "\(version)", "\(manifest.version)")

@@ -14,11 +14,11 @@ struct FeedReader {
     let settings: Settings
     let places: [Location]
     var transport: Transport
-    /// Also accept an unsigned feed from the network.
+    /// Whether an unsigned feed from the network is accepted.
     let allowUnsigned: Bool
     /// Whether the feed comes from the settings, rather than from the caller.
     let isConfigured: Bool
-    /// Accept a feed older than one seen before.
+    /// Whether a feed older than one seen before is accepted.
     let allowOlder: Bool
     var now = Timestamp.now
 
@@ -30,7 +30,7 @@ struct FeedReader {
         /// The keys in force; nil if the store trusts none.
         let keys: KeyChain?
         let seen: ReplayGuard
-        /// Files to save: the feed and its proofs; empty if they are saved already.
+        /// Files to save: the feed and its signatures; empty if they are saved already.
         var files: [(name: String, bytes: [UInt8])] = []
     }
 
@@ -59,12 +59,12 @@ struct FeedReader {
         let kept = try keptFeed(seen, of: place)
         var chain = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
         guard var (bytes, tag) = try read(place, unless: kept == nil ? nil : seen.tag) else {
-            try chain?.proveCurrent(at: now)
-            let provenance = try prove(kept ?? [], named: "\(layout.feed)/\(Feed.fileName)", chain) {
+            try chain?.requireCurrent(at: now)
+            let provenance = try verify(kept ?? [], named: "\(layout.feed)/\(Feed.fileName)", chain) {
                 try Files.read($0, limit: Provenance.largestSignature)
             }
             return Current(
-                feed: try believe(kept ?? [], place, seen, chain), place: place, provenance: provenance,
+                feed: try accept(kept ?? [], place, seen, chain), place: place, provenance: provenance,
                 keys: chain, seen: seen)
         }
         let known = chain?.serial
@@ -73,11 +73,11 @@ struct FeedReader {
             try keep(chain)
             // Publishers replace the feed before they add a key list, so the feed just read may be older than the list.
             if chain.serial != known, let again = try read(place, unless: nil) { (bytes, tag) = again }
-            try chain.proveCurrent(at: now)
+            try chain.requireCurrent(at: now)
         }
         var files: [(name: String, bytes: [UInt8])] = []
-        let provenance = try prove(bytes, at: place, chain) { files.append(($0, $1)) }
-        let feed = try believe(bytes, place, seen, chain)
+        let provenance = try verify(bytes, at: place, chain) { files.append(($0, $1)) }
+        let feed = try accept(bytes, place, seen, chain)
         (seen.serial, seen.url, seen.tag) = (feed.serial, place.description, tag)
         (seen.keyList, seen.sha256) = (chain?.serial, try SHA256.digest(of: bytes).hex)
         return Current(
@@ -113,7 +113,7 @@ struct FeedReader {
         }
     }
 
-    // MARK: proof
+    // MARK: verification
 
     /// Verifies a manifest at its own location, without a feed; `keep` receives new key lists.
     func provenance(
@@ -126,24 +126,24 @@ struct FeedReader {
         var chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
         try chain.advance(now: now) { try fetch($0, $1, beside: place) }
         try keep(chain)
-        try chain.proveCurrent(at: now)
+        try chain.requireCurrent(at: now)
         return try provenance(ofManifest: bytes, at: place, by: chain)
     }
 
-    /// The manifest's own signatures, stored next to it.
+    /// Verifies a manifest by its own signatures, which are stored next to it.
     func provenance(ofManifest bytes: [UInt8], at place: Location, by keys: KeyChain) throws -> Provenance {
         .signed(
-            try keys.prove(bytes, named: place.name, by: keys.roles.release, at: now) {
+            try keys.verify(bytes, named: place.name, by: keys.roles.release, at: now) {
                 try fetch($0, Provenance.largestSignature, beside: place)
             })
     }
 
-    private func prove(
+    private func verify(
         _ bytes: [UInt8], at place: Location, _ keys: KeyChain?, keep: (String, [UInt8]) -> Void
     ) throws -> Provenance {
         func attempt(_ name: String) throws -> Provenance {
             var found: [(String, [UInt8])] = []
-            let provenance = try prove(bytes, named: name, keys) { file in
+            let provenance = try verify(bytes, named: name, keys) { file in
                 let signature = try fetch(file, Provenance.largestSignature, beside: place)
                 if let signature { found.append((Feed.fileName + file.dropFirst(name.count), signature)) }
                 return signature
@@ -160,15 +160,15 @@ struct FeedReader {
         }
     }
 
-    private func prove(
+    private func verify(
         _ bytes: [UInt8], named name: String, _ keys: KeyChain?, find: (String) throws -> [UInt8]?
     ) throws -> Provenance {
         guard let keys else { return Provenance(unproven: name, find: find) }
-        return .signed(try keys.prove(bytes, named: name, by: keys.roles.feed, at: now, find: find))
+        return .signed(try keys.verify(bytes, named: name, by: keys.roles.feed, at: now, find: find))
     }
 
     /// Checks what a signature does not prove: that the feed is for this store, and that it is current.
-    private func believe(
+    private func accept(
         _ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard, _ chain: KeyChain?
     ) throws -> Feed {
         let feed = try Feed(parsing: bytes, source: place.description)

@@ -4,7 +4,7 @@ internal import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// What a store knows about its feed from the last request. Makes no request itself.
+/// The feed as a store saw it at the last request. Reading it makes no request.
 package struct KnownFeed: Sendable {
     package let serial: Int
     package let created: Timestamp?

@@ -37,7 +37,7 @@ extension Orchestrator {
                 why: "\(layout.settings) has a different value for \"\(name)\"\(value)",
                 now: "Edit that file, or use another directory.")
         }
-        try PathLimit(layout).proveRoot()
+        try PathLimit(layout).checkRoot()
         try Files.ensureDirectories(layout.root, mode: mode)
         for directory in [
             layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
@@ -46,7 +46,7 @@ extension Orchestrator {
         }
         // Tells backup tools that these files can be recreated.
         try CacheTag.put(in: layout.downloads)
-        // The lock file is created here, so that a command which later refuses leaves nothing behind.
+        // The lock file is created here, so that a later command that fails does not leave it behind.
         _ = try StoreLock.takeIfFree(layout)
         // Every user may read the settings unless they contain a secret.
         let hasSecrets = settings.feed?.addresses.contains(where: \.hasSecrets) ?? false

@@ -4,7 +4,7 @@ internal import MoultStore
 internal import StepKit
 
 extension Orchestrator {
-    /// Turns SQLite errors about a damaged database into refusals, like every fault that the checks find.
+    /// Turns SQLite errors about a damaged database into refusals, like the faults that the checks find.
     ///
     /// Errors after the decision have a different outcome by then, and stay unchanged.
     package func refusingDamage<R>(_ body: () throws -> R) throws -> R {

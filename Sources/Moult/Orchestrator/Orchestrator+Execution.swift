@@ -51,15 +51,15 @@ extension Orchestrator {
         until deadline: ContinuousClock.Instant, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
         _ announce: (Plan) throws -> Void
     ) throws -> Result {
-        let made = try waitingForApps(store) { try prepare(store) }
-        let plan = made.plan
+        let prepared = try waitingForApps(store) { try prepare(store) }
+        let plan = prepared.plan
         guard plan.changesStore else {
             return Result(recovered: recovered, generation: plan.to.generation, pending: plan.pending)
         }
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         var transaction = Transaction(layout: layout, id: plan.id)
-        transaction.patience = try made.store.settings.waitForApps
+        transaction.patience = try prepared.store.settings.waitForApps
         // Files that existed before do not belong to this update and must not be removed.
         guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
             throw MoultError(
@@ -68,29 +68,31 @@ extension Orchestrator {
                 now: "Make another plan with: moult plan --output FILE RELEASE")
         }
         let calls = ConsumerCalls(
-            transaction, plan, among: try allConsumers(made.store), forceAfter: consumers.forceAfter, watcher: watcher)
+            transaction, plan, among: try allConsumers(prepared.store), forceAfter: consumers.forceAfter,
+            watcher: watcher)
         var rows: [RowFate] = []
         do {
             rows = try Pipeline(
-                transaction: transaction, steps: try steps(made.store), watcher: watcher, prepared: made, consumers: calls,
+                transaction: transaction, steps: try steps(prepared.store), watcher: watcher, prepared: prepared,
+                consumers: calls,
                 stopwatch: stopwatch
             )
             .run()
         } catch {
             let reason = (error as? Pipeline.JournalModeNotRestored)?.reason ?? error
             if (reason as? MoultError)?.outcome != .stuck {
-                tidy(Self.wasUndone(reason) ? .undone : .failed, made, transaction)
+                cleanSteps(Self.wasUndone(reason) ? .undone : .failed, prepared, transaction)
             }
-            let told = leave(transaction, calls, error, because: reason)
-            // Consumers are called only once.
-            if plan.calls.isEmpty, Self.isInUse(told), ContinuousClock.now < deadline,
+            let reported = abandon(transaction, calls, error, because: reason)
+            // An update with consumers is not retried, because they are called only once.
+            if plan.calls.isEmpty, Self.isInUse(reported), ContinuousClock.now < deadline,
                 try Files.facts(transaction.directory) == nil
             {
                 throw StoreChanged()
             }
             // A patch that does not fit is not a failure: the update is retried without it.
             if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
-            throw told
+            throw reported
         }
         var result = Result(plan: plan, recovered: recovered, generation: plan.to.generation)
         (result.rows, result.pending) = (rows, plan.pending)
@@ -98,19 +100,19 @@ extension Orchestrator {
         warning {
             try ReplayGuard.note(plan, transaction)
             try transaction.journal.end("committed")
-            result.kept = try QuarantineShelf(layout: layout, settings: made.store.settings).sets(of: plan.id)
+            result.kept = try QuarantineShelf(layout: layout, settings: prepared.store.settings).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)
             isRecorded = true
         }
-        // This only saves work later.
+        // The update is complete without this, which only saves a check later.
         warning { try remember(plan) }
-        tidy(.done, made, transaction)
+        cleanSteps(.done, prepared, transaction)
         let failures = calls.reload(.installed, all: true)
         // If recording failed, the next command does it, and needs the journal for that.
         if isRecorded { warning { try transaction.remove() } }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
         warning {
-            let settings = try made.store.settings
+            let settings = try prepared.store.settings
             result.laggards = try Laggard.wait(
                 layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
             if plan.from != nil {
@@ -137,7 +139,8 @@ extension Orchestrator {
         }
     }
 
-    /// Files built from the release, and files that received its content, were read and checked during the update.
+    /// Records that the files that the update created from the release, or filled with its content, are checked: it has read
+    /// them completely.
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
@@ -151,26 +154,27 @@ extension Orchestrator {
     }
 
     /// Lets external steps clean up.
-    private func tidy(_ ending: Ending, _ made: Planner.PreparedPlan, _ transaction: Transaction) {
+    private func cleanSteps(_ ending: Ending, _ prepared: Planner.PreparedPlan, _ transaction: Transaction) {
         warning {
             let performer = Performer(
-                transaction: transaction, plan: made.plan, inodes: [:], installed: made.context.installed,
-                release: made.context.release)
+                transaction: transaction, plan: prepared.plan, inodes: [:], installed: prepared.context.installed,
+                release: prepared.context.release)
             let applier = Applier(
-                transaction: transaction, plan: made.plan, steps: try steps(made.store), context: made.context,
+                transaction: transaction, plan: prepared.plan, steps: try steps(prepared.store),
+                context: prepared.context,
                 performer: performer, tell: watcher.tell)
             for text in applier.clean(ending) { watcher.tell(.warning(text)) }
         }
     }
 
     /// Notifies consumers of a failure and removes staged files unless they are still needed; returns the error to report.
-    private func leave(
+    private func abandon(
         _ transaction: Transaction, _ calls: ConsumerCalls, _ error: any Error, because reason: any Error
     ) -> any Error {
         if (reason as? MoultError)?.outcome == .stuck { return reason }
         _ = calls.reload(.undone, all: Self.wasUndone(reason))
         do {
-            if let unrested = error as? Pipeline.JournalModeNotRestored { throw unrested.second }
+            if let notRestored = error as? Pipeline.JournalModeNotRestored { throw notRestored.second }
             try transaction.remove()
         } catch let second {
             // The next command cleans up. However, the record of the decision may exist although its sync failed; the next

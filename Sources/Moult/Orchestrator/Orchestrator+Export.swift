@@ -6,8 +6,8 @@ internal import MoultTrust
 package import StepKit
 
 extension Orchestrator {
-    /// Copies a release of the feed and everything that proves it into a directory, for stores without a network. Returns the
-    /// file names.
+    /// Copies a release of the feed, and everything needed to verify it, into a directory, for stores without a network.
+    /// Returns the file names.
     package func export(
         _ version: Version, to directory: String, _ request: FeedRequest, wait: Int = 0
     ) throws -> [String] {
@@ -38,7 +38,7 @@ extension Orchestrator {
         }
         try work.deliver(try set(content, bundle, in: directory, work))
         return (bundle.map { [$0.0.file] } ?? []) + content.release.map(\.name) + content.lists.map(\.name)
-            + (try content.early).map(\.name) + content.signatures.map(\.name) + [Feed.fileName]
+            + (try content.signaturesByDigest).map(\.name) + content.signatures.map(\.name) + [Feed.fileName]
     }
 
     private typealias File = (name: String, bytes: [UInt8])
@@ -50,7 +50,7 @@ extension Orchestrator {
         var feed: [UInt8]
 
         /// The signatures stored under the feed's digest.
-        var early: [File] {
+        var signaturesByDigest: [File] {
             get throws {
                 let stem = FeedNames.ofSignatures(Feed.fileName, digest: try SHA256.digest(of: feed).hex)
                 return signatures.map { (stem + $0.name.dropFirst(Feed.fileName.count), $0.bytes) }
@@ -58,7 +58,7 @@ extension Orchestrator {
         }
     }
 
-    /// The manifest, and the saved files of the feed that prove it.
+    /// The manifest, and the saved files of the feed that verify it.
     private func exported(
         _ release: Feed.Release, _ incoming: Planner.Incoming, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> ExportedFiles {
@@ -75,8 +75,8 @@ extension Orchestrator {
             feed: feed?.bytes ?? [])
     }
 
-    /// The feed is written after everything that it names. Its signatures are stored first under its digest, as next to a
-    /// published feed, so that readers always find a complete feed.
+    /// The files to write, and their order. The feed is written after everything that it names. Its signatures are stored first
+    /// under its digest, as next to a published feed, so that readers always find a complete feed.
     private func set(
         _ content: ExportedFiles, _ bundle: (Manifest.Bundle, source: String)?, in directory: String,
         _ work: WorkDirectory
@@ -108,7 +108,7 @@ extension Orchestrator {
         // Readers of a key list reject a feed that is older than the list.
         if first.count > count, before != nil { overwrites = true }
         let digest = try SHA256.digest(of: content.feed).hex
-        for file in try content.early { try add(file.name, file.bytes) }
+        for file in try content.signaturesByDigest { try add(file.name, file.bytes) }
         try work.add(Feed.fileName, content.feed)
         for file in content.signatures { try work.add(file.name, file.bytes) }
         var set = FileSet(overwrites ? .overwriting : before == nil ? .added : .replacing, head: Feed.fileName)

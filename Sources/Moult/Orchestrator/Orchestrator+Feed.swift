@@ -18,23 +18,23 @@ extension Orchestrator {
         /// Why the newest release cannot be installed with this request.
         package var obstacle: MoultError?
 
-        /// The release that this store should end up with; nil if it has the newest available to it.
+        /// The release that this store should install in the end; nil if it has the newest available to it.
         package var newest: Feed.Release? { choice.way.last }
     }
 
-    /// Looks for a newer release. Records only the age of the feed, where that is possible. With `plans`, also finds out whether
-    /// the release would be refused.
+    /// Looks for a newer release. Saves only the verified feed, if this user may write to the store. With `plans`, also finds
+    /// out whether the release would be refused.
     package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedLook {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.ask()
         do {
-            // A download in progress records it as well.
+            // A process that is downloading saves the feed itself.
             if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
                 try withExtendedLifetime(lock) { try follower.remember(current) }
             }
         } catch {
-            // A user with read access only gets the answer without the record.
+            // A user with read access only gets the answer without saving the feed.
             if !Files.isDenied(error) { throw error }
         }
         let choice = try follower.choose(from: current, store)
@@ -58,7 +58,7 @@ extension Orchestrator {
         }
     }
 
-    /// The update that following the feed would make, and the plan of the next release on the path; changes nothing.
+    /// The state of the feed, and the plan of the next release to install; changes nothing.
     package func plan(following request: FeedRequest) throws -> (look: FeedLook, plan: Plan?) {
         let store = snapshot()
         let follower = try follower(request, store)
@@ -94,10 +94,10 @@ extension Orchestrator {
             choice = try follower.choose(from: current, store)
         }
         if let incoming = try repair(current, follower, store, isBehind: !choice.way.isEmpty) {
-            result = try bring(incoming, follower, recovered: result.recovered, wait, announce)
+            result = try install(incoming, follower, recovered: result.recovered, wait, announce)
         }
         while let incoming = try incoming(choice, current, follower) {
-            result = try bring(incoming, follower, recovered: result.recovered, wait, announce)
+            result = try install(incoming, follower, recovered: result.recovered, wait, announce)
             let next = try follower.choose(from: current, snapshot())
             // A store that gets no closer to the target would loop forever.
             guard next.way.count < choice.way.count else { break }
@@ -117,13 +117,13 @@ extension Orchestrator {
         let downloads = Downloads(layout)
         let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        let result = try bring(
+        let result = try install(
             follower.incoming(manifest, looksOnly: false), follower, recovered: [], wait, announce)
         if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
         return result
     }
 
-    /// The plan for it; changes nothing.
+    /// The plan of the same update; changes nothing.
     package func plan(from manifest: ReleaseSource.Content, _ request: FeedRequest) throws -> Plan {
         let store = snapshot()
         let follower = try follower(request.at(manifest.address), store)
@@ -131,18 +131,18 @@ extension Orchestrator {
         return try refusingDamage { try planner(store).update(incoming, follower.update).plan }
     }
 
-    private func bring(
+    private func install(
         _ incoming: Planner.Incoming, _ follower: FeedFollower, recovered: [CrashRecovery.Result], _ wait: Int,
         _ announce: @escaping (Plan) throws -> Void
     ) throws -> Result {
         let store = snapshot()
         return try avoidingUnfitPatches(store) { planner in
-            let made = try refusingDamage {
+            let prepared = try refusingDamage {
                 try waitingForApps(store) { try planner.update(incoming, follower.update) }
             }
             let stopwatch = Stopwatch()
             stopwatch.begin(.prepare, "fetch")
-            try follower.fetchFiles(of: made, watcher)
+            try follower.fetchFiles(of: prepared, watcher)
             stopwatch.pause()
             return try locked(wait) { store, more in
                 try execute(in: store, recovered: recovered + more, stopwatch: stopwatch, announce) {
@@ -152,8 +152,9 @@ extension Orchestrator {
         }
     }
 
-    /// Repairs a damaged installed release, from the feed, or from saved files if the feed no longer has it. If a newer release
-    /// is available anyway, only damage that would block it is repaired first.
+    /// The release with which to repair a damaged installed release: from the feed, or from saved files if the feed no longer
+    /// has it. Nil if no repair is needed. If a newer release is available anyway, only damage that would block it is repaired
+    /// first.
     private func repair(
         _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot, isBehind: Bool
     ) throws -> Planner.Incoming? {
@@ -180,8 +181,8 @@ extension Orchestrator {
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let incoming = try follower.incoming(origin, patches: saved.patches)
-        let made = try waitingForApps(store) { try planner.update(incoming, saved.updateRequest) }
-        try follower.fetchFiles(of: made, watcher)
+        let prepared = try waitingForApps(store) { try planner.update(incoming, saved.updateRequest) }
+        try follower.fetchFiles(of: prepared, watcher)
         return incoming
     }
 
@@ -198,7 +199,7 @@ extension Orchestrator {
             holds: try store.holds)
     }
 
-    /// The first release on the path.
+    /// The next release to install, prepared for planning.
     private func incoming(
         _ choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> Planner.Incoming? {

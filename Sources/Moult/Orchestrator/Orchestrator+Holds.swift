@@ -21,7 +21,7 @@ extension Orchestrator {
         }
     }
 
-    /// Removes the holds on releases, written as they were put on hold; without names, the only hold.
+    /// Removes the holds on releases, written as they were put on hold; without names, the store's only hold.
     package func unhold(_ releases: [String] = [], wait: Int = 0) throws -> HoldChange {
         let before = try holds()
         if before.all.isEmpty { return HoldChange(holds: before) }
@@ -47,7 +47,7 @@ extension Orchestrator {
         }
     }
 
-    /// Recreates a record that cannot be read. Requires the lock.
+    /// Recreates the record of the holds if it cannot be read. Requires the lock.
     func rebuildHolds() throws {
         guard let fault = try holds().fault else { return }
         var holds: [Hold] = []
@@ -62,7 +62,7 @@ extension Orchestrator {
         guard let damaged = try moved ?? History.dropDamagedLines(layout) else { return }
         watcher.tell(
             .warning("\(layout.history) was damaged and was repaired; the damaged file was kept as \(damaged)"))
-        try note("repair", ["history"], reason: nil, holds().all)
+        try appendHistory("repair", ["history"], reason: nil, holds().all)
     }
 
     private func change(
@@ -72,20 +72,20 @@ extension Orchestrator {
         var removed: [Hold] = []
         _ = try locked(wait) { store, recovered in
             let before = try store.holds
-            // A rollback record that reappears after a power failure would bring back its hold.
+            // Syncs the removal of transactions: a rollback that reappears after a power failure would place its hold again.
             try Files.syncDirectory(layout.transactions)
             try Holds.change(layout) { removed = try body(&$0) }
             let after = try holds()
             if after != before {
                 let named = releases.isEmpty ? removed.map(\.release) : releases
-                warning { try note(action, named, reason: reason, after.all) }
+                warning { try appendHistory(action, named, reason: reason, after.all) }
             }
             return Result(recovered: recovered)
         }
         return HoldChange(removed: removed, holds: try holds())
     }
 
-    private func note(_ action: String, _ releases: [String], reason: String?, _ holds: [Hold]) throws {
+    private func appendHistory(_ action: String, _ releases: [String], reason: String?, _ holds: [Hold]) throws {
         let installed = try Generation.currentName(layout) ?? ""
         try History.append(
             History.Entry(

@@ -34,7 +34,7 @@ extension Orchestrator {
                 now: "Choose another file name.")
         }
         try Files.withScratchDirectory { scratch in
-            let copy = try proven(set, in: scratch)
+            let copy = try checkedCopy(set, in: scratch)
             // Users who could not read the database must not be able to read its copy.
             let mode = try set.file.flatMap { try Files.facts($0) }?.mode ?? 0o600
             do {
@@ -55,7 +55,7 @@ extension Orchestrator {
         let database = try writable(set)
         return try locked(wait) { store, recovered in
             try inScratch { scratch in
-                let copy = try proven(set, in: scratch)
+                let copy = try checkedCopy(set, in: scratch)
                 return try execute(in: store, recovered: recovered, announce) {
                     try planner($0).restore(database.name, from: copy, why: "\(set.id) was restored")
                 }
@@ -69,8 +69,8 @@ extension Orchestrator {
         let database = try writable(set)
         let result = try locked(wait) { store, recovered in
             try inScratch { scratch in
-                let copy = try proven(set, in: scratch)
-                let name = try proveTable(table, in: copy, set)
+                let copy = try checkedCopy(set, in: scratch)
+                let name = try existingTable(table, in: copy, set)
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
                 let generated = try columnsGeneratedNow(name, layout.file(database.path), in: copy)
                 let result = try execute(in: store, recovered: recovered, { _ in }) {
@@ -101,8 +101,8 @@ extension Orchestrator {
         }
     }
 
-    /// The table's name as spelled in the set.
-    private func proveTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
+    /// The table's name as spelled in the set; throws if the set has no such table.
+    private func existingTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
         let old = try Connection(path: copy, access: .readWrite)
         let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.isOwn($0.text) }
         let isThere =
@@ -138,7 +138,7 @@ extension Orchestrator {
         }
     }
 
-    /// Failing to remove a scratch directory does not change the result.
+    /// Runs the body with a scratch directory. A failure to remove the directory does not change the result.
     private func inScratch<R>(_ body: (String) throws -> R) throws -> R {
         var result: R?
         do {
@@ -171,9 +171,9 @@ extension Orchestrator {
         return database
     }
 
-    /// A copy of a set's database that opens. Any process may have changed files in quarantine, so the copy is checked like an
-    /// untrusted database.
-    private func proven(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
+    /// A copy of a set's database that SQLite can open. Any process may have changed files in quarantine, so the copy is
+    /// checked like an untrusted database.
+    private func checkedCopy(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
         guard let file = set.file, try Files.facts(file)?.kind == .file else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) has no database file",

@@ -10,9 +10,9 @@ extension Orchestrator {
     package struct Reset: Sendable {
         package let database: String
         package let place: String
-        /// Where the old files are; nil if there were none.
+        /// The directory with the old files; nil if there were none.
         package let setAside: String?
-        /// The rows that could be salvaged; nil for a cache.
+        /// The report on the salvaged rows; nil for a cache.
         package let salvage: Salvage.Report?
         /// The file with the salvaged rows; nil if nothing could be read.
         package let salvaged: String?
@@ -43,7 +43,7 @@ extension Orchestrator {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
         let result = try locked(wait) { store, recovered in
-            // A repeated reset after an interruption is already done: it must not set the new file aside.
+            // If recovery has just finished the same reset, nothing is left to do: another one would set the new file aside.
             if let done = recovered.compactMap(\.finished).first(where: { $0.action == "reset \(name)" }) {
                 return Result(plan: done, recovered: recovered, generation: try store.installedName)
             }
@@ -52,7 +52,7 @@ extension Orchestrator {
                 try planner($0).reset(name, why: why, setsUserDataAside: setsUserDataAside)
             }
         }
-        return (result, result.plan.map { made($0, name) })
+        return (result, result.plan.map { resetResult($0, name) })
     }
 
     /// Salvages again from the newest set that a reset, an update or a repair put into quarantine for this database, and replaces
@@ -126,11 +126,11 @@ extension Orchestrator {
             salvaged: isFound ? "\(set.directory)/\(SetAside.salvagedName)" : nil)
     }
 
-    private func made(_ plan: Plan, _ name: String) -> Reset {
+    private func resetResult(_ plan: Plan, _ name: String) -> Reset {
         let path = plan.stagedPaths.first ?? name
         let directory = layout.quarantined(name, path: path, by: plan.id)
         var (setAside, report, salvaged): (String?, Salvage.Report?, String?) = (nil, nil, nil)
-        // The salvage has succeeded; a read error from here on does not change that.
+        // The reset is complete; a read error from here on does not change that.
         warning {
             guard try Files.facts(directory) != nil else { return }
             setAside = directory

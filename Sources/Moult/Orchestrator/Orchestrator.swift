@@ -34,7 +34,7 @@ package struct Orchestrator: Sendable {
 
     /// All steps that this store has.
     func steps(_ store: StoreSnapshot) throws -> StepSet {
-        try store.proveSettings()
+        try store.checkSettings()
         return try ownSteps.adding(store.settings.steps)
     }
 
@@ -61,19 +61,21 @@ package struct Orchestrator: Sendable {
 
     // MARK: queries
 
-    /// `deep` includes what takes as long as reading the bundle and the databases.
+    /// Plans an update. `deep` adds the forecasts that take as long as reading the bundle and the databases.
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         try refusingDamage {
-            var made = try planner(snapshot()).update(request)
+            var prepared = try planner(snapshot()).update(request)
             try MigrationForecast(
-                layout: layout, release: made.context.release, installed: made.context.installed, isDeep: deep
-            ).fill(&made.plan)
-            try SchemaForecast(layout: layout, context: made.context, isDeep: deep).check(made.plan)
+                layout: layout, release: prepared.context.release, installed: prepared.context.installed, isDeep: deep
+            ).fill(&prepared.plan)
+            try SchemaForecast(layout: layout, context: prepared.context, isDeep: deep).check(prepared.plan)
             if deep {
-                try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
-                    .fill(&made.plan)
+                try ContentForecast(
+                    layout: layout, release: prepared.context.release, installed: prepared.context.installed
+                )
+                .fill(&prepared.plan)
             }
-            return made.plan
+            return prepared.plan
         }
     }
 
@@ -114,7 +116,7 @@ package struct Orchestrator: Sendable {
                     try execute(in: store, recovered: recovered, announce) { try planner.locked($0).update(request) }
                 }
             } catch  where Files.isDenied(error) {
-                // A read-only copy of a store, such as one in an image, needs no changes.
+                // Without write permission, a store that is already current is no error: it may be in a read-only image.
                 let store = snapshot()
                 guard let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest, reading: true) else {
                     throw error
@@ -130,8 +132,10 @@ package struct Orchestrator: Sendable {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         try locked(wait) { store, recovered in
-            // A repeated rollback after an interruption is already done: it must not go back one more release.
-            if recovered.contains(where: { $0.finished?.purpose == .rollback }), let installed = try store.installedName,
+            // If recovery has just finished the same rollback, nothing is left to do: another one would go back one more
+            // release.
+            if recovered.contains(where: { $0.finished?.purpose == .rollback }),
+                let installed = try store.installedName,
                 wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
             {
                 return Result(recovered: recovered, generation: installed)
@@ -156,7 +160,7 @@ package struct Orchestrator: Sendable {
             try SavedPlan(plan: saved, layout: layout).requireUpToDate()
             return try execute(in: store, recovered: recovered, announce) { store in
                 let planner = planner.locked(store)
-                var made =
+                var prepared =
                     switch saved.purpose {
                     case .update:
                         if let fetched {
@@ -172,10 +176,10 @@ package struct Orchestrator: Sendable {
                         try planner.reset(
                             saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
                     }
-                try SavedPlan(plan: saved, layout: layout).requireSameEffects(made.plan)
-                made.plan.id = saved.id
-                made.plan.hold = saved.hold
-                return made
+                try SavedPlan(plan: saved, layout: layout).requireSameEffects(prepared.plan)
+                prepared.plan.id = saved.id
+                prepared.plan.hold = saved.hold
+                return prepared
             }
         }
     }
@@ -277,7 +281,7 @@ package struct Orchestrator: Sendable {
         } catch { if !Files.isDenied(error) { warning { throw error } } }
     }
 
-    /// A failure once the outcome is certain does not change it: it is reported, and the next command cleans up.
+    /// Runs work that cannot change the outcome any more: a failure is reported as a warning, and the next command cleans up.
     func warning(_ body: () throws -> Void) {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }

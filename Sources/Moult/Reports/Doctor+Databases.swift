@@ -48,7 +48,7 @@ extension Doctor {
         ]
     }
 
-    func living(_ generation: Generation) throws -> [Finding] {
+    func writable(_ generation: Generation) throws -> [Finding] {
         let holders = try Holders(of: store).holders
         var findings: [Finding] = []
         for database in generation.manifest.databases where !database.kind.isSealed {

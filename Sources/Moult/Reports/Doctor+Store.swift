@@ -122,7 +122,7 @@ extension Doctor {
 
     /// Generations whose manifest is missing or damaged.
     func unreadable() throws -> [Finding] {
-        // Without the pointer, each finding is reported for a kept generation; `pointer` reports why it cannot be read.
+        // If the link `current` cannot be read, every generation counts as kept; `pointer` reports that fault.
         let current = try? store.installedName
         return try Generation.names(layout).compactMap { name in
             guard Generation.isName(name) else { return nil }
@@ -178,8 +178,8 @@ extension Doctor {
     }
 
     func unused() throws -> [Finding] {
-        // Without the pointer, the generations in use are unknown. `pointer` reports that, and `unreadable` reports damaged
-        // generations.
+        // If the link `current` cannot be read, the generations in use are unknown. `pointer` reports that, and `unreadable`
+        // reports damaged generations.
         guard try pointer().isEmpty else { return [] }
         let broken = try unreadable().map(\.path)
         return try Collector(layout: layout, settings: settings).collect(dry: true).removed.compactMap { name in
@@ -191,7 +191,7 @@ extension Doctor {
         }
     }
 
-    /// Kernel leases and locks work without `/proc`; process names do not.
+    /// Without `/proc`, kernel leases and locks work, but processes and their open files cannot be listed.
     func processes() throws -> [Finding] {
         if try Files.facts("\(SystemFeatures.proc)/self") != nil { return [] }
         return [

@@ -29,10 +29,10 @@ package struct Doctor {
         package var isAdvice = false
     }
 
-    /// Why root refuses this store and reads nothing in it; empty if it does not.
+    /// The faults for which root refuses to read this store; nil if it does not refuse.
     package static func custody(of layout: StoreLayout) throws -> [Finding]? {
         let custody = Custody(layout)
-        do { try custody.prove() } catch let error as MoultError where error.code == .custody {
+        do { try custody.check() } catch let error as MoultError where error.code == .custody {
             var findings: [Finding] = []
             // Files in another user's directory belong to that user anyway.
             for fault in try custody.faults() where !findings.contains(where: { fault.path.hasPrefix("\($0.path)/") }) {
@@ -52,20 +52,20 @@ package struct Doctor {
             unfinished, pointer, unreadable, links, settingsFile, secrets, history, unknownFiles, unused, processes,
             fileSystems, version,
         ] {
-            findings += try telling(check)
+            findings += try reportingDenial(check)
         }
-        for generation in try generations() { findings += try telling { try sealed(generation) } }
+        for generation in try generations() { findings += try reportingDenial { try sealed(generation) } }
         if let current = try currentGeneration() {
-            findings += try telling { try faults(current) }
-            findings += try telling { try living(current) }
+            findings += try reportingDenial { try faults(current) }
+            findings += try reportingDenial { try writable(current) }
         }
-        var told: [Finding] = []
-        for finding in findings where !told.contains(finding) { told.append(finding) }
-        return told
+        var unique: [Finding] = []
+        for finding in findings where !unique.contains(finding) { unique.append(finding) }
+        return unique
     }
 
     /// Reports a file that this user may not read as a finding, and continues with the other checks.
-    func telling(_ check: () throws -> [Finding]) throws -> [Finding] {
+    func reportingDenial(_ check: () throws -> [Finding]) throws -> [Finding] {
         do { return try check() } catch let error as MoultError where Files.isDenied(error) {
             return [denied(error)]
         }
@@ -83,7 +83,7 @@ package struct Doctor {
         command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
     }
 
-    /// The current generation, if it can be read; otherwise `unknownFiles` or `pointer` has reported it.
+    /// The current generation, if it can be read; otherwise `unreadable` or `pointer` has reported it.
     func currentGeneration() throws -> Generation? {
         guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
         return try? store.generation(name)

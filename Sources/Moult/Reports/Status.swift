@@ -31,7 +31,7 @@ package struct Status: Sendable {
         package var proof: String?
         /// The known facts about a database that apps write to.
         package var finding: Assessment.Finding?
-        /// The command that repairs it, without the store argument; nil if none is needed or none helps.
+        /// The command that repairs the database, without the store argument; nil if none is needed or none helps.
         package var remedy: [String]?
     }
 
@@ -113,9 +113,9 @@ package struct Status: Sendable {
     }
 
     private static func failure(_ last: History.Entry?, _ history: HistoryReader) throws -> History.Entry? {
-        let telling =
+        let latest =
             last?.outcome == .cleaned ? try history.first { $0.outcome != .cleaned && !$0.isAboutHolds } : last
-        return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
+        return latest.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
     /// The name contains the version, so manifests of generations not in service are not read.
@@ -167,7 +167,7 @@ package struct KeyListFacts: Sendable {
     package let expires: Timestamp?
 
     /// A list that expires within this time needs the publisher's attention.
-    private static let early = 30 * 86_400
+    private static let warningPeriod = 30 * 86_400
 
     /// Nil while the pinned keys apply. Without a list nothing is verified, which keeps `status` fast.
     init?(_ settings: Settings, _ layout: StoreLayout) throws {
@@ -179,7 +179,7 @@ package struct KeyListFacts: Sendable {
 
     /// A warning about something that an operator should know in time.
     package func warning(at now: Timestamp = .now) -> String? {
-        guard let expires, expires.seconds - now.seconds < Self.early else { return nil }
+        guard let expires, expires.seconds - now.seconds < Self.warningPeriod else { return nil }
         return expires < now
             ? "the key list \(name) expired at \(expires)" : "the key list \(name) expires at \(expires)"
     }

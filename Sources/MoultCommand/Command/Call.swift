@@ -41,7 +41,7 @@ package struct Call: Sendable {
     /// The directory of the chosen store.
     package func store() throws -> String {
         let store = try namedStore()
-        try prove(store)
+        try check(store)
         return store
     }
 
@@ -52,10 +52,10 @@ package struct Call: Sendable {
     }
 
     /// Throws if other users could change the store's files while this process acts on them as root.
-    func prove(_ store: String) throws {
+    func check(_ store: String) throws {
         // Checked once, because a sandboxed process cannot check again.
         guard Self.proven.withLock({ $0 != store }) else { return }
-        try Custody(StoreLayout(root: store)).prove()
+        try Custody(StoreLayout(root: store)).check()
         Self.proven.withLock { $0 = store }
     }
 

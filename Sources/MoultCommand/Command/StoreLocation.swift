@@ -16,7 +16,7 @@ package enum StoreLocation {
         option: String?, environment: Environment, from directory: String = "."
     ) throws(MoultError) -> String {
         if let named = option ?? environment["MOULT_STORE"] {
-            try proveDirectory(named)
+            try requireDirectory(named)
             return named
         }
         for candidate in [directory, directory + "/store"] where isStore(candidate) { return candidate }
@@ -27,7 +27,7 @@ package enum StoreLocation {
     }
 
     /// Throws if something other than a directory is at the path. Access errors are reported by the code that reads it.
-    static func proveDirectory(_ path: String) throws(MoultError) {
+    static func requireDirectory(_ path: String) throws(MoultError) {
         let facts: FileFacts?
         do { facts = try Files.factsThroughLinks(path) } catch { return }
         guard let facts, facts.kind != .directory else { return }

@@ -68,7 +68,7 @@ extension KnownFeed {
             "expires": .string(expires.description), "expired": .bool(isOver()),
             "newest": .optional(newest?.description),
             "passed": .array(
-                choice.passed.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
+                choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
             "withdrawn": .optional(choice.withdrawn),
         ])
     }

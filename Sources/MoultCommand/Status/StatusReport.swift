@@ -97,8 +97,8 @@ struct StatusReport: Report {
             }
         }
         // Holds are printed above.
-        for passed in known.choice.passed where status.holds.covering(passed.version).isEmpty {
-            page.wrapped("\("=", .dim) \("\(passed.version)") is skipped: \(passed.why)")
+        for skipped in known.choice.skipped where status.holds.covering(skipped.version).isEmpty {
+            page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
         }
         if let newest = known.newest {
             page.line(

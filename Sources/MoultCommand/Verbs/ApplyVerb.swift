@@ -112,7 +112,7 @@ enum ApplyVerb {
     /// Returns false if the store exists; it must then have the given keys.
     private static func makeStore(_ call: Call, _ source: ReleaseSource) throws -> Bool {
         let store = call.storeToMake
-        try Custody(StoreLayout(root: store)).prove()
+        try Custody(StoreLayout(root: store)).check()
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: try source.product, follow: follow)
         settings.keys = try call.keys()

@@ -57,8 +57,8 @@ struct FeedReport: Report {
                     ? "no release for this store" : "no newer release: \(installed) is installed")
         }
         // Releases on hold are reported below.
-        for passed in look.choice.passed where look.holds.covering(passed.version).isEmpty {
-            page.wrapped("\("=", .dim) \("\(passed.version)") is skipped: \(passed.why)")
+        for skipped in look.choice.skipped where look.holds.covering(skipped.version).isEmpty {
+            page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
         }
         if let reason = look.choice.withdrawn {
             page.wrapped(StyledText("\(installed) was withdrawn by its publisher: \(reason)", .warning))
@@ -88,7 +88,7 @@ struct FeedReport: Report {
             "newest": .optional(look.newest?.version.description),
             "way": .array(look.choice.way.map { .string($0.version.description) }),
             "passed": .array(
-                look.choice.passed.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
+                look.choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
             "holds": look.holds.json,
             "obstacle": look.obstacle.map { ErrorReport($0).json["error"] ?? .null },
             "note": .optional(look.choice.note), "withdrawn": .optional(look.choice.withdrawn),

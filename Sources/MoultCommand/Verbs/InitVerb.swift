@@ -57,11 +57,11 @@ enum InitVerb {
         }
         let store =
             call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
-        try StoreLocation.proveDirectory(store)
+        try StoreLocation.requireDirectory(store)
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
         (settings.keys, settings.feed) = (try call.keys(), try call.feedSettings())
-        try Custody(StoreLayout(root: store)).prove()
+        try Custody(StoreLayout(root: store)).check()
         let isNew = try Orchestrator.create(at: store, settings, wanting: ["product"] + call.claims)
         if !isNew { settings = try Settings.written(StoreLayout(root: store)) }
         call.output.print(

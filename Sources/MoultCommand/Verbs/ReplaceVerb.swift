@@ -88,7 +88,7 @@ enum ReplaceVerb {
         content.checks = try call.values(check).map(call.query)
         let bar = call.progressBar()
         defer { bar.end() }
-        try call.prove(replacement.store)
+        try call.check(replacement.store)
         let orchestrator = try call.orchestrator(of: replacement, bar)
         return try replacement.withDraft(
             of: content, wait: call.wait, orchestrator, isDry: call.has(dryRun)
@@ -129,8 +129,8 @@ enum ReplaceVerb {
             throw call.wrongUsage(
                 "--\(option.name) cannot be used with --undo", why: "the old file comes back as it was")
         }
-        try replacement.proveUndoable()
-        try call.prove(replacement.store)
+        try replacement.requireUndoable()
+        try call.check(replacement.store)
         if call.has(dryRun) {
             let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
             let plan = try orchestrator.planRollback(to: nil, reason: "", force: true, consent: Consent())

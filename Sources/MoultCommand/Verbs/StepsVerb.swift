@@ -82,7 +82,7 @@ enum StepsVerb {
     private static func trust(_ call: Call, _ name: String) throws {
         let orchestrator = try call.orchestrator()
         let store = try call.snapshot()
-        try store.proveSettings()
+        try store.checkSettings()
         guard let settings = try store.settings.steps.first(where: { $0.name == name }),
             let path = settings.executable
         else {
@@ -123,12 +123,12 @@ private struct StepRow {
         phase = listed.phase?.rawValue ?? settings?.use.map { "\($0.when.rawValue) \($0.phase.rawValue)" } ?? "any"
         let state = try (listed.step as? ExternalStep).map { try ExternalState($0) }
         let rule = settings?.isForbidden == true ? ", forbidden" : settings?.isRequired == true ? ", required" : ""
-        source = (state.map { "moult.json, \($0.word)" } ?? (listed.phase == nil ? "this command" : "built in")) + rule
+        source = (state.map { "moult.json, \($0.state)" } ?? (listed.phase == nil ? "this command" : "built in")) + rule
         summary = state.map { $0.description?.summary ?? $0.why ?? "" } ?? listed.step.summary
         json = .compact([
             "name": .string(name), "phase": .optional(listed.phase?.rawValue ?? settings?.use?.phase.rawValue),
             "builtIn": .bool(listed.phase != nil), "summary": .string(summary),
-            "state": .optional(state?.word), "executable": .optional(settings?.executable),
+            "state": .optional(state?.state), "executable": .optional(settings?.executable),
             "sha256": .optional(settings?.sha256), "version": .optional(state?.description?.version),
             "parameters": state?.description?.parameters,
             "required": settings?.isRequired == true ? true : nil,

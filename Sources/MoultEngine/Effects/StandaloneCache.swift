@@ -124,7 +124,7 @@ package struct StandaloneCache {
         case .fits: return nil
         case .missing: return policy == .refuse ? "the file was missing" : "the file did not exist"
         case .unfit(let why): return why
-        case .untold(let error):
+        case .unknown(let error):
             // The state of a locked database is unknown, and a failing disk must not be written to.
             if policy == .refuse { throw error }
             return error.why ?? error.what

@@ -97,7 +97,9 @@ final class WritableEffects {
     private func names(_ place: String) throws -> [String] {
         var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
             .map(transaction.layout.generation)
-        for root in Set([transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) }) {
+        for root in Set(
+            [transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) })
+        {
             directories += try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.map { "\(root)/\($0)" }
         }
         let files = try directories.flatMap { directory in try Files.list(directory).map { "\(directory)/\($0)" } }

@@ -136,7 +136,8 @@ final class Displacement {
     /// Completes the sets that a transaction put into quarantine, also after a crash: they become permanent if the update was
     /// installed; otherwise those that are not needed are removed.
     static func completeSets(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
-        let roots = Set([transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) })
+        let roots = Set(
+            [transaction.layout.quarantine] + plan.stagedPaths.map { transaction.layout.quarantine(of: $0) })
         for root in roots.sorted() {
             for name in try Files.list(root) where name.hasPrefix("\(transaction.id)-") {
                 let directory = "\(root)/\(name)"

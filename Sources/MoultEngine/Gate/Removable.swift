@@ -134,8 +134,9 @@ package struct Removable {
         return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }
 
-    private static func moveToQuarantine(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws
-    {
+    private static func moveToQuarantine(
+        _ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts
+    ) throws {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
         // The content may have its name in quarantine already.

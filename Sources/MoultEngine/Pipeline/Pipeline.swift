@@ -48,7 +48,9 @@ package struct Pipeline {
             try decide(performer)
         } catch {
             // Nothing visible has changed, so removing the staged files will undo everything.
-            do { try performer.releaseAll() } catch let second { throw JournalModeNotRestored(reason: error, second: second) }
+            do { try performer.releaseAll() } catch let second {
+                throw JournalModeNotRestored(reason: error, second: second)
+            }
             throw error
         }
         watcher.tell(.decided)

@@ -86,7 +86,7 @@ package struct Planner {
     private func presentKeys(_ settings: Settings) throws -> KeyChain? {
         guard let pinned = settings.keys else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
-        try chain.proveCurrent()
+        try chain.requireCurrent()
         return chain
     }
 
@@ -169,17 +169,17 @@ package struct Planner {
         let target = try store.generation(name)
         var policy = Self.policy(settings)
         (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
-        var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
+        var prepared = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
         // In the store of a single file, each replacement is a new version, so that a hold would never apply.
         if layout.onlyFile == nil {
-            made.plan.hold = Hold(
+            prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
-            made.plan.replacedHold = before
+            prepared.plan.replacedHold = before
         }
-        made.plan.request.force = force
-        return made
+        prepared.plan.request.force = force
+        return prepared
     }
 
     /// Sets one database of the installed release aside and recreates it from the file in its generation.

@@ -29,7 +29,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
         // If this user owns the file, a chmod makes it readable, so an unreadable file is an error. Files of other users may be
         // set aside unread.
         if case .file = found, Permission.write(layout.file(path)).command != nil {
-            try Sidecars.proveReadable(layout.file(path))
+            try Sidecars.requireReadable(layout.file(path))
         }
         note(Plan.Fact(path: layout.file(path), field: "kind", value: found.description))
         return found

@@ -30,7 +30,7 @@ package struct PatchMaking {
         let progress = progress
         try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read))
             .write(using: memory, progress: { try progress($0, total) }, output: { try target.write($0) })
-        try prove(path, from: old, to: new, size: total)
+        try verify(path, from: old, to: new, size: total)
         return Manifest.Content(
             size: try Files.facts(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
@@ -41,7 +41,7 @@ package struct PatchMaking {
     }
 
     /// Applies the patch once, as every store will.
-    private func prove(_ patch: String, from old: String?, to new: String, size: Int) throws {
+    private func verify(_ patch: String, from old: String?, to new: String, size: Int) throws {
         let expected = SharedFile(try Descriptor(new, .read))
         let reader = try PatchReader(
             Descriptor(patch, .read), base: old.map { try Descriptor($0, .read) }, resultSize: size)

@@ -33,8 +33,8 @@ package struct DatabaseComparison {
                     try newConnection.transaction(.deferred) {
                         let sides = Sides(
                             old: oldConnection, new: newConnection, areWhole: oldWay.isWhole && newWay.isWhole)
-                        try proveSound(oldConnection, isAlone: old == subjects.old, subjects.old)
-                        try proveSound(newConnection, isAlone: new == subjects.new, subjects.new)
+                        try requireSound(oldConnection, isAlone: old == subjects.old, subjects.old)
+                        try requireSound(newConnection, isAlone: new == subjects.new, subjects.new)
                         try compare(sides, &diff)
                     }
                 }
@@ -45,7 +45,7 @@ package struct DatabaseComparison {
     }
 
     /// Throws if rows are unreadable, because that must not be reported as a difference.
-    private func proveSound(_ connection: Connection, isAlone: Bool, _ subject: String) throws {
+    private func requireSound(_ connection: Connection, isAlone: Bool, _ subject: String) throws {
         let damage = try connection.soundness(full: false).damage
         guard let first = damage.first else { return }
         throw MoultError(

@@ -34,7 +34,7 @@ struct FeedDirectory {
     func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
         let name = Files.name(of: source)
         if try Files.factsThroughLinks(file(name)) != nil {
-            try Self.prove(file(name), sha256, size)
+            try Self.verify(file(name), sha256, size)
             return false
         }
         let copy = "\(ready)/\(name)"
@@ -42,12 +42,12 @@ struct FeedDirectory {
         let isNew = try Files.facts(copy) == nil
         if isNew { try Files.copy(source, to: copy, mode: 0o644) }
         // The copy will be served, so the copy is verified.
-        try Self.prove(copy, sha256, size, named: source)
+        try Self.verify(copy, sha256, size, named: source)
         if isNew { try Files.seal(copy, mode: 0o644) }
         return isNew
     }
 
-    static func prove(_ file: String, _ sha256: String, _ size: Int, named name: String? = nil) throws {
+    static func verify(_ file: String, _ sha256: String, _ size: Int, named name: String? = nil) throws {
         let facts = try Files.factsThroughLinks(file)
         guard let facts, facts.size == size, try SHA256.digest(ofFileAt: file).hex == sha256 else {
             if name == nil { throw Self.taken(file) }

@@ -35,7 +35,7 @@ package struct FeedPublisher {
         try proveSigned(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
-        if before != nil, list == nil { try proveKnownKey() }
+        if before != nil, list == nil { try requireKnownKey() }
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
                 "no feed at \(directory.file(Feed.fileName))", "a feed starts with its first release",
@@ -61,7 +61,7 @@ package struct FeedPublisher {
         // Reads the file in the same way as stores.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
-        try signing.prove(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
+        try signing.verify(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
         let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
 
@@ -110,7 +110,7 @@ package struct FeedPublisher {
     /// A release that no store could install must not be published.
     private func tryOut(_ releases: [SealedRelease], in work: WorkDirectory) throws {
         for release in releases {
-            try release.proveBundle()
+            try release.verifyBundle()
             _ = try Trials(
                 of: release.path, release.manifest, over: [], and: directory.path, in: work.path, by: options.tryInstall
             )
@@ -162,7 +162,7 @@ package struct FeedPublisher {
     }
 
     /// Without a key list, stores trust the keys that they were given, which are those that signed the feed before.
-    private func proveKnownKey() throws {
+    private func requireKnownKey() throws {
         let path = directory.file(Feed.fileName)
         // What cannot be read as a signature says nothing about a key.
         let signers = Set(try SignatureFiles.beside(path).compactMap { try? Signature(file: $1, named: $0).keyID })
@@ -312,7 +312,7 @@ package struct FeedPublisher {
             else { return [] }
             let there = try SignatureFiles.beside(directory.file(name))
             let new = try directory.adding(signing.release, to: there, of: bytes, named: name)
-            try signing.prove(manifest: bytes, there + new, named: name)
+            try signing.verify(manifest: bytes, there + new, named: name)
             return new
         }
     }

@@ -27,7 +27,7 @@ final class RegistryCopy {
         for layer in artifact.layers { try pull(layer, limit: Feed.largest) }
         let signatures = try SignatureFiles.beside(directory.file(Feed.fileName))
         let bytes = try Files.read(directory.file(Feed.fileName), limit: Feed.largest) ?? []
-        try signers?.prove(bytes, signatures, of: repository)
+        try signers?.verify(bytes, signatures, of: repository)
         return digest
     }
 

@@ -139,7 +139,7 @@ struct TrustedSigners {
     }
 
     /// Refuses a feed that no known key has signed: signing its successor would endorse its releases.
-    func prove(_ bytes: [UInt8], _ signatures: [(String, [UInt8])], of repository: Repository) throws {
+    func verify(_ bytes: [UInt8], _ signatures: [(String, [UInt8])], of repository: Repository) throws {
         // An unsigned feed endorses nothing.
         if keys.isEmpty { return }
         for (name, file) in signatures {

@@ -33,9 +33,9 @@ struct SealedRelease {
     }
 
     /// Throws unless the bundle next to the manifest is the one that the manifest names.
-    func proveBundle() throws {
+    func verifyBundle() throws {
         guard let bundle = manifest.bundle else { return }
-        try FeedDirectory.prove(
+        try FeedDirectory.verify(
             "\(Files.directory(of: path))/\(bundle.file)", bundle.sha256, bundle.size,
             named: "\(Files.directory(of: path))/\(bundle.file)")
     }
@@ -112,7 +112,7 @@ struct SealedRelease {
         let added =
             try keys.isSplit || there.isEmpty && own.isEmpty
             ? directory.adding(keys.release, to: there + own, of: bytes, named: name) : []
-        try keys.prove(manifest: bytes, there + own + added, named: name)
+        try keys.verify(manifest: bytes, there + own + added, named: name)
         return (own + added, wrong)
     }
 }

@@ -55,7 +55,7 @@ struct SigningKeys {
     var isSplit: Bool { list?.roles.isSplit ?? false }
 
     /// Throws if stores would refuse a feed with these signatures.
-    func prove(feed bytes: [UInt8], _ signatures: [(String, [UInt8])], named name: String, at now: Timestamp) throws {
+    func verify(feed bytes: [UInt8], _ signatures: [(String, [UInt8])], named name: String, at now: Timestamp) throws {
         guard let list else { return }
         if let expires = list.roles.expires, expires < now {
             throw MoultError(
@@ -64,21 +64,21 @@ struct SigningKeys {
                 now: "Make the next one: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.")
         }
         let role = list.roles.isSplit ? "timestamp" : "release"
-        try prove(bytes, named: name, by: list.roles.feed, role, what: "the feed", signatures)
+        try verify(bytes, named: name, by: list.roles.feed, role, what: "the feed", signatures)
     }
 
     /// Throws if stores would refuse a manifest with these signatures.
-    func prove(manifest bytes: [UInt8], _ signatures: [(String, [UInt8])], named name: String) throws {
+    func verify(manifest bytes: [UInt8], _ signatures: [(String, [UInt8])], named name: String) throws {
         guard let list, list.roles.isSplit else { return }
-        try prove(bytes, named: name, by: list.roles.release, "release", what: name, signatures)
+        try verify(bytes, named: name, by: list.roles.release, "release", what: name, signatures)
     }
 
-    private func prove(
+    private func verify(
         _ bytes: [UInt8], named name: String, by keys: TrustedKeys, _ role: String, what: String,
         _ signatures: [(String, [UInt8])]
     ) throws {
         do {
-            _ = try keys.prove(bytes, named: name) { place in signatures.first { $0.0 == place }?.1 }
+            _ = try keys.verify(bytes, named: name) { place in signatures.first { $0.0 == place }?.1 }
         } catch let error as MoultError where error.outcome == .refused {
             throw MoultError(
                 .publishing, .refused, what: "\(what) lacks signatures of \(role) keys",

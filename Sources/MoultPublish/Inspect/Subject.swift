@@ -109,7 +109,7 @@ extension Subject {
                 notes.append("\(file) is missing, so its content is known only from the manifest")
             } else {
                 unpacked = try UnpackedBundle(file, members: Member.all(of: manifest), progress)
-                try unpacked?.prove(sha256: bundle.sha256)
+                try unpacked?.verify(sha256: bundle.sha256)
             }
         }
         let parts = manifest.databases.map { database in

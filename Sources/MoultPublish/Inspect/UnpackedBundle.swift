@@ -54,7 +54,7 @@ final class UnpackedBundle: Sendable {
                     done += bytes.count
                     try progress(done, total)
                 case .end:
-                    try Self.prove(name, in: bundle, digest: file?.finish() ?? "", expected[name]?.sha256)
+                    try Self.verify(name, in: bundle, digest: file?.finish() ?? "", expected[name]?.sha256)
                     file = nil
                 }
             }
@@ -66,7 +66,7 @@ final class UnpackedBundle: Sendable {
         names = Set(members.compactMap(\.file))
     }
 
-    private static func prove(_ name: String, in bundle: String, digest: String, _ expected: String?) throws {
+    private static func verify(_ name: String, in bundle: String, digest: String, _ expected: String?) throws {
         guard let expected, digest != expected else { return }
         throw MoultError(
             .subject, what: "\(name) in \(bundle) does not match the manifest",
@@ -77,7 +77,7 @@ final class UnpackedBundle: Sendable {
     func path(_ member: String) -> String? { names.contains(member) ? "\(scratch.path)/\(member)" : nil }
 
     /// Throws unless the bundle is exactly the one that the manifest names.
-    func prove(sha256 expected: String) throws {
+    func verify(sha256 expected: String) throws {
         guard sha256 != expected else { return }
         throw MoultError(
             .subject, what: "the bundle \(bundle) does not match its manifest",

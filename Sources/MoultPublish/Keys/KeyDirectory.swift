@@ -51,7 +51,7 @@ struct KeyDirectory {
             }
             list = next
         } else {
-            try list.proveOwn(bytes, named: path, at: now, find: find)
+            try list.requireOwnSignatures(bytes, named: path, at: now, find: find)
         }
         let name = Files.name(of: path)
         let signatures = try Files.list(Files.directory(of: path)).filter {

@@ -19,7 +19,7 @@ final class BackgroundCheck: @unchecked Sendable {
                     try SealedDatabase(
                         path: "\(outputStaging)/\(database.member)", name: database.name, time: time,
                         scratch: "\(outputStaging)/exam", shouldStop: shouldStop
-                    ).prove(&proven)
+                    ).verify(&proven)
                     return proven
                 }
             }

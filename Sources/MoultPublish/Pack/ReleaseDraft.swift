@@ -58,7 +58,7 @@ package struct ReleaseDraft {
             }
             databases.append(.init(name, try database(name, file, in: directory, before)))
         }
-        try proveComplete(databases.map(\.name), before)
+        try requireComplete(databases.map(\.name), before)
         if let name = kinds.keys.sorted().first(where: { name in !databases.contains { $0.name == name } }) {
             throw refusal(
                 "no database \"\(name)\" for --kind",
@@ -121,7 +121,7 @@ package struct ReleaseDraft {
     }
 
     /// A database that is left out would no longer be installed.
-    private func proveComplete(_ names: [String], _ before: EarlierRelease?) throws {
+    private func requireComplete(_ names: [String], _ before: EarlierRelease?) throws {
         guard let before, let missing = before.manifest.databases.map(\.name).first(where: { !names.contains($0) })
         else {
             return

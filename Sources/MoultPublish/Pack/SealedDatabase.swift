@@ -16,7 +16,7 @@ struct SealedDatabase {
     let scratch: String
     let shouldStop: (@Sendable () -> Bool)?
 
-    func prove(_ database: inout Database) throws {
+    func verify(_ database: inout Database) throws {
         database.size = try Files.facts(path)?.size ?? 0
         let found = try examined(size: database.size)
         try agree("applicationID", database.identity.applicationID, found.applicationID)

@@ -38,7 +38,7 @@ package struct DividedCheck {
             let parts = try parts(connection)
             try Workers.run(jobs: parts.count, threads: threads) {
                 let own = try Connection.openGuarded(path: path, access: access, deadline: deadline)
-                return { try prove(parts[$0], own) }
+                return { try verify(parts[$0], own) }
             }
             return true
         } catch is RawPages.NeedsFullCheck {
@@ -73,9 +73,9 @@ package struct DividedCheck {
         return tables.map { .table($0.key) } + [.pages(roots: roots)]
     }
 
-    private func prove(_ part: Part, _ connection: Connection) throws {
+    private func verify(_ part: Part, _ connection: Connection) throws {
         switch part {
-        case .pages(let roots): try PageAccounting.prove(path, roots: roots)
+        case .pages(let roots): try PageAccounting.verify(path, roots: roots)
         case .table(let name):
             do {
                 if try connection.quickCheck(ofTable: name).isEmpty { return }

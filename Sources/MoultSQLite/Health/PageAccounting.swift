@@ -16,7 +16,7 @@ struct PageAccounting {
     }
 
     /// Throws `NeedsFullCheck` unless every page is accounted for, given the root pages of all trees.
-    static func prove(_ path: String, roots: [Int]) throws {
+    static func verify(_ path: String, roots: [Int]) throws {
         var accounting = try PageAccounting(RawPages(path))
         for root in roots { try accounting.takeTree(root) }
         try accounting.takeFreePages()

@@ -138,7 +138,7 @@ package struct Assessment {
                 fault: "no file at \(place)", remedy: database.kind.isDisposable ? .apply : .reset,
                 isMissing: true, depth: depth)
         case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
-        case .untold(let error):
+        case .unknown(let error):
             // The process that has it locked, or its owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
             if Files.isDenied(error) { return unread(why, .write(place)) }

@@ -78,7 +78,7 @@ package struct KeyChain {
     }
 
     /// Throws if these keys must not be used because they have expired, or because the store knew a newer list.
-    package func proveCurrent(at now: Timestamp = .now) throws {
+    package func requireCurrent(at now: Timestamp = .now) throws {
         guard serial >= floor else {
             throw MoultError(
                 .distrusted, .refused, what: "the key list \(KeyList.fileName(floor)) of \(product) is missing",
@@ -96,11 +96,11 @@ package struct KeyChain {
     }
 
     /// Verifies a file with the keys of a role, and returns the signing keys.
-    package func prove(
+    package func verify(
         _ bytes: [UInt8], named name: String, by keys: TrustedKeys, at now: Timestamp = .now,
         find: (String) throws -> [UInt8]?
     ) throws -> [KeyID] {
-        do { return try keys.prove(bytes, named: name, at: now, find: find) } catch var error as MoultError {
+        do { return try keys.verify(bytes, named: name, at: now, find: find) } catch var error as MoultError {
             // The operator's settings no longer determine the keys.
             if serial > 0, error.code == .unknownKey {
                 error.now =

@@ -34,7 +34,7 @@ extension Provenance {
     package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
             self = .signed(
-                try keys.prove(bytes, named: path, by: keys.roles.release) {
+                try keys.verify(bytes, named: path, by: keys.roles.release) {
                     try Files.read($0, limit: Self.largestSignature)
                 })
         } else {

@@ -24,7 +24,7 @@ package struct Custody {
     package static let trustedStores = "/etc/moult/trusted-stores"
 
     /// Throws if this process runs as root, another user can change the store, and root has not listed it as trusted.
-    package func prove() throws {
+    package func check() throws {
         guard Self.isRoot, let fault = try faults().first, try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "root does not use the store \(layout.root): \(fault.path) \(fault.why)",
@@ -32,7 +32,7 @@ package struct Custody {
     }
 
     /// Throws if another user could have written the settings that name programs and keys.
-    func proveSettings() throws {
+    func checkSettings() throws {
         guard let fault = try Self.fault(ofFile: layout.settings), try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "\(fault.path) \(fault.why)",
@@ -42,7 +42,7 @@ package struct Custody {
     }
 
     /// The store's directory, if another user created it or can write to it: such a user decides which content an undo
-    /// restores. Nil if root has listed the store as trusted. For commands of root, `prove` checks more.
+    /// restores. Nil if root has listed the store as trusted. For commands of root, `check` checks more.
     package func directoryFault() throws -> Fault? {
         guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }
         if facts.kind == .link {

@@ -45,7 +45,7 @@ extension Transport {
     private func token(
         _ challenge: Challenge, _ purpose: Purpose, _ known: RegistryCredentials?, _ until: ContinuousClock.Instant
     ) throws -> String? {
-        try proveRealm(challenge.realm, purpose.repository)
+        try checkRealm(challenge.realm, purpose.repository)
         // The scope of a challenge may be narrower than later requests need.
         let scope = challenge.scope.flatMap { !purpose.writes || $0.contains("push") ? $0 : nil } ?? purpose.scope
         var parts = [("scope", scope)]
@@ -80,7 +80,7 @@ extension Transport {
     }
 
     /// The token service receives the password, so it must use TLS or a loopback address.
-    private func proveRealm(_ realm: String, _ repository: Repository) throws {
+    private func checkRealm(_ realm: String, _ repository: Repository) throws {
         let lower = realm.lowercased()
         let isPlainHere =
             repository.isPlain && lower.hasPrefix("http://")

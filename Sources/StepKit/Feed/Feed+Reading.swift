@@ -28,7 +28,7 @@ extension Feed {
             product: product, serial: serial, created: created, expires: expires,
             releases: try fields.objects("releases").map { try Release($0, critical: critical) }, keyList: keyList)
         try Self.refuse(critical, fields)
-        try proveDistinct(fields)
+        try requireDistinct(fields)
     }
 
     fileprivate static func refuse(_ critical: [String], _ fields: Fields) throws {
@@ -47,7 +47,7 @@ extension Feed {
     }
 
     /// Throws if two releases have the same version or sequence.
-    private func proveDistinct(_ fields: Fields) throws {
+    private func requireDistinct(_ fields: Fields) throws {
         var versions: Set<Version> = []
         var sequences: Set<Int> = []
         for (index, release) in releases.enumerated() {

@@ -8,9 +8,9 @@ package struct ConformanceKit {
     /// The input for the checks.
     package struct Options: Sendable {
         package var executable: String
-        /// A built-in step to check instead of a program.
+        /// A step written in Swift, to check instead of a program.
         package var own: (any Step)?
-        /// Its parameters. In strings, `{granted}` stands for a directory that it may write to.
+        /// The parameters of the step. In strings, `{granted}` stands for a directory that the step may write to.
         package var with: JSON = .object([])
         /// Sample databases, by their names in the manifest.
         package var databases: [(name: String, path: String)] = []
@@ -95,7 +95,7 @@ final class StepTestBench {
         error.why.map { why in "\(error.what): \(why)" } ?? error.what
     }
 
-    /// A check's failure or remark.
+    /// The failure of a check.
     struct Finding: Error {
         let text: String
         init(_ text: String) { self.text = text }
@@ -165,7 +165,7 @@ final class StepTestBench {
         value.split(separator: token, omittingEmptySubsequences: false).joined(separator: text)
     }
 
-    /// The content of the granted directory, without times.
+    /// The kind and the digest of each file in the granted directory, by path.
     func content() throws -> [String: String] {
         try Footprint([granted]).entries.reduce(into: [:]) { found, entry in
             let digest = entry.value.kind == .file ? try SHA256.digest(ofFileAt: entry.key).hex : ""

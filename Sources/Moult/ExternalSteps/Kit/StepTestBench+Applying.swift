@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import StepKit
 
 extension StepTestBench {
-    /// Applies one effect, applies it again, undoes it, and interrupts it at every point in between.
+    /// Applies one effect, applies it again, undoes it, and kills the step at every point in between.
     func apply(_ step: ExternalStep, _ effect: Effect, _ plan: PlanContext) {
         let name = { (what: String) in "\(what): \(effect.text)" }
         let intents = TrialIntents()
@@ -18,7 +18,7 @@ extension StepTestBench {
         check(name("undo of a change that was not started")) {
             before = try content()
             try run("undo")
-            try prove(before, "undoing a change that was not started")
+            try expectContent(before, "undoing a change that was not started")
             return nil
         }
         var count = 0
@@ -34,7 +34,7 @@ extension StepTestBench {
         else { return }
         check(name("apply again")) {
             try run("apply")
-            try prove(after, "applying it twice")
+            try expectContent(after, "applying it twice")
             return nil
         }
         guard
@@ -42,19 +42,19 @@ extension StepTestBench {
                 name("undo"),
                 {
                     try run("undo")
-                    try prove(before, "undoing it")
+                    try expectContent(before, "undoing it")
                     return nil
                 })
         else { return }
         check(name("undo again")) {
             try run("undo")
-            try prove(before, "undoing it twice")
+            try expectContent(before, "undoing it twice")
             return nil
         }
-        for point in 0...count { interrupted(at: point, of: count, name, intents, before, after, run) }
+        for point in 0...count { checkKilled(at: point, of: count, name, intents, before, after, run) }
         check(name("cancel")) {
             intents.list = []
-            // It may still finish, or report that it was cancelled, but it must not keep running.
+            // The step may still finish, or report that it was cancelled, but it must not keep running.
             do {
                 try run("apply") {
                     $0.seconds = 5
@@ -64,13 +64,14 @@ extension StepTestBench {
                 where error.code == .stepRefused || error.why?.contains("and without a result") == true
             {}
             try run("undo")
-            try prove(before, "undoing a cancelled change")
+            try expectContent(before, "undoing a cancelled change")
             try run("apply")
             return nil
         }
     }
 
-    /// A step in Swift cannot be killed on its own, so its effect is applied, applied again, and undone.
+    /// A step in Swift runs in this process and cannot be killed alone, so its effect is only applied, applied again, and
+    /// undone.
     func applyOwn(_ step: any Step, _ effect: Effect, _ plan: PlanContext) {
         let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: TrialIntents())
         var before: [String: String] = [:]
@@ -83,21 +84,21 @@ extension StepTestBench {
         }
         check("apply again: \(effect.text)") {
             try step.apply(effect, context)
-            try prove(after, "applying it twice")
+            try expectContent(after, "applying it twice")
             return nil
         }
         for again in ["", " again"] {
             check("undo\(again): \(effect.text)") {
                 try step.undo(effect, context)
-                try prove(before, "undoing it\(again)")
+                try expectContent(before, "undoing it\(again)")
                 return nil
             }
         }
     }
 
-    /// Kills the step after an intent was recorded and before the step was notified. The last point is its report that it is
-    /// done.
-    private func interrupted(
+    /// Kills the step after it has sent an intent and before it gets the acknowledgement, or, at the last point, after it has
+    /// sent its result. Then checks that the effect can be undone, and that it can be applied.
+    private func checkKilled(
         at point: Int, of count: Int, _ name: (String) -> String, _ intents: TrialIntents, _ before: [String: String],
         _ after: [String: String], _ run: (String, @escaping (inout StepConversation) -> Void) throws -> Void
     ) {
@@ -115,19 +116,19 @@ extension StepTestBench {
         check(name("killed at point \(point + 1) of \(count + 1), then undo")) {
             try kill()
             try run("undo") { _ in }
-            try prove(before, "undoing an interrupted change")
+            try expectContent(before, "undoing an interrupted change")
             return nil
         }
         check(name("killed at point \(point + 1) of \(count + 1), then apply")) {
             try kill()
             try run("apply") { _ in }
-            try prove(after, "finishing an interrupted change")
+            try expectContent(after, "finishing an interrupted change")
             try run("undo") { _ in }
             return nil
         }
     }
 
-    private func prove(_ expected: [String: String], _ what: String) throws {
+    private func expectContent(_ expected: [String: String], _ what: String) throws {
         let now = try content()
         let other = Set(now.keys).union(expected.keys).filter { now[$0] != expected[$0] }.sorted()
         if let path = other.first { throw Finding("after \(what), \(path) does not have the expected content") }

@@ -6,7 +6,7 @@ internal import StepKit
 extension StepTestBench {
     func run() throws {
         try makeStore()
-        if let own = options.own { return try tryOut(own) }
+        if let own = options.own { return try checkStep(own) }
         var program: StepExecutable?
         guard
             check(
@@ -32,12 +32,12 @@ extension StepTestBench {
             if other != description { throw Finding("its description changes if the request has an unknown field") }
             return nil
         }
-        refusals(program, description)
-        try tryOut(step(description, program))
+        checkRefusals(program, description)
+        try checkStep(step(description, program))
     }
 
     /// The checks common to programs and steps in Swift.
-    private func tryOut(_ step: any Step) throws {
+    private func checkStep(_ step: any Step) throws {
         var context = try planContext()
         var planned: [Effect] = []
         guard
@@ -81,8 +81,8 @@ extension StepTestBench {
         }
     }
 
-    /// A step must refuse requests that it cannot know.
-    private func refusals(_ program: StepExecutable, _ description: StepDescription) {
+    /// Checks that the step refuses requests that are not in the protocol.
+    private func checkRefusals(_ program: StepExecutable, _ description: StepDescription) {
         let wrong: [(String, String)] = [
             ("unknown message", "{\"message\":\"frobnicate\",\"protocol\":1}\n"),
             ("other protocol", "{\"message\":\"plan\",\"protocol\":99,\"context\":{}}\n"),

@@ -39,7 +39,7 @@ package struct StepConversation {
         init(_ what: Misbehaviour) { self.what = what }
     }
 
-    /// Requests an immediate kill that simulates a crash.
+    /// Thrown by a callback to kill the step at once, which simulates a crash.
     struct Killed: Error {}
 
     /// The step's answer.
@@ -94,7 +94,7 @@ package struct StepConversation {
 
         mutating func add(_ bytes: [UInt8]) { said = (said + bytes).suffix(4096) }
 
-        /// The end of its standard error output.
+        /// The end of the step's standard error output.
         var complaint: String {
             String(decoding: said.suffix(400), as: UTF8.self).split(separator: "\n").suffix(3).joined(separator: " / ")
         }

@@ -6,7 +6,7 @@ package struct StepRights: Sendable {
     /// Directories with everything in them, or single files.
     package var writable: [String]
     package var sockets: Profile.Sockets
-    /// While planning, it also cannot lock files, and mounts are read-only where the system allows that.
+    /// Whether the step is planning. It then cannot lock files either, and mounts are read-only where the system allows that.
     package var plans: Bool
 
     package init(writable: [String] = [], sockets: Profile.Sockets = .none, plans: Bool = false) {
@@ -19,7 +19,7 @@ package struct StepRights: Sendable {
             + (mountsReadOnly ? ", read-only mounts" : "")
     }
 
-    /// The same as kernel rules. No process can leave the process group, which is killed as a whole.
+    /// These rights as kernel rules. No process can leave the process group, which is killed as a whole.
     func enforced(scratch: String) throws -> Guard {
         guard Guard.level.landlock > 0, Guard.level.hasSeccomp else {
             throw MoultError(

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Lets a step apply or undo one effect. It may write only to the paths that the effect names.
+/// Lets a step apply or undo one effect. The step may write only to the paths that the effect names.
 struct Applying {
     let step: ExternalStep
     let effect: Effect
@@ -23,8 +23,8 @@ struct Applying {
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
     }
 
-    /// The paths that Landlock opens. An existing path is opened itself. For a file that does not exist, or did not exist when
-    /// the update began, its directory is opened, so that the step can create and remove the file. Other changes in that
+    /// The paths to which Landlock lets the step write: an existing path itself; for a file that does not exist, or did not
+    /// exist when the update began, its directory, so that the step can create and remove the file. Other changes in that
     /// directory are found by comparison.
     private func grants(
         for writes: [String], remembering: Bool
@@ -32,7 +32,7 @@ struct Applying {
         let made = try Set(
             context.intents.all(for: effect).flatMap { ($0[Self.mark]?.array ?? []).compactMap(\.string) })
         let missing = try writes.filter { try Files.facts($0) == nil }
-        // Whatever the outcome, the step may remove a file that it created.
+        // Recorded, so that a later undo can also remove a file that the step created.
         let new = missing.filter { !made.contains($0) }
         if remembering, !new.isEmpty {
             let paths = JSON.array(new.map { .string($0) })
@@ -42,7 +42,7 @@ struct Applying {
         return (writes.filter { !files.contains($0) }, Set(files.map(Files.directory(of:))).sorted())
     }
 
-    /// The key under which moult records in an intent the files that did not exist.
+    /// The key in an intent under which moult records the files that did not exist before.
     static let mark = "moult"
 
     private func converse(
@@ -85,14 +85,14 @@ struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
 
     /// Above this number, files are not compared, and only the kernel rules protect them.
-    private static let most = 20_000
+    private static let maxFiles = 20_000
 
     init(_ paths: [String], skipping isSkipped: (String) -> Bool = { _ in false }) throws {
         for path in paths { try walk(path, isSkipped) }
     }
 
     private mutating func walk(_ path: String, _ isSkipped: (String) -> Bool) throws {
-        guard !isSkipped(path), entries.count < Self.most, let facts = try Files.facts(path) else { return }
+        guard !isSkipped(path), entries.count < Self.maxFiles, let facts = try Files.facts(path) else { return }
         entries[path] = facts
         guard facts.kind == .directory else { return }
         for name in try Files.list(path) { try walk("\(path)/\(name)", isSkipped) }

@@ -5,19 +5,19 @@ internal import MoultStore
 /// The state of a step's program.
 package struct ExternalState {
     /// `trusted`, `not trusted`, `changed`, `missing`, `unfit`, or `rules only` where the settings name no program.
-    package let word: String
-    /// Why it is not run.
+    package let state: String
+    /// Why the program is not run.
     package let why: String?
     /// The step's description of itself, if it may run.
     package let description: StepDescription?
 
     package init(_ step: ExternalStep) throws {
         guard let path = step.settings.executable else {
-            (word, why, description) = ("rules only", "moult.json names no executable", nil)
+            (state, why, description) = ("rules only", "moult.json names no executable", nil)
             return
         }
         guard try Files.factsThroughLinks(path) != nil else {
-            (word, why, description) = ("missing", "\(path) does not exist", nil)
+            (state, why, description) = ("missing", "\(path) does not exist", nil)
             return
         }
         do {
@@ -26,10 +26,10 @@ package struct ExternalState {
                 var conversation = step.conversation(executable, StepRights(plans: true), scratch)
                 return try Planning.describe(&conversation)
             }
-            (word, why) = ("trusted", nil)
+            (state, why) = ("trusted", nil)
         } catch let error as MoultError {
             let isPinned = step.settings.sha256 != nil
-            word = error.code == .stepTrust ? (isPinned ? "changed" : "not trusted") : "unfit"
+            state = error.code == .stepTrust ? (isPinned ? "changed" : "not trusted") : "unfit"
             why = error.why ?? error.what
             description = nil
         }

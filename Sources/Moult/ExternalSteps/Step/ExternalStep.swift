@@ -8,11 +8,11 @@ internal import Synchronization
 /// A step implemented by an external executable. Each message to it starts a separate, sandboxed process.
 package struct ExternalStep: PlacedStep {
     let settings: StepSettings
-    /// The use of the step in the manifest; nil until the pipeline sets it.
+    /// The step's place in the update, from the manifest or the settings; nil until `placed(by:)` sets it.
     var use: Manifest.StepUse?
     private let program = Program()
 
-    /// Facts about the executable, read once and reused for later messages.
+    /// Holds the copy of the executable, read once and reused for later messages.
     private final class Program: Sendable {
         let executable = Mutex<StepExecutable?>(nil)
     }
@@ -133,8 +133,8 @@ package struct ExternalStep: PlacedStep {
         return settings.with.reduce(use?.with ?? .object([])) { $0.setting($1.name, to: $1.value) }
     }
 
-    /// A granted path must not contain anything that only the core may write, because the kernel rules cannot exclude a part of
-    /// it.
+    /// Throws if a granted path contains files that only the core may write, because kernel rules cannot exclude a part of a
+    /// path.
     private func refuseGrants(on root: String) throws {
         let store = try PathRules.resolved(root) ?? root
         for path in settings.writable {

@@ -17,7 +17,7 @@ extension TrustedKeys {
     /// Verifies that enough of these keys signed the bytes, and returns the signers; nothing is parsed before that.
     ///
     /// `find` gets the name of a signature file and returns its bytes, nil if it does not exist.
-    package func prove(
+    package func verify(
         _ bytes: [UInt8], named name: String, at now: Timestamp = .now, find: (String) throws -> [UInt8]?
     ) throws -> [KeyID] {
         // A key counts once, whatever IDs its signatures have.

@@ -15,11 +15,11 @@ extension KeyList {
                 .feed, .refused, what: "\(name) is key list \(self.serial) of \(self.product)",
                 why: "key list \(serial) of \(product) belongs there", now: "Report this to the publisher.")
         }
-        try proveOwn(bytes, named: name, at: now, find: find)
+        try requireOwnSignatures(bytes, named: name, at: now, find: find)
     }
 
     /// If its own root keys had not signed a list, it could never be replaced.
-    package func proveOwn(
+    package func requireOwnSignatures(
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws {
         if try isPlain || roles.root.isProven(bytes, named: name, at: now, find: find) { return }
@@ -37,7 +37,7 @@ extension TrustedKeys {
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws -> Bool {
         do {
-            _ = try prove(bytes, named: name, at: now, find: find)
+            _ = try verify(bytes, named: name, at: now, find: find)
             return true
         } catch let error as MoultError {
             // If a server did not answer, the signature may still exist.
