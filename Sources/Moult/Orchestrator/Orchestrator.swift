@@ -116,7 +116,8 @@ package struct Orchestrator: Sendable {
                     try execute(in: store, recovered: recovered, announce) { try planner.locked($0).update(request) }
                 }
             } catch  where Files.isDenied(error) {
-                // Without write permission, a store that is already current is no error: it may be in a read-only image.
+                // Without write permission, an update of a store that is already current does not fail: the store may be in a
+                // read-only image.
                 let store = snapshot()
                 guard let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest, reading: true) else {
                     throw error

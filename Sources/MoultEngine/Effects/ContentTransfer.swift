@@ -97,7 +97,7 @@ struct ContentTransfer {
         }
     }
 
-    /// Throws if the app has a table of its own with the name of moult's reject table.
+    /// Throws if the app itself has created a table that has the name of the reject table.
     private func refuseForeignRejectTable(_ live: Connection) throws {
         let name = ReleaseMarker.rejects
         guard let column = try RejectTable(name: name, label: "").missingColumn(in: live) else { return }

@@ -38,8 +38,8 @@ final class WritableEffects {
     /// Holds every database, before the decision or when an update is recovered. `stop` is polled while waiting for other
     /// processes.
     func hold(stop: () throws -> Void = {}) throws {
-        // A power failure may leave one of SQLite's journals next to a file, and recovery looks for it only if the
-        // transaction's journal says that a change was started.
+        // A power failure may leave a SQLite journal next to a file, and recovery looks for it only if the transaction's
+        // journal says that a change was started.
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
         for effect in effects { try requireOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
