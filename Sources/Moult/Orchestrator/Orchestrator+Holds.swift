@@ -53,7 +53,7 @@ extension Orchestrator {
         var holds: [Hold] = []
         try Holds.change(layout) { holds = $0.all }
         watcher.tell(.warning("\(fault). The record was rebuilt from the history; to see the holds: moult status"))
-        try note("rebuild", ["holds"], reason: fault, holds)
+        try appendHistory("rebuild", ["holds"], reason: fault, holds)
     }
 
     /// Removes the unreadable lines from the history. Requires the lock. The new line includes the holds, which the lost lines
