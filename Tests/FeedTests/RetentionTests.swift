@@ -37,7 +37,7 @@ import Testing
                 """
                 - test-1.0.0.tar.zst
                 - test-2.0.0.tar.zst
-                - not in the feed any more: 1.0.0, 2.0.0
+                - no longer in the feed: 1.0.0, 2.0.0
                 ~ public/feed.json  serial 5, 2 releases,
                 """))
         #expect(try versions() == ["3.0.0", "4.0.0"])

@@ -113,7 +113,7 @@ enum DeltaVerb {
         let names = pairs.map(\.name).joined(separator: ", ")
         throw call.wrongUsage(
             pairs.isEmpty ? "no files to make a patch from" : "--database is missing",
-            why: pairs.isEmpty ? "no database of both has changed" : "these have changed: \(names)")
+            why: pairs.isEmpty ? "no database that both have has changed" : "these have changed: \(names)")
     }
 
     /// Content in the WAL is not in the file.

@@ -247,7 +247,7 @@ private struct PublishedReport: Report {
         for file in published.removed { page.line("\("-", .removed) \(file)") }
         if !published.dropped.isEmpty {
             page.wrapped(
-                "\("-", .removed) not in the feed any more: \(published.dropped.map(\.description).joined(separator: ", "))"
+                "\("-", .removed) no longer in the feed: \(published.dropped.map(\.description).joined(separator: ", "))"
             )
         }
         let signed =
