@@ -44,7 +44,7 @@ struct ArchiveRefusal: Error {
         case otherKind = "Choose tar.gz, tar.xz or zip."
         case sameRelease = "Use the manifest and the archive of the same release."
         case smallerFrames = "Pack it again with smaller frames."
-        case shorten = "Shorten it."
+        case shorten = "Shorten the name."
         case withoutPassword = "Pack it again without a password."
         case deflate = "Pack it again with zip's usual compression."
         case rename = "Rename the file."
@@ -54,7 +54,7 @@ struct ArchiveRefusal: Error {
         case nameOfKind = "Give it the file ending of its type, or pack it again."
         case withoutPadding = "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes."
         case smallerWindow = "Pack it again with zstd up to level 19 and without --long or --ultra."
-        case withoutDictionary = "Pack it again without."
+        case withoutDictionary = "Pack it again without a dictionary."
         case smallerDictionary = "Pack it again with xz -8 or lower."
         case samePatch = "Use the manifest and the patch of the same release."
         case patchAgain = "Download the patch again."
@@ -71,7 +71,7 @@ struct ArchiveRefusal: Error {
     }
 
     static let cut = ArchiveRefusal(
-        .archiveCut, "it ends before it is complete", now: .copyWhole)
+        .archiveCut, "it is truncated", now: .copyWhole)
 
     static func size(of member: String, is found: String, declared: Int) -> ArchiveRefusal {
         ArchiveRefusal(

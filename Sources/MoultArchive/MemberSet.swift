@@ -15,7 +15,8 @@ struct MemberSet {
             try Self.check(name)
             guard folded.insert(name.lowercased()).inserted else {
                 throw ArchiveRefusal(
-                    .archiveDuplicate, "two declared members differ from “\(name)” by the case of letters at most",
+                    .archiveDuplicate,
+                    "two declared members have the name “\(name)”, or names that differ from it only in case",
                     now: .renameOne)
             }
             let parts = name.split(separator: "/")
@@ -41,7 +42,7 @@ struct MemberSet {
             throw ArchiveRefusal(
                 .archiveUndeclared,
                 "it contains “\(name)”, which is not declared"
-                    + (near.map { "; declared is “\($0)”, with other capital letters" } ?? ""))
+                    + (near.map { "; the declared name is “\($0)”, which differs in case" } ?? ""))
         }
         try note(name)
         return (name, size)
@@ -86,7 +87,7 @@ struct MemberSet {
                 .archiveName, "it contains the name “\(printable(name))”, \(why)",
                 now: .renamePlainly)
         }
-        guard name.utf8.allSatisfy({ $0 < 0x80 }) else { throw refused("which has characters outside of ASCII") }
+        guard name.utf8.allSatisfy({ $0 < 0x80 }) else { throw refused("which has characters outside ASCII") }
         if name.hasPrefix("/") { throw refused("which is an absolute path") }
         guard name.utf8.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "/") }) else {
             throw refused("which has characters that are not allowed")
@@ -100,7 +101,7 @@ struct MemberSet {
             throw refused("which has a part of more than 255 bytes")
         }
         for suffix in ["-wal", "-shm", "-journal"] where name.hasSuffix(suffix) {
-            throw refused("which SQLite would take for a part of a database beside it")
+            throw refused("which SQLite would treat as part of a database next to it")
         }
     }
 

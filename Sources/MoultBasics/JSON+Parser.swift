@@ -103,10 +103,10 @@ private struct JSONParser {
             try item(&self)
             try skipSpace()
             if take(end) { return }
-            guard take(UInt8(ascii: ",")) else { throw error("a ',' or \(shown(end)) should stand here") }
+            guard take(UInt8(ascii: ",")) else { throw error("expected ',' or \(shown(end))") }
             try skipSpace()
             if peek == end {
-                guard dialect == .draft else { throw error("a comma before \(shown(end)) is not plain JSON") }
+                guard dialect == .draft else { throw error("a comma before \(shown(end)) is not allowed in JSON") }
                 position += 1
                 return
             }
@@ -125,23 +125,23 @@ private struct JSONParser {
         _ = take(UInt8(ascii: "-"))
         let firstDigit = position
         digits()
-        guard position > firstDigit else { throw error("a digit should follow the sign") }
+        guard position > firstDigit else { throw error("expected a digit after the sign") }
         if bytes[firstDigit] == UInt8(ascii: "0"), position > firstDigit + 1 {
-            throw error("a number does not begin with 0")
+            throw error("a number must not begin with 0")
         }
         var whole = true
         if take(UInt8(ascii: ".")) {
             whole = false
             let fraction = position
             digits()
-            guard position > fraction else { throw error("a digit should follow the point") }
+            guard position > fraction else { throw error("expected a digit after the decimal point") }
         }
         if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
             whole = false
             if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
             let exponent = position
             digits()
-            guard position > exponent else { throw error("a digit should follow the exponent's sign") }
+            guard position > exponent else { throw error("expected a digit in the exponent") }
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if whole {
@@ -213,11 +213,11 @@ private struct JSONParser {
         case UInt8(ascii: "u"):
             let high = try fourHexDigits()
             if let scalar = Unicode.Scalar(high) { return scalar }
-            guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw error("half of a surrogate pair") }
+            guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw error("unpaired surrogate") }
             let low = try fourHexDigits()
             guard (0xD800..<0xDC00).contains(high), (0xDC00..<0xE000).contains(low),
                 let scalar = Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (low - 0xDC00))
-            else { throw error("half of a surrogate pair") }
+            else { throw error("unpaired surrogate") }
             return scalar
         default: throw error("unknown escape \\\(shown(byte))")
         }
@@ -228,7 +228,7 @@ private struct JSONParser {
             let text = String(validating: bytes[position..<position + 4], as: UTF8.self),
             text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
             let value = UInt32(text, radix: 16)
-        else { throw error("four hexadecimal digits should follow \\u") }
+        else { throw error("expected four hexadecimal digits after \\u") }
         position += 4
         return value
     }
@@ -244,7 +244,7 @@ private struct JSONParser {
     }
 
     private mutating func skipComment() throws {
-        guard dialect == .draft else { throw error("a comment is not plain JSON") }
+        guard dialect == .draft else { throw error("a comment is not allowed in JSON") }
         let start = position
         position += 1
         if take(UInt8(ascii: "/")) {

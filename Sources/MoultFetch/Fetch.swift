@@ -12,7 +12,7 @@ enum Fetch {
         do {
             let request = try Request.read()
             try FetchGuard.confine()
-            guard curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK else { throw Failure("libcurl does not start") }
+            guard curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK else { throw Failure("libcurl cannot start") }
             try follow(request)
             return 0
         } catch let failure as Failure {
@@ -35,19 +35,19 @@ enum Fetch {
     /// Follows redirects with a new transfer for each, because libcurl would look up passwords for the other host.
     private static func follow(_ request: Request) throws {
         guard let first = Origin(request.url), let authority = Origin(request.authority) else {
-            throw Failure("libcurl does not read the URL")
+            throw Failure("libcurl cannot parse the URL")
         }
         let end = ContinuousClock.now + .seconds(request.deadline)
         var url = request.url
         for _ in 0...maxRedirects {
             guard let next = try transfer(url, first, authority, request, until: end) else { return }
             guard request.method.isRead else { throw Failure("it redirects an upload", .redirect) }
-            guard let origin = Origin(next) else { throw Failure("libcurl does not read the redirect", .redirect) }
+            guard let origin = Origin(next) else { throw Failure("libcurl cannot parse the redirect", .redirect) }
             // A redirect must not lead from https to http, or to a file.
             guard origin.scheme == first.scheme else {
                 throw Failure("the redirect has the scheme \(origin.scheme)", .scheme)
             }
-            if origin.hasPassword { throw Failure("the redirect has a password in it", .redirect) }
+            if origin.hasPassword { throw Failure("the redirect contains a password", .redirect) }
             url = next
         }
         throw Failure("it redirects more than \(maxRedirects) times", .redirect)

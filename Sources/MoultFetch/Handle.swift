@@ -5,7 +5,7 @@ struct Handle: ~Copyable {
     let curl: UnsafeMutableRawPointer
 
     init() throws {
-        guard let curl = curl_easy_init() else { throw Failure("libcurl does not start") }
+        guard let curl = curl_easy_init() else { throw Failure("libcurl cannot start") }
         self.curl = curl
     }
 

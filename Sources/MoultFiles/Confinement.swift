@@ -51,7 +51,7 @@ package final class Confinement: Sendable {
     /// Confines this process, which must not have other threads yet.
     package func confineThisProcess() throws {
         guard Self.isPossible else {
-            throw MoultError(.system, what: "cannot confine this process", why: "it has other threads already")
+            throw MoultError(.system, what: "cannot confine this process", why: "it already has other threads")
         }
         let (part, code) = with { how in withUnsafePointer(to: how) { (moult_confine($0), moult_errno()) } }
         if part != 0 { throw Errno(code).error("cannot confine this process (\(Subprocess.part(part)))") }

@@ -8,7 +8,7 @@ package enum MemoryFile {
             throw SystemFeatures.unavailable("cannot run a program", because: "starts no other programs")
         }
         let number = moult_memfd_sealable()
-        guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        guard number >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }
         return number
     }
 
@@ -22,7 +22,7 @@ extension Descriptor {
     /// An in-memory file of this size, filled with zeros.
     package static func inMemory(size: Int) throws -> Descriptor {
         let number = moult_memfd()
-        guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        guard number >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }
         let file = Descriptor(owning: number, "a file in memory")
         try file.truncate(to: size)
         return file

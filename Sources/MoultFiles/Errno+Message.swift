@@ -7,7 +7,8 @@ extension Errno {
     package func error(_ what: String, _ needs: Permission...) -> MoultError {
         if self == .loop, let link = needs.lazy.compactMap({ StorePath.plantedLink(in: $0.path) }).first {
             return MoultError(
-                .system, what: what, why: "\(link) is a symbolic link, and moult follows none in its own directory",
+                .system, what: what,
+                why: "\(link) is a symbolic link, and moult does not follow links in its own directory",
                 now: "Remove the link: \(shellLine(["rm", link]))", cause: self)
         }
         return MoultError(.system, what: what, why: description, now: remedy(needs), cause: self)

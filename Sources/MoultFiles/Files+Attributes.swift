@@ -90,7 +90,7 @@ extension Descriptor {
     /// Only root can change a file's owner, and users can change its group only to one of their own.
     private static func notGiven(_ path: String, to wanted: FileFacts, of other: String, _ error: Errno) -> MoultError {
         var failure = error.error(
-            "cannot give \(path) to user \(wanted.owner) and group \(wanted.group), as \(other) has them")
+            "cannot set the owner of \(path) to user \(wanted.owner) and group \(wanted.group), those of \(other)")
         if error == .notPermitted {
             failure.now =
                 wanted.owner == geteuid()

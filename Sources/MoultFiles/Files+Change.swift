@@ -14,7 +14,7 @@ extension Files {
         do { try Syscall.mkdir(path, mode) } catch {
             if error == .exists, try factsThroughLinks(path)?.kind == .directory { return }
             var failure = error.error("cannot create the directory \(path)", .name(path))
-            if error == .noEntry { failure.now = "Make the directory above it first." }
+            if error == .noEntry { failure.now = "Create the parent directory first." }
             throw failure
         }
     }
@@ -108,7 +108,7 @@ extension Files {
     private static func exchanged(_ path: String) -> MoultError {
         MoultError(
             .system, what: "cannot remove the directory \(path)", why: "another user or program has replaced it",
-            now: "Look at it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
+            now: "Inspect it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
     }
 
     /// Removes everything in a directory, which `open` opens with given flags.
@@ -256,7 +256,7 @@ extension Files {
     package static func makeScratchDirectory(in parent: String) throws -> String {
         var template = Array("\(parent)/moult-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else {
-            throw Errno(moult_errno()).error("cannot make a scratch directory in \(parent)")
+            throw Errno(moult_errno()).error("cannot create a scratch directory in \(parent)")
         }
         return String(cString: made)
     }

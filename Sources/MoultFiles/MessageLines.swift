@@ -58,7 +58,7 @@ package struct ParentChannel {
         while true {
             let line: [UInt8]?
             do { line = try lines.next() } catch {
-                throw MoultError(.system, what: "a request from the parent process does not end")
+                throw MoultError(.system, what: "a request from the parent process is too long")
             }
             if let line { return try JSON(parsing: line, source: "the request") }
             if isOver {

@@ -20,7 +20,7 @@ extension Subprocess {
         defer { for number in theirs { MoultLibc.close(number) } }
         func pipe(_ mine: WritableKeyPath<Started, Int32>, childReads: Bool) throws -> Int32 {
             var ends: [Int32] = [-1, -1]
-            guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot make a pipe") }
+            guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot create a pipe") }
             started[keyPath: mine] = ends[childReads ? 1 : 0]
             theirs.append(ends[childReads ? 0 : 1])
             return ends[childReads ? 0 : 1]
@@ -52,7 +52,7 @@ extension Subprocess {
             child.lifeline = -1
             if command.isSupervised {
                 var ends: [Int32] = [-1, -1]
-                guard moult_socket_pair(&ends) == 0 else { throw Errno(moult_errno()).error("cannot make a socket") }
+                guard moult_socket_pair(&ends) == 0 else { throw Errno(moult_errno()).error("cannot create a socket") }
                 (started.lifeline, child.lifeline) = (ends[0], ends[1])
                 theirs.append(ends[1])
             }
@@ -138,7 +138,7 @@ extension Subprocess {
     /// An in-memory file with these bytes, positioned at the beginning.
     private static func memoryFile(_ bytes: [UInt8]) throws -> Int32 {
         let number = moult_memfd()
-        guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        guard number >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }
         do {
             try bytes.withUnsafeBytes { all in
                 try wrapped("cannot write to a file in memory") { () throws(Errno) in

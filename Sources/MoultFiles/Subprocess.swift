@@ -167,7 +167,7 @@ struct Pipe: ~Copyable {
 
     init() throws {
         var ends: [Int32] = [-1, -1]
-        guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot make a pipe") }
+        guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot create a pipe") }
         (output, input) = (ends[0], ends[1])
     }
 

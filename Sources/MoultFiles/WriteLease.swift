@@ -52,6 +52,6 @@ package final class WriteLease {
     package static func held(_ path: String) -> MoultError {
         MoultError(
             .system, .busy, what: "\(path) is in use", why: "another process has it open",
-            now: "Stop the program that uses it, and apply again.")
+            now: "Stop the program that uses it, and run the command again.")
     }
 }

@@ -24,7 +24,7 @@ final class Authorizer {
     /// Why an action was denied, for humans.
     func reason(_ denied: String) -> String {
         switch purpose {
-        case .reading: "the guard allows reading only, and this needs \(denied)"
+        case .reading: "only reading is allowed, and this needs \(denied)"
         case .changing: "a script may change this database and nothing else, and this needs \(denied)"
         }
     }

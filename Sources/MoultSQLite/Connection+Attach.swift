@@ -9,8 +9,8 @@ extension Connection {
         let doing = "attach \(other) as \(name) to \(path)"
         if ["main", "temp"].contains(name.lowercased()) {
             throw MoultError(
-                .databaseRequest, .refused, what: "cannot \(doing)", why: "SQLite has a database `\(name)` already",
-                now: "Choose another name")
+                .databaseRequest, .refused, what: "cannot \(doing)", why: "SQLite already has a database `\(name)`",
+                now: "Choose another name.")
         }
         let attached = try attachedNames
         let limit = try limit(.attached)

@@ -28,7 +28,7 @@ extension Connection {
                 try execute("ROLLBACK")
             } catch let second {
                 throw MoultError(
-                    .sqlite, what: "cannot roll back on \(path)", why: "\(second)", now: "Close the connection",
+                    .sqlite, what: "cannot roll back on \(path)", why: "\(second)", now: "Close the connection.",
                     cause: error)
             }
             throw error

@@ -57,12 +57,12 @@ package struct DatabaseHeader: Equatable, Sendable {
         let size = Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt16.self)))
         pageSize = size == 1 ? 65536 : size
         guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
-            throw reject("its header says pages of \(pageSize) bytes")
+            throw reject("its header has the invalid page size \(pageSize)")
         }
         writeVersion = bytes[18]
         readVersion = bytes[19]
         guard (1...2).contains(readVersion), (1...2).contains(writeVersion) else {
-            throw reject("its header says file format \(writeVersion)/\(readVersion), and 1 and 2 are known")
+            throw reject("its header has file format \(writeVersion)/\(readVersion), and SQLite knows 1 and 2")
         }
         // SQLite rejects any other values too.
         guard bytes[21] == 64, bytes[22] == 32, bytes[23] == 32 else {
@@ -74,17 +74,17 @@ package struct DatabaseHeader: Equatable, Sendable {
         applicationID = Int32(bitPattern: number(68))
         versionValidFor = number(92)
         encoding = TextEncoding(rawValue: number(56))
-        if encoding == nil, number(56) != 0 { throw reject("its header says text encoding \(number(56))") }
+        if encoding == nil, number(56) != 0 { throw reject("its header has the unknown text encoding \(number(56))") }
     }
 
     /// Throws unless the file's size matches the page count in the header.
     package func requireSize(_ fileSize: Int64, path: String) throws {
         func reject(_ why: String) -> MoultError {
-            MoultError(.databaseCorrupt, what: "\(path) is not a whole SQLite database", why: why)
+            MoultError(.databaseCorrupt, what: "\(path) is not a complete SQLite database", why: why)
         }
         guard hasPageCount else {
             if fileSize % Int64(pageSize) == 0 { return }
-            throw reject("its \(fileSize) bytes are not whole pages of \(pageSize)")
+            throw reject("its \(fileSize) bytes are not a multiple of the page size \(pageSize)")
         }
         let expected = Int64(pageCount) * Int64(pageSize)
         guard fileSize == expected else {

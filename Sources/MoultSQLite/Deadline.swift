@@ -33,7 +33,7 @@ final class DeadlineWatch {
         MoultError(
             .deadline, what: "stopped after \(seconds) s: a statement on \(path)",
             why: "it took longer than its deadline",
-            now: "Allow more time, or look at what the database makes SQLite do", cause: cause)
+            now: "Allow more time, or check what the database makes SQLite do.", cause: cause)
     }
 }
 

@@ -28,7 +28,7 @@ package enum Fitness: Sendable {
         _ path: String, deadline: Double = 60, pages: Pages = .ifLeftOpen, judge: (Connection) throws -> String?
     ) throws -> Fitness {
         guard let facts = try Files.factsThroughLinks(path) else {
-            if try Files.facts(path) != nil { return .unfit("it is a link that leads nowhere") }
+            if try Files.facts(path) != nil { return .unfit("it is a symbolic link to a missing file") }
             guard let stray = try Sidecars.of(path).paths.first else { return .missing }
             return .unfit("only \(Files.name(of: stray)) is left of it")
         }

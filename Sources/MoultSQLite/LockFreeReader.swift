@@ -84,7 +84,7 @@ package enum LockFreeReader {
         let code = moult_sqlite_keep_ctime()
         guard code == SQLITE_OK else {
             throw MoultError(
-                .sqlite, what: "cannot look into a database without touching its files",
+                .sqlite, what: "cannot read a database without changing its files",
                 why: "this SQLite has no replaceable system calls (\(ResultCode(code)))")
         }
     }
@@ -118,8 +118,8 @@ package enum LockFreeReader {
     private static func changed(_ path: String) -> MoultError {
         MoultError(
             .databaseBusy, .busy, what: "\(path) was changed while it was read",
-            why: "a process opened or wrote it",
-            now: "Try again")
+            why: "a process opened it or wrote to it",
+            now: "Try again.")
     }
 }
 

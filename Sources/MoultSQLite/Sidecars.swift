@@ -51,7 +51,7 @@ package struct Sidecars: Equatable, Sendable {
         guard let intruder = try of(path).intruder else { return }
         throw MoultError(
             .databaseRequest, .refused, what: "cannot open database \(path)", why: intruder.why,
-            now: "Find out which program made it, then move it away: \(shellLine(intruder.command))")
+            now: "Find out which program created it, then move it away: \(shellLine(intruder.command))")
     }
 
     /// Whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header is finished; SQLite

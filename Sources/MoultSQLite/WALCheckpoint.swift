@@ -19,7 +19,8 @@ package enum WALCheckpoint {
         }
         let left = try Sidecars.of(path)
         guard left.isEmpty else {
-            throw try busy(path, "a process opened it meanwhile, and \(left.paths.joined(separator: ", ")) is there")
+            throw try busy(
+                path, "a process has opened it in the meantime, and \(left.paths.joined(separator: ", ")) exists")
         }
     }
 

@@ -18,13 +18,13 @@ enum Helper {
         places += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
         for place in places where try Files.factsThroughLinks(place)?.kind == .file { return place }
         throw MoultError(
-            .helper, what: "cannot send requests to web servers", why: "\(name) is not installed beside moult",
-            now: "Install it, or say where it is with MOULT_FETCH.")
+            .helper, what: "cannot send requests to web servers", why: "\(name) is not installed next to moult",
+            now: "Install it, or set MOULT_FETCH to its path.")
     }
 
     static func confused(_ why: String) -> MoultError {
         MoultError(
             .helper, what: "\(name) sent an invalid reply", why: why,
-            now: "Install the one that belongs to this version of moult.")
+            now: "Install the \(name) of this version of moult.")
     }
 }

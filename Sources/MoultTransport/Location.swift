@@ -59,7 +59,8 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         let host = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         // Process lists and shell histories would show the password.
         if host.contains("@") {
-            throw error("\(address)", "it has a password in it", "Put name and password into ~/.netrc, for that host.")
+            throw error(
+                "\(address)", "it contains a password", "Put the name and password for this host into ~/.netrc.")
         }
         guard rest.hasPrefix("//"), !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
             throw error("\(address)", "it is not a URL", "Write it as in https://example.org/releases/feed.json.")
@@ -78,7 +79,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
                 continue
             }
             guard left.count >= 2, let value = UInt8(String(decoding: left.prefix(2), as: UTF8.self), radix: 16) else {
-                throw error(url, "its % is not followed by two digits", "Write a % itself as %25.")
+                throw error(url, "a % in it is not followed by two hexadecimal digits", "Write a literal % as %25.")
             }
             bytes.append(value)
             left = left.dropFirst(2)

@@ -91,7 +91,7 @@ final class PartialFile: ResponseSink {
         guard head.offset == 0 else {
             throw MoultError(
                 .badAnswer, .failed, what: "\(name) was sent from the wrong position",
-                why: "asked for byte \(have), and got byte \(head.offset)",
+                why: "moult asked for it from byte \(have), and got it from byte \(head.offset)",
                 now: "Report this to the operator of the server.")
         }
         try restart()

@@ -46,10 +46,11 @@ struct WebHead: Equatable {
         let isSecure = url.withSecrets.lowercased().hasPrefix("https:")
         let now =
             switch status {
-            case 401 where !isSecure, 403 where !isSecure: "Use https: moult sends no password over plain http."
+            case 401 where !isSecure, 403 where !isSecure: "Use HTTPS: moult sends no password over plain HTTP."
             case 401 where isNetrcOpen, 403 where isNetrcOpen:
                 "Other users can read ~/.netrc, so it was not used. Protect it: chmod 600 ~/.netrc"
-            case 401, 403, 407: "Put name and password for that host into ~/.netrc, or ask who runs the server."
+            case 401, 403, 407:
+                "Put the name and password for that host into ~/.netrc, or ask the operator of the server."
             default: "Check the address, or report it to the operator of the server."
             }
         return MoultError(.notThere, what: "cannot get \(url)", why: why, now: now)
@@ -69,7 +70,7 @@ struct WebHead: Equatable {
 
     private static let words = [
         400: "bad request", 401: "not authorized", 403: "forbidden", 404: "not found",
-        407: "the proxy wants a password",
+        407: "the proxy requires a password",
         408: "timed out", 410: "gone", 429: "too many requests", 500: "internal error", 502: "bad gateway",
         503: "not available", 504: "gateway timed out",
     ]

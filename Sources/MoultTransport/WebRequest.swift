@@ -61,7 +61,7 @@ struct WebRequest {
             }
         } catch is MessageLines.TooLong {
             child.kill()
-            throw Helper.confused("its first line does not end")
+            throw Helper.confused("its first line is too long")
         } catch {
             child.kill()
             throw error
@@ -123,11 +123,11 @@ struct WebRequest {
         case "scheme":
             throw MoultError(
                 .badAnswer, .refused, what: "\(url) redirects to another scheme", why: why,
-                now: "If you trust that server, use the address of the files there.")
+                now: "If you trust the target, use its address directly.")
         case "redirect":
             throw MoultError(
-                .badAnswer, .refused, what: "\(url) redirects to an address that moult does not use", why: why,
-                now: "Use the address of the files themselves, if you trust that server.")
+                .badAnswer, .refused, what: "\(url) redirects to an address that moult refuses", why: why,
+                now: "If you trust the target, use its address directly.")
         case "slow":
             throw ContinuousClock.now >= until ? late : Retryable(unreachable(why), isSlow: true)
         case "transient": throw unreachable(why)

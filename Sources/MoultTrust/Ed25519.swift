@@ -14,7 +14,7 @@ package enum Ed25519 {
         var bytes = [UInt8](repeating: 0, count: publicKeySize)
         var count = bytes.count
         guard EVP_PKEY_get_raw_public_key(key.handle, &bytes, &count) == 1, count == publicKeySize else {
-            throw cryptoError("make the public key of an Ed25519 key")
+            throw cryptoError("derive the public key of an Ed25519 key")
         }
         return bytes
     }
@@ -35,7 +35,7 @@ package enum Ed25519 {
         let key = try Key(publicKey: publicKey)
         let context = try Context()
         guard EVP_DigestVerifyInit(context.handle, nil, nil, nil, key.handle) == 1 else {
-            throw cryptoError("begin to verify with Ed25519")
+            throw cryptoError("start verifying with Ed25519")
         }
         let result = EVP_DigestVerify(context.handle, signature, signature.count, message, message.count)
         // An invalid signature leaves an error in the library's queue, where the next error must not find it.
@@ -74,7 +74,7 @@ package enum Ed25519 {
             try Library.begin()
             guard seed.count == seedSize,
                 let handle = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count)
-            else { throw cryptoError("take an Ed25519 secret key") }
+            else { throw cryptoError("load an Ed25519 secret key") }
             self.handle = handle
         }
 
@@ -82,7 +82,7 @@ package enum Ed25519 {
             try Library.begin()
             guard publicKey.count == publicKeySize,
                 let handle = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, publicKey, publicKey.count)
-            else { throw cryptoError("take an Ed25519 public key") }
+            else { throw cryptoError("load an Ed25519 public key") }
             self.handle = handle
         }
 
@@ -93,7 +93,7 @@ package enum Ed25519 {
         let handle: OpaquePointer
 
         init() throws {
-            guard let handle = EVP_MD_CTX_new() else { throw cryptoError("make a signature") }
+            guard let handle = EVP_MD_CTX_new() else { throw cryptoError("create a signature") }
             self.handle = handle
         }
 
@@ -105,6 +105,6 @@ package enum Ed25519 {
 func randomBytes(_ count: Int) throws -> [UInt8] {
     try Library.begin()
     var bytes = [UInt8](repeating: 0, count: count)
-    guard RAND_bytes(&bytes, Int32(count)) == 1 else { throw cryptoError("give random bytes") }
+    guard RAND_bytes(&bytes, Int32(count)) == 1 else { throw cryptoError("generate random bytes") }
     return bytes
 }

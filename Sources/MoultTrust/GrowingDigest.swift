@@ -97,7 +97,7 @@ private final class Work: @unchecked Sendable {
     }
 
     func result() throws -> Digest {
-        guard let outcome = monitor.locked({ outcome }) else { throw cryptoError("compute a SHA-256 to its end") }
+        guard let outcome = monitor.locked({ outcome }) else { throw cryptoError("finish a SHA-256") }
         return try outcome.get()
     }
 }

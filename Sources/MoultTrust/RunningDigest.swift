@@ -10,11 +10,11 @@ package struct RunningDigest: ~Copyable {
 
     package init(_ function: Function) throws {
         try Library.begin()
-        guard let context = EVP_MD_CTX_new() else { throw cryptoError("make a digest") }
+        guard let context = EVP_MD_CTX_new() else { throw cryptoError("create a digest") }
         let algorithm = function == .sha256 ? EVP_sha256() : EVP_blake2b512()
         guard EVP_DigestInit_ex(context, algorithm, nil) == 1 else {
             EVP_MD_CTX_free(context)
-            throw cryptoError("begin \(function.rawValue)")
+            throw cryptoError("start \(function.rawValue)")
         }
         self.context = context
         self.function = function
@@ -24,7 +24,7 @@ package struct RunningDigest: ~Copyable {
 
     package mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
         guard EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1 else {
-            throw cryptoError("go on with \(function.rawValue)")
+            throw cryptoError("continue \(function.rawValue)")
         }
     }
 

@@ -10,7 +10,7 @@ package struct SHA256: ~Copyable {
 
     package consuming func finish() throws -> Digest {
         guard let digest = try hasher.finish().withUnsafeBytes(Digest.init) else {
-            throw cryptoError("give 32 bytes for SHA-256")
+            throw cryptoError("return 32 bytes for SHA-256")
         }
         return digest
     }

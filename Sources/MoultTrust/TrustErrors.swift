@@ -16,5 +16,5 @@ func cryptoError(_ doing: String) -> MoultError {
         words = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
     ERR_clear_error()
-    return MoultError(.crypto, what: "libcrypto cannot \(doing)", why: words ?? "it does not say why")
+    return MoultError(.crypto, what: "libcrypto cannot \(doing)", why: words ?? "it gives no reason")
 }

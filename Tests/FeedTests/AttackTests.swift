@@ -25,7 +25,7 @@ import Testing
         try refused(
             """
             the signature of feed.json is not valid: the file does not match the signature of key \(try bench.id("a"))
-              Get the file and its signature again; if it stays so, report it to the publisher and do not use the file.
+              Get the file and its signature again; if the error remains, report it to the publisher and do not use the file.
             """)
     }
 

@@ -126,7 +126,7 @@ import Testing
         )
         #expect(
             try bench.refusal("moult check --allow-downgrade", status: 3)
-                == "moult: error: keys-1.json is key list 1 of org.example.other: key list 1 of org.example.test belongs there\n"
+                == "moult: error: keys-1.json is key list 1 of org.example.other: key list 1 of org.example.test is expected there\n"
                 + "  Report this to the publisher.\n")
     }
 

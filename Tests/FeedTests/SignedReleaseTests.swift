@@ -75,7 +75,7 @@ import Testing
             """
             the signature of \(bench.path("rel/test-1.0.0.json")) is not valid: the file does not match the signature of \
             key \(try bench.id("a"))
-              Get the file and its signature again; if it stays so, report it to the publisher and do not use the file.
+              Get the file and its signature again; if the error remains, report it to the publisher and do not use the file.
             """)
     }
 
@@ -104,7 +104,7 @@ import Testing
         try refused(
             "moult apply rel/test-1.0.0.json",
             """
-            \(bench.path("rel/test-1.0.0.json")) has too few signatures: this store requires 2 signatures, and found \(ids[1]); \
+            \(bench.path("rel/test-1.0.0.json")) has too few signatures: this store requires 2 signatures, and the file has only those of \(ids[1]); \
             the trusted keys are \(ids.joined(separator: ", "))
               Get the signature from the publisher, and put it next to the file.
             """)

@@ -102,7 +102,7 @@ import Testing
         #expect(try apply(patch, other, size: after.count) != after)
         #expect(throws: MoultError.self) { try apply(patch, old, size: after.count + 1) }
         let error = try #require(throws: MoultError.self) { try apply(patch, old, size: after.count - 1) }
-        #expect(error.why == "it is for files of other sizes")
+        #expect(error.why == "it is for files of different sizes")
     }
 
     /// Old files above 2 GiB: each piece refers to the content around its position, as far as zstd's window reaches.

@@ -49,9 +49,9 @@ import Testing
         var other = frames
         other[3] = Frame(packedSize: frames[3].packedSize + 1, contentSize: frames[3].contentSize)
         #expect(try error(scratch, other).why == "its frames are not the declared ones")
-        #expect(try error(scratch, Array(frames.dropLast())).why == "its frames do not fit the declared members")
+        #expect(try error(scratch, Array(frames.dropLast())).why == "its frames do not match the declared members")
         let small = try BundleLayout(members: [("food.db", 5)], modified: 0)
-        #expect(try error(scratch, frames, layout: small).why == "its frames do not fit the declared members")
+        #expect(try error(scratch, frames, layout: small).why == "its frames do not match the declared members")
     }
 
     /// The table shifts the boundary of a frame by one byte, and the declaration agrees.
@@ -183,7 +183,7 @@ import Testing
         }
         #expect(
             "\(error)"
-                == "cannot pack food.db: it gave \(found). Stop programs that write to it while "
+                == "cannot pack food.db: it returned \(found). Stop programs that write to it while "
                 + "it is packed.")
     }
 

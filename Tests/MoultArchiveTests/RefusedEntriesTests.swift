@@ -73,9 +73,9 @@ import Testing
         ("a//food.db", "which is not a plain path"),
         ("a/./food.db", "which is not a plain path"),
         ("a/b/c/d/e/f/g/h/food.db", "which has more than 8 levels"),
-        ("food.db-wal", "which SQLite would take for a part of a database beside it"),
-        ("food.db-shm", "which SQLite would take for a part of a database beside it"),
-        ("food.db-journal", "which SQLite would take for a part of a database beside it"),
+        ("food.db-wal", "which SQLite would treat as part of a database next to it"),
+        ("food.db-shm", "which SQLite would treat as part of a database next to it"),
+        ("food.db-journal", "which SQLite would treat as part of a database next to it"),
     ])
     func `names that are not plain are refused`(name: String, what: String) throws {
         let shown = name.replacing("\n", with: "\\n")
@@ -115,10 +115,11 @@ import Testing
                 == "it contains “food.db” twice")
         #expect(
             try why(food + user + TarBytes.file("FOOD.db", []) + TarBytes.end, .archiveUndeclared)
-                == "it contains “FOOD.db”, which is not declared; declared is “food.db”, with other capital letters")
+                == "it contains “FOOD.db”, which is not declared; the declared name is “food.db”, which differs in case"
+        )
         #expect(
             try why(food, .archiveDuplicate, members: ["food.db": 4, "Food.db": 4])
-                == "two declared members differ from “food.db” by the case of letters at most")
+                == "two declared members have the name “food.db”, or names that differ from it only in case")
     }
 
     @Test func `missing and extra entries are refused`() throws {

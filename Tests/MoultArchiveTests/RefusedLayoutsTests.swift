@@ -120,7 +120,7 @@ import Testing
         let error = try refusal(scratch, other)
         #expect(error.code == .archiveDamaged)
         #expect(
-            error.why == "its directory is damaged: an entry's own header says something else than the directory")
+            error.why == "its directory is damaged: an entry's own header does not match the directory")
     }
 
     @Test func `two entries at the same position are refused`() throws {

@@ -89,7 +89,7 @@ import Testing
         let error = try scratch.refusal("a.tar.zst")
         #expect(error.code == .archiveGarbage)
         #expect(
-            error.why == "it is padded with NUL bytes behind its zstd stream, as bsdtar does when it writes to a pipe")
+            error.why == "it is padded with NUL bytes after its zstd stream, as bsdtar does when it writes to a pipe")
         #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes.")
     }
 

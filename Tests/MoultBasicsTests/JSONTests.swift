@@ -31,13 +31,13 @@ import Testing
 
     @Test(arguments: [
         ("", "line 1, column 1: expected a value, found the end of the text"),
-        ("{\"a\": 1,}", "line 1, column 9: a comma before '}' is not plain JSON"),
-        ("[1 2]", "line 1, column 4: a ',' or ']' should stand here"),
+        ("{\"a\": 1,}", "line 1, column 9: a comma before '}' is not allowed in JSON"),
+        ("[1 2]", "line 1, column 4: expected ',' or ']'"),
         ("{\n \"a\": 1,\n \"a\": 2}", "line 3, column 2: the member \"a\" appears twice"),
-        ("// x\n1", "line 1, column 1: a comment is not plain JSON"),
-        ("01", "line 1, column 3: a number does not begin with 0"),
+        ("// x\n1", "line 1, column 1: a comment is not allowed in JSON"),
+        ("01", "line 1, column 3: a number must not begin with 0"),
         ("99999999999999999999", "line 1, column 21: the number 99999999999999999999 is too large"),
-        ("\"\\ud800\"", "line 1, column 8: half of a surrogate pair"),
+        ("\"\\ud800\"", "line 1, column 8: unpaired surrogate"),
         ("1 1", "line 1, column 3: unexpected text after the end of the JSON value"),
         (String(repeating: "[", count: 100), "line 1, column 65: nested deeper than 64 levels"),
     ])

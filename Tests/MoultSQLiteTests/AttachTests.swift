@@ -44,7 +44,7 @@ import Testing
             try connection.attach(scratch.path("food?.db"), as: name, access: .readOnly)
         }
         #expect(error?.outcome == .refused)
-        #expect(error?.why == "SQLite has a database `\(name)` already")
+        #expect(error?.why == "SQLite already has a database `\(name)`")
     }
 
     @Test func `attaching two databases with the same name is refused`() throws {

@@ -40,7 +40,7 @@ import Testing
             ),
             (
                 [UInt8]("SQLite format 3\0".utf8) + [UInt8](repeating: 1, count: 84),
-                "its header says pages of 257 bytes"
+                "its header has the invalid page size 257"
             ),
         ] as [([UInt8], String)])
     func `an error says why a file is not a database`(bytes: [UInt8], why: String) throws {

@@ -57,7 +57,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
         #expect(error?.code == .guarded)
         #expect(error?.outcome == .refused)
-        #expect(error?.why == "the guard allows reading only, and this needs \(what)")
+        #expect(error?.why == "only reading is allowed, and this needs \(what)")
     }
 
     /// It would let SQL choose an address that SQLite calls, even without a guard, in build scripts.

@@ -68,9 +68,9 @@ import Testing
         let connection = try Connection(path: path, access: .readOnly)
         #expect(
             try connection.foreignKeyCheck().sorted() == [
-                "a row of table note refers to a row of food that is not there",
-                "row 1 of table meal refers to a row of food that is not there",
-                "row 2 of table meal refers to a row of food that is not there",
+                "a row of table note refers to a row of food that does not exist",
+                "row 1 of table meal refers to a row of food that does not exist",
+                "row 2 of table meal refers to a row of food that does not exist",
             ])
         #expect(try connection.foreignKeyCheck(limit: 2).count == 2)
     }

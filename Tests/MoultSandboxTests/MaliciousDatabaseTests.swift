@@ -44,17 +44,17 @@ import Testing
             query: "SELECT x FROM v", why: "no such function: readfile"),
         Harm(
             testDescription: "another file", sql: "CREATE TABLE t(x);", query: "ATTACH '/etc/passwd' AS p",
-            why: "the guard allows reading only, and this needs ATTACH"),
+            why: "only reading is allowed, and this needs ATTACH"),
         Harm(
             testDescription: "a change", sql: "CREATE TABLE t(x);", query: "INSERT INTO t VALUES(1) RETURNING x",
-            why: "the guard allows reading only, and this needs INSERT into t"),
+            why: "only reading is allowed, and this needs INSERT into t"),
         Harm(
             testDescription: "a trigger's code",
             sql: "CREATE TABLE t(x); CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT load_extension('/tmp/x.so'); END;",
-            query: "INSERT INTO t VALUES(1)", why: "the guard allows reading only"),
+            query: "INSERT INTO t VALUES(1)", why: "only reading is allowed"),
         Harm(
             testDescription: "a setting", sql: "CREATE TABLE t(x);", query: "PRAGMA trusted_schema = 1",
-            why: "the guard allows reading only, and this needs PRAGMA trusted_schema = 1"),
+            why: "only reading is allowed, and this needs PRAGMA trusted_schema = 1"),
     ]
 
     @Test(arguments: queries)
@@ -83,7 +83,7 @@ import Testing
         examined.validation.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
         examined.validation.processor = 1
         // On a busy machine, the wall time is over before this much CPU time was used.
-        #expect(["it took more than 1 s of the processor", "it did not end in time"].contains(examined.refusal()))
+        #expect(["it took more than 1 s of CPU time", "it did not end in time"].contains(examined.refusal()))
     }
 
     /// Temporary files for sorting must not fill the disk.
@@ -123,7 +123,7 @@ import Testing
         End(script: "kill -KILL $$", why: "SIGKILL ended the check, probably because memory ran out"),
         End(script: "echo broken >&2; exit 9", why: "it was stopped: broken"),
         End(script: "exit 9", why: "it was stopped: it ended with status 9"),
-        End(script: "cat /dev/zero", why: "its answer does not end"),
+        End(script: "cat /dev/zero", why: "its reply is too long"),
         End(
             script: "echo x >> food.db; echo ready; echo '{\"isOpen\":true}'",
             why: "it was changed while it was read"),

@@ -62,9 +62,9 @@ import Testing
         trial.processor = 1
         let error = #expect(throws: MoultError.self) { try report(trial) }
         #expect(error?.outcome == .refused)
-        #expect(error?.what == "the migrations of user cannot be tried")
+        #expect(error?.what == "the migrations of user cannot be tested")
         // On a busy machine, the wall time is over before this much CPU time was used.
-        #expect(["it took more than 1 s of the processor", "it did not end in time"].contains(error?.why))
+        #expect(["it took more than 1 s of CPU time", "it did not end in time"].contains(error?.why))
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 

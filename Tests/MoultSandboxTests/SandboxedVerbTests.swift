@@ -121,7 +121,7 @@ import Testing
         let what = names.count == 1 ? "inspect \(names[0])" : "compare \(names[0]) with \(names[1])"
         #expect(
             ended.errors == """
-                moult: error: cannot \(what): it took more of the processor than honest databases of that size need
+                moult: error: cannot \(what): it took more CPU time than legitimate databases of that size need
                   Nothing was changed. Do not use a database that does this.
 
                 """)
@@ -133,7 +133,7 @@ import Testing
         try release(spoilt: "os.replace('slow.db', work + '/food.db')")
         let ended = try harmless("ulimit -S -t 1; moult plan --deep rel/test-2.0.0.json")
         #expect(ended.status == 3)
-        #expect(ended.errors.contains("it took more of the processor than honest databases of that size need"))
+        #expect(ended.errors.contains("it took more CPU time than legitimate databases of that size need"))
     }
 
     /// The advice names the user's file, not the unpacked one.

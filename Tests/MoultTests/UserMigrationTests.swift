@@ -112,17 +112,17 @@ import Testing
         ("changes the mode", "PRAGMA journal_mode = WAL;" + toTwo, "PRAGMA journal_mode = WAL"),
         ("rewrites the schema", "PRAGMA writable_schema = 1;" + toTwo, "PRAGMA writable_schema = 1"),
         ("loads code", "SELECT load_extension('x');" + toTwo, "load_extension"),
-        ("loses rows", toTwo + "DELETE FROM note WHERE id = 1;", "table note has 1 of 2 rows"),
+        ("loses rows", toTwo + "DELETE FROM note WHERE id = 1;", "table note now has 1 of its 2 rows"),
         (
             "drops a table",
             "CREATE TABLE other(x); DROP TABLE note; "
                 + "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0); "
-                + "PRAGMA user_version = 2;", "table note has 0 of 2 rows"
+                + "PRAGMA user_version = 2;", "table note now has 0 of its 2 rows"
         ),
         (
             "leaves a reference that leads nowhere",
             toTwo + "CREATE TABLE a(x REFERENCES note(id)); INSERT INTO a VALUES(99);",
-            "refers to a row of note that is not there"
+            "refers to a row of note that does not exist"
         ),
         (
             "leads elsewhere", "ALTER TABLE note ADD COLUMN finished; PRAGMA user_version = 2;",

@@ -39,9 +39,9 @@ import Testing
         (0, "its algorithm is not Ed25519"),
         (2, "its password protection is not scrypt"),
         (4, "its checksum is not BLAKE2b"),
-        (70, "its secret and its public half are not a pair"),
-        (100, "its secret and its public half are not a pair"),
-        (150, "its checksum does not fit its key"),
+        (70, "its secret and public halves do not match"),
+        (100, "its secret and public halves do not match"),
+        (150, "its checksum does not match its key"),
     ])
     func `a damaged secret key is refused`(place: Int, why: String) throws {
         let file = try SecretKey.generate().file(password: nil)

@@ -15,7 +15,7 @@ package final class Program {
         var toChild: [Int32] = [0, 0]
         var fromChild: [Int32] = [0, 0]
         guard moult_pipe(&toChild) == 0, moult_pipe(&fromChild) == 0 else {
-            throw Errno(moult_errno()).error("cannot make a pipe")
+            throw Errno(moult_errno()).error("cannot create a pipe")
         }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

@@ -9,7 +9,9 @@ package final class Scratch: Sendable {
 
     package init(in directory: String = "/tmp") throws {
         var template = Array("\(directory)/moult-test-XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template) else { throw Errno(moult_errno()).error("cannot make a scratch directory") }
+        guard let made = mkdtemp(&template) else {
+            throw Errno(moult_errno()).error("cannot create a scratch directory")
+        }
         path = String(cString: made)
     }
 

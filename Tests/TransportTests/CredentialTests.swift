@@ -98,8 +98,8 @@ import Testing
         #expect(ended.status == 3)
         #expect(
             ended.errors == """
-                moult: error: \(server.url("feed.json")) redirects to an address that moult does not use: the redirect has a password in it
-                  Use the address of the files themselves, if you trust that server.
+                moult: error: \(server.url("feed.json")) redirects to an address that moult refuses: the redirect contains a password
+                  If you trust the target, use its address directly.
 
                 """)
         #expect(try storage.requests() == [])
@@ -114,7 +114,7 @@ import Testing
         #expect(
             ended.errors == """
                 moult: error: cannot get \(server.url("private/feed.json")): the server replied with status 401 (not authorized)
-                  Use https: moult sends no password over plain http.
+                  Use HTTPS: moult sends no password over plain HTTP.
 
                 """)
     }

@@ -206,10 +206,10 @@ static int json_escape(json *j, uint32_t *to) {
     if (json_hex(j, &value)) return -1;
     if (value >= 0xD800 && value < 0xE000) {
         if (value >= 0xDC00 || j->size - j->position < 2 || j->bytes[j->position] != '\\' || j->bytes[j->position + 1] != 'u')
-            return json_fail(j, "half of a surrogate pair");
+            return json_fail(j, "unpaired surrogate");
         j->position += 2;
         if (json_hex(j, &low)) return -1;
-        if (low < 0xDC00 || low >= 0xE000) return json_fail(j, "half of a surrogate pair");
+        if (low < 0xDC00 || low >= 0xE000) return json_fail(j, "unpaired surrogate");
         value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
     }
     unsigned char *out = j->bytes + *to;

@@ -20,7 +20,7 @@ package struct BundleReader {
     ) throws {
         try reading(path) {
             guard frames.map(\.contentSize) == layout.contentSizes else {
-                throw ArchiveRefusal(.archiveFrames, "its frames do not fit the declared members")
+                throw ArchiveRefusal(.archiveFrames, "its frames do not match the declared members")
             }
         }
         (self.path, self.layout, self.frames) = (path, layout, try source())

@@ -126,7 +126,7 @@ final class FrameDecoder {
                 "the frame at \(offset) is damaged: zstd says: \(String(cString: ZSTD_getErrorName(count)))")
         }
         guard count == contentSize else {
-            throw ArchiveRefusal(.archiveFrames, "the frame at \(offset) has \(count) bytes, listed are \(contentSize)")
+            throw ArchiveRefusal(.archiveFrames, "the frame at \(offset) has \(count) bytes instead of \(contentSize)")
         }
         return UnsafeRawBufferPointer(rebasing: content[..<count])
     }

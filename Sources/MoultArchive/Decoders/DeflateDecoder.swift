@@ -31,7 +31,7 @@ final class DeflateDecoder: Decoder {
                 return 0
             }
             guard inflateReset(&stream) == Z_OK else {
-                throw ArchiveRefusal(.archiveLibrary, "zlib cannot go on", now: nil)
+                throw ArchiveRefusal(.archiveLibrary, "zlib cannot continue", now: nil)
             }
             mayEnd = false
         }

@@ -37,7 +37,7 @@ final class XzDecoder: Decoder {
         case LZMA_FORMAT_ERROR:
             throw ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its xz stream")
         case LZMA_OPTIONS_ERROR:
-            throw ArchiveRefusal(.archiveDamaged, "it uses options of xz that are not known here")
+            throw ArchiveRefusal(.archiveDamaged, "it uses unsupported xz options")
         case LZMA_DATA_ERROR: throw ArchiveRefusal(.archiveDamaged, "xz says: the data is corrupt")
         default: throw ArchiveRefusal(.archiveLibrary, "xz fails with code \(result.rawValue)", now: nil)
         }

@@ -40,7 +40,7 @@ final class ZstdDecoder: Decoder {
         guard byte == 0 else { return .behindEnd(of: "zstd") }
         return ArchiveRefusal(
             .archiveGarbage,
-            "it is padded with NUL bytes behind its zstd stream, as bsdtar does when it writes to a pipe",
+            "it is padded with NUL bytes after its zstd stream, as bsdtar does when it writes to a pipe",
             now: .withoutPadding)
     }
 

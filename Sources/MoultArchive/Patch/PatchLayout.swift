@@ -73,7 +73,7 @@ extension PatchLayout.Piece {
         guard !base.isEmpty else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
         switch file {
         case .some(let file): return try MappedFile(file, base, split: split).withBytes(body)
-        case .none: throw ArchiveRefusal(.archiveFrames, "it needs the file that it was made from", now: nil)
+        case .none: throw ArchiveRefusal(.archiveFrames, "it needs the old file", now: nil)
         }
     }
 }

@@ -21,7 +21,7 @@ package final class PatchReader: FrameSource {
             guard let found, found.map(\.contentSize) == layout.contentSizes else {
                 throw ArchiveRefusal(
                     .archiveFrames,
-                    found == nil ? "it is not a patch, or it is truncated" : "it is for files of other sizes",
+                    found == nil ? "it is not a patch, or it is truncated" : "it is for files of different sizes",
                     now: .samePatch)
             }
             // Larger than zstd's output for incompressible content.

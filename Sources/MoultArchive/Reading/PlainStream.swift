@@ -32,7 +32,7 @@ final class PlainStream {
             let more = try decoder.decode(&input, into: UnsafeMutableRawBufferPointer(rebasing: block[filled...]))
             filled += more
             guard more == 0 && input.count == before else { continue }
-            guard input.isEmpty else { throw ArchiveRefusal(.archiveDamaged, "its decoder cannot go on") }
+            guard input.isEmpty else { throw ArchiveRefusal(.archiveDamaged, "its decoder cannot continue") }
             if isRawAtEnd {
                 guard decoder.mayEnd else { throw cut }
                 break

@@ -37,7 +37,7 @@ struct ZipDirectory {
         guard end.length <= Self.maxBytes else { throw ArchiveRefusal.damaged("it is larger than 1 MiB") }
         start = end.place - end.length
         let prefix = start - end.start
-        guard start >= 0, prefix >= 0 else { throw ArchiveRefusal.damaged("its end record does not say where it is") }
+        guard start >= 0, prefix >= 0 else { throw ArchiveRefusal.damaged("its end record does not give its position") }
         if let locator = end.locator, locator != end.place - prefix {
             throw ArchiveRefusal.damaged("its zip64 locator points elsewhere")
         }
@@ -50,7 +50,7 @@ struct ZipDirectory {
         entries = try (0..<end.count).map { _ in
             var entry = try Self.entry(&fields)
             guard entry.offset <= file.size else {
-                throw ArchiveRefusal.damaged("an entry lies behind the end of the file")
+                throw ArchiveRefusal.damaged("an entry starts after the end of the file")
             }
             entry.offset += prefix
             return entry
@@ -85,7 +85,7 @@ struct ZipDirectory {
             let start = try file.bytes(at: 0, count: min(4, file.size))
             guard start.starts(with: "PK".utf8) else { throw NotThisFormat() }
             throw ArchiveRefusal(
-                .archiveCut, "it does not end as a zip archive does: a part is missing, or other bytes follow it")
+                .archiveCut, "it does not end as a zip archive does: a part is missing, or other bytes follow")
         }
         let place = file.size - padding - count + index
         var fields = LittleEndian(try file.bytes(at: place, count: endSize)[4...])
@@ -96,13 +96,15 @@ struct ZipDirectory {
         guard end >= file.size - padding else {
             throw ArchiveRefusal(.archiveGarbage, "unexpected data after the end of the zip archive")
         }
-        guard disk == 0, first == 0, here == entries else { throw ArchiveRefusal.damaged("it is a part of several") }
+        guard disk == 0, first == 0, here == entries else {
+            throw ArchiveRefusal.damaged("the archive is split into several parts")
+        }
         guard let large = try largeEnd(before: place, in: file) else {
             return End(count: entries, length: length, start: start, place: place)
         }
         guard [large.count, 0xffff].contains(entries), [large.length, ZipSizes.elsewhere].contains(length),
             [large.start, ZipSizes.elsewhere].contains(start)
-        else { throw ArchiveRefusal.damaged("its two ends contradict each other") }
+        else { throw ArchiveRefusal.damaged("its two end records contradict each other") }
         return large
     }
 
@@ -120,22 +122,26 @@ struct ZipDirectory {
         guard place >= locatorSize else { return nil }
         var locator = LittleEndian(try file.bytes(at: place - locatorSize, count: locatorSize)[...])
         guard try locator.take(4).elementsEqual("PK\u{6}\u{7}".utf8) else { return nil }
-        guard try locator.number(4) == 0 else { throw ArchiveRefusal.damaged("it is a part of several") }
+        guard try locator.number(4) == 0 else {
+            throw ArchiveRefusal.damaged("the archive is split into several parts")
+        }
         let target = try locator.number(8)
         let recordPlace = place - locatorSize - recordSize
         guard recordPlace >= 0 else { throw ArchiveRefusal.damaged("its zip64 locator points elsewhere") }
         var record = LittleEndian(try file.bytes(at: recordPlace, count: recordSize)[...])
         guard try record.take(4).elementsEqual("PK\u{6}\u{6}".utf8), try record.number(8) == recordSize - 12 else {
-            throw ArchiveRefusal.damaged("its zip64 record is of another size")
+            throw ArchiveRefusal.damaged("its zip64 record has an unexpected size")
         }
         _ = try record.take(4 + 8)
         let (here, count, length, start) = try (record.number(8), record.number(8), record.number(8), record.number(8))
-        guard here == count else { throw ArchiveRefusal.damaged("it is a part of several") }
+        guard here == count else { throw ArchiveRefusal.damaged("the archive is split into several parts") }
         return End(count: count, length: length, start: start, place: recordPlace, locator: target)
     }
 
     private static func entry(_ fields: inout LittleEndian) throws -> Entry {
-        guard try fields.take(4).elementsEqual(entrySignature) else { throw ArchiveRefusal.damaged("no entry begins") }
+        guard try fields.take(4).elementsEqual(entrySignature) else {
+            throw ArchiveRefusal.damaged("an entry has no header")
+        }
         _ = try fields.take(4)
         let (flags, method) = try (fields.number(2), fields.number(2))
         _ = try fields.take(4)

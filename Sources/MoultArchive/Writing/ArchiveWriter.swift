@@ -102,7 +102,7 @@ struct MemberCounter {
 
     private func error(_ found: String) -> MoultError {
         MoultError(
-            .archivePacking, what: "cannot pack \(name)", why: "it gave \(found)",
+            .archivePacking, what: "cannot pack \(name)", why: "it returned \(found)",
             now: "Stop programs that write to it while it is packed.")
     }
 }

@@ -46,7 +46,7 @@ struct LandlockRules {
         let handled = reading == .everything ? changes : changes.union([.execute, .read])
         let ruleset = moult_landlock_create(
             handled.rawValue, version >= 4 ? ports(profile) : 0, version >= 6 ? scopes(profile) : 0)
-        guard ruleset >= 0 else { throw Errno(moult_errno()).error("cannot make rules of Landlock") }
+        guard ruleset >= 0 else { throw Errno(moult_errno()).error("cannot create Landlock rules") }
         func allow(_ rights: Rights, at path: String) throws {
             try self.allow(rights.intersection(handled), at: path, ruleset)
         }
@@ -81,7 +81,7 @@ struct LandlockRules {
         let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
         let rights = isDirectory ? rights : rights.intersection(.ofFiles)
         guard moult_landlock_allow(ruleset, place, rights.rawValue) == 0 else {
-            throw Errno(moult_errno()).error("cannot make a rule of Landlock for \(path)")
+            throw Errno(moult_errno()).error("cannot create a Landlock rule for \(path)")
         }
     }
 }

@@ -24,7 +24,7 @@ package enum Filter {
 
     private static func compile(_ profile: Profile, _ landlock: Int, _ process: Int32) throws -> [UInt64] {
         guard let context = seccomp_init(moult_seccomp_error(UInt16(EPERM))) else {
-            throw MoultError(.system, what: "cannot make a filter of system calls", why: "libseccomp has no memory")
+            throw MoultError(.system, what: "cannot create a system call filter", why: "libseccomp has no memory")
         }
         defer { seccomp_release(context) }
         // A program of another architecture could make calls that are not checked.
@@ -63,14 +63,14 @@ package enum Filter {
 
     private static func exported(_ context: scmp_filter_ctx) throws -> [UInt64] {
         let file = moult_memfd()
-        guard file >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        guard file >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }
         // The exported text is read back before this.
         defer { MoultLibc.close(file) }
         try check(seccomp_export_bpf(context, file), "the program")
         var program = [UInt64](repeating: 0, count: Int(lseek(file, 0, SEEK_CUR)) / 8)
         let size = program.count * 8
         guard program.withUnsafeMutableBytes({ pread($0.isEmpty ? -1 : file, $0.baseAddress, size, 0) }) == size else {
-            throw MoultError(.system, what: "cannot make a filter of system calls", why: "it cannot be read back")
+            throw MoultError(.system, what: "cannot create a system call filter", why: "it cannot be read back")
         }
         return program
     }
@@ -78,6 +78,6 @@ package enum Filter {
     private static func check(_ code: Int32, _ what: String) throws {
         guard code < 0 else { return }
         throw MoultError(
-            .system, what: "cannot make a filter of system calls", why: "libseccomp refuses \(what): \(Errno(-code))")
+            .system, what: "cannot create a system call filter", why: "libseccomp refuses \(what): \(Errno(-code))")
     }
 }

@@ -15,7 +15,7 @@ package struct Migrations: Sendable {
 
         package init(name: String, number: Int, file: String) throws {
             guard let bytes = try Files.read(file, limit: 1 << 26) else {
-                throw MoultError(.migration, what: "the migration \(name) is not there", why: "no file \(file)")
+                throw MoultError(.migration, what: "the migration \(name) is missing", why: "no file \(file)")
             }
             guard let sql = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
                 throw MoultError(
@@ -71,7 +71,7 @@ package struct Migrations: Sendable {
         // References of the user's rows that were dangling before do not block the release.
         let findings = try connection.references(limit: Self.maxFindings).findings
         if let finding = Soundness.added(findings, since: dangling).first {
-            throw Self.failed("they leave a reference that leads nowhere", finding, path: path)
+            throw Self.failed("they leave a broken foreign key", finding, path: path)
         }
         if let loss = try RowCounts(of: connection).loss(since: before, mayShrink: mayShrink) {
             throw Self.loses(loss, path: path)
@@ -117,7 +117,7 @@ package struct Migrations: Sendable {
     private static func needsApp(_ need: AppNeed, _ script: Script, _ error: any Error, path: String) -> MoultError {
         MoultError(
             .migration, .refused, what: "the migration \(script.name) cannot run on \(path)",
-            why: "it needs the \(need), which SQLite does not have; if the app brings it, only the app can run this "
+            why: "it needs the \(need), which SQLite does not have; if the app provides it, only the app can run this "
                 + "migration: \((error as? MoultError)?.why ?? "\(error)")",
             now:
                 "Nothing was changed. Run the migration in the app, or use a release whose migration does without the \(need).",
@@ -126,7 +126,7 @@ package struct Migrations: Sendable {
 
     private static func failed(_ what: String, _ why: String, path: String) -> MoultError {
         MoultError(
-            .migration, .refused, what: "the migrations of \(path) are not right: \(what)", why: why,
+            .migration, .refused, what: "the migrations of \(path) are invalid: \(what)", why: why,
             now: "Nothing was changed. The publisher of the release must fix them.")
     }
 }

@@ -27,7 +27,7 @@ package struct RowCounts: Equatable, Sendable {
             let now = tables[table]
             if let now, now >= old { continue }
             if old == 0 || mayShrink(table.text, old, now ?? 0) { continue }
-            if let now { return "table \(table) has \(now) of \(old) rows" }
+            if let now { return "table \(table) now has \(now) of its \(old) rows" }
             homeless += old
             gone.append(table.text)
         }

@@ -43,7 +43,7 @@ extension Connection {
                     let row = statement.isNull(1) ? "a row" : "row \(statement.int64(1))"
                     findings.append(
                         "\(row) of table \(try statement.text(0)) refers to a row of \(try statement.text(2)) "
-                            + "that is not there")
+                            + "that does not exist")
                 }
             }
         }

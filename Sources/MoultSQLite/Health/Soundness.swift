@@ -38,7 +38,7 @@ package struct Soundness: Equatable, Sendable {
     }
 
     private static func kind(_ finding: String) -> String {
-        if finding.hasSuffix("that is not there") { return "reference" }
+        if finding.hasSuffix("that does not exist") { return "reference" }
         guard isViolation(finding) else { return finding }
         return finding.split(separator: " ").prefix { $0 != "in" }.joined(separator: " ")
     }

@@ -71,7 +71,7 @@ struct ForeignKeys {
         guard !found.isEmpty else {
             throw MoultError(
                 .shippedViolation, .refused, what: "a row of \(table.name) violates a foreign key",
-                why: "SQLite does not say which row it is")
+                why: "SQLite does not report which row")
         }
         return found
     }

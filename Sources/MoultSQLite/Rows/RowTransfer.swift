@@ -75,7 +75,7 @@ package struct RowTransfer {
         do { try new.execute("ROLLBACK TO moult_rows; RELEASE moult_rows") } catch let second {
             throw MoultError(
                 .sqlite, what: "cannot undo the changes to \(new.path)", why: "\(second)",
-                now: "Roll back the transaction", cause: cause)
+                now: "Roll back the transaction.", cause: cause)
         }
     }
 

@@ -42,7 +42,7 @@ package struct SelectionCheck {
             let kind =
                 type == "shadow" ? "is a part of a virtual table" : "is a \(type)\(type == "view" ? "" : " table")"
             return Fault(
-                subject: .table, why: "\"\(table)\" \(kind), and rows can be selected in ordinary tables only",
+                subject: .table, why: "\"\(table)\" \(kind), and rows can be selected only from ordinary tables",
                 suggestion: nil)
         case nil:
             let candidates = all.filter { entry in

@@ -22,7 +22,7 @@ final class StoredRows {
         guard !identity.isEmpty else {
             throw MoultError(
                 .selection, .refused, what: "cannot carry rows of table \(layout.name)",
-                why: "columns have taken all three names of its rowid", now: "Rename the column oid, _rowid_ or rowid.")
+                why: "its columns use all three names of the rowid", now: "Rename the column oid, _rowid_ or rowid.")
         }
         let condition = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
         let columns = (identity + layout.columnsSQL).joined(separator: ", ")

@@ -228,7 +228,7 @@ final class TableTransfer {
         case .stays where rule.onConflict == .fail:
             throw MoultError(
                 .rowConflict, .refused, what: "a row of table \(rule.table) has the key of another row",
-                why: "the new content has a row with the same key and other values")
+                why: "the new content has a row with the same key and different values")
         default: break
         }
         return found

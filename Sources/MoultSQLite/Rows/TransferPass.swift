@@ -74,14 +74,14 @@ final class TransferPass {
             var hasDisplaced = false
             for violation in try keys.violations(in: rows, new) {
                 if let number = try transfer?.number(ofRow: violation.key) {
-                    all[child, default: [:]][number] = "it refers to a row of \(violation.parent) that is not there"
+                    all[child, default: [:]][number] = "it refers to a row of \(violation.parent) that does not exist"
                 } else if replaced.contains(violation.parent) {
                     try displace(violation.key, rows, transfer)
                     hasDisplaced = true
                 } else {
                     throw MoultError(
                         .shippedViolation, .refused, what: "the new content violates a foreign key",
-                        why: "a row of \(layout.name) refers to a row of \(violation.parent) that is not there",
+                        why: "a row of \(layout.name) refers to a row of \(violation.parent) that does not exist",
                         now: "Publish the database without that row.")
                 }
             }

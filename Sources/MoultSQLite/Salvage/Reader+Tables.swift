@@ -53,8 +53,8 @@ extension Salvage.Reader {
         } catch {
             let why = try Self.reason(error)
             reason =
-                "it cannot be made as it was, and its rows are in a table without types and constraints: \(why)"
-                + "; it was: \(table.sql)"
+                "it could not be recreated, and its rows are in a table without types and constraints: \(why)"
+                + "; its definition was: \(table.sql)"
         }
         let chosen = try way ?? plain(table)
         var outcome = try copy(chosen)
@@ -118,7 +118,7 @@ extension Salvage.Reader {
                 try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(name))")
                 var outcome = try copy(made)
                 outcome.why =
-                    "it cannot be made again, and its rows are in \(content): \(why)"
+                    "it could not be recreated, and its rows are in \(content): \(why)"
                     + (outcome.why.map { "; \($0)" } ?? "")
                 return outcome
             }
@@ -129,7 +129,7 @@ extension Salvage.Reader {
             return try copy(
                 Way(from: name, columns: names, into: name, intoColumns: names, order: "1", stored: (name, names)))
         }
-        return Outcome(why: "only its definition: the module \(table.module) keeps no rows that could be read")
+        return Outcome(why: "only its definition was recovered: the module \(table.module) has no readable rows")
     }
 
     /// Fills a full-text table from the table in which its module keeps the rows: the first column is the row number.
@@ -179,11 +179,11 @@ extension Salvage.Reader {
         outcome.rows = try target.rowCount(way.stored.table)
         if isAll {
             if rejected > 0 {
-                outcome.why = "\(counted(rejected, "row")) cannot be stored by the rules of the table"
+                outcome.why = "\(counted(rejected, "row")) violate the rules of the table and were not stored"
             } else if outcome.rows != read {
                 outcome.why = "\(read) rows were read, and \(outcome.rows) are stored"
             } else if try !isExact(way) {
-                outcome.why = "values are stored in another form than in the damaged file"
+                outcome.why = "values are stored in a different form than in the damaged file"
             }
         }
         // With another database's journal or WAL, the rows belong to that database, and do not fit.

@@ -132,15 +132,15 @@ final class ArchiveProcess: @unchecked Sendable {
             try settings.stop()
             return MoultError(
                 .archiveProcess, .busy, what: "cannot unpack \(settings.path): it was interrupted",
-                why: "signal \(signal) ended the process that reads it", now: "Try again.")
+                why: "the process that reads it was killed by signal \(signal)", now: "Try again.")
         case .signalled(let signal):
             return failed(
                 CrashReason(signal: signal).reason(
                     "the process that reads it",
-                    muchTime: "more than \(question.limits.processor ?? 0) s of the processor",
-                    muchRoom: "it may have"))
+                    muchTime: "more than \(question.limits.processor ?? 0) s of CPU time",
+                    muchRoom: "it is allowed"))
         case .exited, .timedOut:
-            return failed("the process that reads it has ended too early: \(String(end.complaint.prefix(500)))")
+            return failed("the process that reads it exited too early: \(String(end.complaint.prefix(500)))")
         }
     }
 }

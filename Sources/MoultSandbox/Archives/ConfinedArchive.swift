@@ -71,7 +71,7 @@ extension ConfinedArchive {
             let message = try process.next()
             if let count = try message.optionalCount("bytes") {
                 guard let name = expected.current, count > 0, count <= ArchiveQuestion.partSize else {
-                    throw process.invalid("\(count) bytes of no member")
+                    throw process.invalid("\(count) bytes outside a member")
                 }
                 try expected.add(count)
                 let content = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<count])
@@ -80,10 +80,10 @@ extension ConfinedArchive {
                 process.send(["taken": true])
                 try onMember(name, .bytes(UnsafeRawBufferPointer(content)))
             } else if let name = try message.optionalString("member") {
-                guard expected.current == nil else { throw process.invalid("a member in a member") }
+                guard expected.current == nil else { throw process.invalid("a member inside a member") }
                 try onMember(expected.begin(name), .begin)
             } else if try message.optionalBool("end") == true {
-                guard expected.current != nil else { throw process.invalid("the end of no member") }
+                guard expected.current != nil else { throw process.invalid("the end of a member that did not begin") }
                 try onMember(expected.end(), .end)
             } else {
                 guard try message.optionalBool("done") == true, expected.current == nil else {

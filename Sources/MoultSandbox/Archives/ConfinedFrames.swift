@@ -25,7 +25,7 @@ final class ConfinedFrames: FrameSource {
         return { [contentSizes] index in
             process.send(["frame": .size(index)])
             guard try process.next().count("bytes") == contentSizes[index] else {
-                throw process.invalid("frame \(index) has another size")
+                throw process.invalid("frame \(index) has the wrong size")
             }
             let content = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<contentSizes[index]])
             try process.copy(into: content, at: 0)

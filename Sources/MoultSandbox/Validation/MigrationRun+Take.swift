@@ -63,7 +63,7 @@ extension MigrationRun {
     private func damaged(_ why: String?) -> MoultError {
         MoultError(
             .databaseCorrupt, .refused, what: "the user's database \(name) is damaged", why: why,
-            now: "Nothing was changed. Restore it from a backup, or set it aside and keep what can still be read: "
+            now: "Nothing was changed. Restore it from a backup, or set it aside and salvage its readable rows: "
                 + "moult reset \(name) --set-user-data-aside")
     }
 

@@ -65,10 +65,10 @@ extension TrialReport {
     /// How the database then differs from the release's template; nil if it does not.
     package func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
         if let wanted, wanted != userVersion {
-            return "they end at user_version \(userVersion), and the release's own is \(wanted)"
+            return "they end at user_version \(userVersion), and the database of the release has \(wanted)"
         }
         if let applicationID, applicationID != self.applicationID {
-            return "application_id is \(self.applicationID), and the release's own is \(applicationID)"
+            return "application_id is \(self.applicationID), and the database of the release has \(applicationID)"
         }
         return lack ?? finding
     }
@@ -150,7 +150,7 @@ extension MigrationRun: WorkerRequest {
         return report
     }
 
-    var failure: String { "the migrations of \(name) cannot be tried" }
+    var failure: String { "the migrations of \(name) cannot be tested" }
     var work: String { "the trial" }
     var muchRoom: String { "four times the database's size" }
     var advice: String { "Nothing was changed. The publisher of the release must fix the migrations." }

@@ -71,7 +71,7 @@ package enum SandboxedReexec {
                 .validation, .refused, what: "cannot \(what)",
                 why: CrashReason(signal: signal).reason(
                     "the process that reads it",
-                    muchTime: "more of the processor than honest databases of that size need",
+                    muchTime: "more CPU time than legitimate databases of that size need",
                     muchRoom: "four times the databases' size"),
                 now: "Nothing was changed. Do not use a database that does this.")
         case .timedOut: throw MoultError(.validation, what: "cannot \(what)", why: "it did not end in time")

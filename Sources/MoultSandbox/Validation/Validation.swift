@@ -93,10 +93,10 @@ extension Validation: WorkerRequest {
     var advice: String { "Nothing was changed. Publish the release again from an undamaged file." }
     var tookTooLong: MoultError {
         MoultError(
-            .validation, .refused, what: failure, why: "it took more than \(processor) s of the processor",
+            .validation, .refused, what: failure, why: "it took more than \(processor) s of CPU time",
             now: adviceOnTime)
     }
     var adviceOnTime: String {
-        "A hostile database can keep SQLite busy for days. If you trust this one, allow it more: --check-timeout SECONDS"
+        "A hostile database can keep SQLite busy for days. If you trust this one, allow more time: --check-timeout SECONDS"
     }
 }

@@ -71,7 +71,7 @@ struct WorkerCall<Asked: WorkerRequest> {
             messages.append(lines.rest())
         } catch is MessageLines.TooLong {
             child.kill()
-            throw refused("its answer does not end")
+            throw refused("its reply is too long")
         } catch {
             child.kill()
             throw error
@@ -105,7 +105,7 @@ struct WorkerCall<Asked: WorkerRequest> {
 
     private func reason(_ signal: Int32) -> String {
         CrashReason(signal: signal).reason(
-            question.work, muchTime: "more than \(question.processor) s of the processor", muchRoom: question.muchRoom)
+            question.work, muchTime: "more than \(question.processor) s of CPU time", muchRoom: question.muchRoom)
     }
 
     private func refused(_ why: String, now: String? = nil) -> MoultError {

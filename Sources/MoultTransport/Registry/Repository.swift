@@ -36,7 +36,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
             MoultError(.location, .refused, what: "\(address) cannot be used", why: why, now: now)
         }
         if host.contains("@") {
-            throw error("it has a password in it", "Log in to the registry, for example with: skopeo login")
+            throw error("it contains a password", "Log in to the registry, for example with: skopeo login")
         }
         let path = rest.dropFirst(host.count).dropFirst()
         if path.contains("@") { throw error("it names a digest", "Give the repository, or a tag of it.") }

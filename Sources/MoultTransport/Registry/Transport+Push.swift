@@ -123,11 +123,11 @@ extension Transport {
             if scheme == upload.repository.root.prefix(while: { $0 != ":" }) { return place }
             throw MoultError(
                 .badAnswer, .refused, what: upload.failed,
-                why: "the registry names a URL with the scheme \(scheme) for the upload",
-                now: "Report this to the operator of the registry. A proxy before it must set X-Forwarded-Proto.")
+                why: "the registry returned an upload URL with the scheme \(scheme)",
+                now: "Report this to the operator of the registry. A proxy in front of it must set X-Forwarded-Proto.")
         }
         throw MoultError(
-            .badAnswer, what: upload.failed, why: "the registry does not say where the upload goes on",
+            .badAnswer, what: upload.failed, why: "the registry returned no URL for the rest of the upload",
             now: "Report this to the operator of the registry.")
     }
 

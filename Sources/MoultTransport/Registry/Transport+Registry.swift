@@ -73,7 +73,7 @@ extension Transport {
         let token = try answer.optionalString("token") ?? answer.optionalString("access_token")
         guard let token, !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw MoultError(
-                .badAnswer, what: "\(source) has no token", why: "neither \"token\" nor \"access_token\" is one",
+                .badAnswer, what: "\(source) has no token", why: "neither \"token\" nor \"access_token\" contains one",
                 now: "Report this to the operator of the registry.")
         }
         return token
@@ -123,7 +123,7 @@ extension Transport {
                 if let file = found.open, found.credentials == nil {
                     "Other users can read \(file), so it was not used. Protect it: \(shellLine(["chmod", "600", file]))"
                 } else if found.credentials == nil { login } else {
-                    "Ask the operator of the registry for the right to \(purpose.writes ? "push" : "pull"), or log in as another user."
+                    "Ask the operator of the registry for permission to \(purpose.writes ? "push" : "pull"), or log in as another user."
                 }
         case 404: now = "Check the name of the repository."
         default: now = "Check the address, or report it to the operator of the registry."
@@ -161,7 +161,7 @@ extension Transport {
         guard bytes.count == layer.size else {
             throw MoultError(
                 .badAnswer, .refused, what: "\(file.description) does not have the size that the registry lists",
-                why: "it has \(bytes.count) bytes, and not \(layer.size)",
+                why: "it has \(bytes.count) bytes instead of \(layer.size)",
                 now: "Report this to the operator of the registry.")
         }
         return .bytes(bytes, tag: digest)
@@ -224,7 +224,7 @@ extension Transport {
             let bytes = try sink.whole(head, Address(name))
             guard try SHA256.digest(of: bytes).hex == sha256 else {
                 throw MoultError(
-                    .digest, .refused, what: "\(name) is not what the registry lists",
+                    .digest, .refused, what: "\(name) does not match its digest in the registry",
                     why: "its SHA-256 is not \(sha256)",
                     now: "Try again later, or report it to the operator of the registry.")
             }

@@ -32,7 +32,7 @@ struct MinisignText {
             throw Self.error(kind, name, "it has \(lines.count) lines instead of \(count)")
         }
         self.lines = lines
-        if lines.contains(where: { $0.last == UInt8(ascii: "\r") }) { throw error("it has the line ends of Windows") }
+        if lines.contains(where: { $0.last == UInt8(ascii: "\r") }) { throw error("it has Windows line endings") }
     }
 
     /// The comment on a line with the given prefix.

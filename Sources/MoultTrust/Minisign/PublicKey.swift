@@ -29,7 +29,7 @@ package struct PublicKey: Hashable, Sendable {
         guard bytes.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
         let key = Array(bytes[10...])
         // Anyone can make signatures that such a key accepts.
-        if Ed25519.isWeak(publicKey: key) { throw text.error("no secret key belongs to it") }
+        if Ed25519.isWeak(publicKey: key) { throw text.error("it is a weak key, for which anyone can make signatures") }
         self.init(id: KeyID(bytes[2..<10]), bytes: key)
     }
 

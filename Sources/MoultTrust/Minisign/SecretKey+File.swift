@@ -50,10 +50,10 @@ extension SecretKey {
                 .password, .refused, what: "cannot open the secret key \(name)", why: "the password is wrong",
                 now: "Try again; a forgotten password cannot be recovered.")
         }
-        guard isWhole else { throw text.error("its checksum does not fit its key") }
+        guard isWhole else { throw text.error("its checksum does not match its key") }
         try self.init(id: id, seed: Array(pair[..<32]))
         guard publicKey.bytes.elementsEqual(pair[32...]) else {
-            throw text.error("its secret and its public half are not a pair")
+            throw text.error("its secret and public halves do not match")
         }
     }
 

@@ -61,7 +61,7 @@ extension Signature {
         MoultError(
             .badSignature, .refused, what: "the signature of \(name) is not valid", why: why,
             now:
-                "Get the file and its signature again; if it stays so, report it to the publisher and do not use the file."
+                "Get the file and its signature again; if the error remains, report it to the publisher and do not use the file."
         )
     }
 }

@@ -13,7 +13,7 @@ extension KeyList {
         guard self.product == product, self.serial == serial else {
             throw MoultError(
                 .feed, .refused, what: "\(name) is key list \(self.serial) of \(self.product)",
-                why: "key list \(serial) of \(product) belongs there", now: "Report this to the publisher.")
+                why: "key list \(serial) of \(product) is expected there", now: "Report this to the publisher.")
         }
         try requireOwnSignatures(bytes, named: name, at: now, find: find)
     }
@@ -26,7 +26,7 @@ extension KeyList {
         throw MoultError(
             .unsigned, .refused, what: "\(name) is not signed by the root keys that it names",
             why:
-                "it needs \(roles.root.threshold) of \(roles.root.entries.map(\.key.id.description).joined(separator: ", "))",
+                "it must be signed by \(roles.root.threshold) of \(roles.root.entries.map(\.key.id.description).joined(separator: ", "))",
             now: "Sign it with a root key: \(shellLine(["moult", "sign", name])) --key ROOT.key")
     }
 }

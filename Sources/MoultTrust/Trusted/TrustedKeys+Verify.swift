@@ -56,7 +56,7 @@ extension TrustedKeys {
             what: signers.isEmpty ? "\(name) is not signed" : "\(name) has too few signatures",
             why: threshold == 1
                 ? "this store accepts only files signed by a trusted key, and \(name).minisig does not exist; \(trusted)"
-                : "this store requires \(threshold) signatures, and found \(signers.isEmpty ? "none" : signers.map(\.description).joined(separator: ", ")); \(trusted)",
+                : "this store requires \(threshold) signatures, and the file has \(signers.isEmpty ? "none" : "only those of " + signers.map(\.description).joined(separator: ", ")); \(trusted)",
             now: name.contains("://")
                 ? "Ask the publisher to sign it and to upload the signature."
                 : "Get the signature from the publisher, and put it next to the file.")

@@ -24,7 +24,7 @@ package struct TrustedKeys: Sendable, Equatable {
         guard fields.json("trusted") != nil else { throw fields.fail("trusted", "is missing") }
         entries = try fields.objects("trusted").map(Self.entry)
         guard entries.count >= threshold else {
-            throw fields.fail("trusted", "must be \(threshold) keys or more, as the threshold says")
+            throw fields.fail("trusted", "must have at least \(threshold) keys, because \"threshold\" is \(threshold)")
         }
         // The ID is only a name: the same key with another ID would count twice.
         for (index, entry) in entries.enumerated() {
@@ -42,7 +42,7 @@ package struct TrustedKeys: Sendable, Equatable {
                 now: "Copy the second line of the publisher's .pub file.")
         }
         if let id = try part.optionalString("id"), id != key.id.description {
-            throw part.fail("id", "must be \(key.id), as the key says")
+            throw part.fail("id", "must be \(key.id), the ID of the key")
         }
         let time = try part.optionalString("notAfter")
         let notAfter = time.flatMap { Timestamp($0) }

@@ -27,7 +27,7 @@ import Testing
         ("ftp://example.org/feed.json", "ftp://example.org/feed.json cannot be used: it has the scheme ftp"),
         (
             "https://me:secret@example.org/feed.json",
-            "https://***@example.org/feed.json cannot be used: it has a password in it"
+            "https://***@example.org/feed.json cannot be used: it contains a password"
         ),
     ])
     func `an unreachable feed is not saved`(_ feed: String, message: String) throws {

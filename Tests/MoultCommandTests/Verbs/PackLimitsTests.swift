@@ -35,7 +35,7 @@ import Testing
     @Test(arguments: [
         (
             "CREATE TABLE t(rowid TEXT, oid TEXT, _rowid_ TEXT)",
-            "columns have taken all three names of its rowid"
+            "its columns use all three names of the rowid"
         ),
         (
             "CREATE TABLE t(\((1...2000).map { "c\($0)" }.joined(separator: ", ")))",

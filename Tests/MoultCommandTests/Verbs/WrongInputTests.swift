@@ -115,7 +115,7 @@ import Testing
             "manifest that is not JSON", "echo '{\"manifest\": 1,}' > rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1,
             """
-            rel/test-2.0.0.json is not valid JSON: line 1, column 16: a comma before '}' is not plain JSON
+            rel/test-2.0.0.json is not valid JSON: line 1, column 16: a comma before '}' is not allowed in JSON
               Give the manifest of a release: moult pack makes it from a draft, next to the bundle.
             """),
         Case(

@@ -219,7 +219,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
         #expect(try Tree(directory) == before)
         #expect(error?.outcome == .refused)
-        #expect(error?.why == "row 1 of table b refers to a row of a that is not there")
+        #expect(error?.why == "row 1 of table b refers to a row of a that does not exist")
         #expect(try Files.list(scratch.path("out")).isEmpty)
     }
 

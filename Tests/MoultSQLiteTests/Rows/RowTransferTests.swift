@@ -250,8 +250,8 @@ struct TransferCase {
         #expect(try test.rows("SELECT * FROM c") == ["'x',1"])
         #expect(
             try test.rejects() == [
-                #"'b','it refers to a row of a that is not there','{"id":2,"a":2}'"#,
-                #"'c','it refers to a row of b that is not there','{"k":"y","b":2}'"#,
+                #"'b','it refers to a row of a that does not exist','{"id":2,"a":2}'"#,
+                #"'c','it refers to a row of b that does not exist','{"k":"y","b":2}'"#,
             ])
     }
 

@@ -60,18 +60,18 @@ import Testing
     @Test func `a process that has begun cannot make the app read the archive`() throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
         #expect(error.code == .archiveProcess)
-        #expect(error.why == "the process that reads it has ended too early: it ended with status 64")
+        #expect(error.why == "the process that reads it exited too early: it ended with status 64")
     }
 
     @Test(arguments: [
         ("echo nonsense", "it is not JSON"),
         ("echo '[]'", "the document must be an object, but is a list"),
         ("echo '{}'", "it has no known field"),
-        (#"echo '{"bytes":5}'"#, "5 bytes of no member"),
-        (#"echo '{"end":true}'"#, "the end of no member"),
-        (#"echo '{"member":"food.db"}'; echo '{"member":"notes/1.sql"}'"#, "a member in a member"),
-        (#"echo '{"member":"food.db"}'; echo '{"bytes":0}'"#, "0 bytes of no member"),
-        (#"echo '{"member":"food.db"}'; echo '{"bytes":262145}'"#, "262145 bytes of no member"),
+        (#"echo '{"bytes":5}'"#, "5 bytes outside a member"),
+        (#"echo '{"end":true}'"#, "the end of a member that did not begin"),
+        (#"echo '{"member":"food.db"}'; echo '{"member":"notes/1.sql"}'"#, "a member inside a member"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":0}'"#, "0 bytes outside a member"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":262145}'"#, "262145 bytes outside a member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":-1}'"#, "bytes must not be negative, but is -1"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, but is a string"),
         (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "it has no known field"),

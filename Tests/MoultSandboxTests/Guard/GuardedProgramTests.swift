@@ -82,6 +82,6 @@ struct GuardedProgramTests {
     @Test
     func `only a single-threaded process can confine itself`() throws {
         let error = try #require(throws: MoultError.self) { try Guard(.program()).confineThisProcess() }
-        #expect(error.description == "cannot confine this process: it has other threads already")
+        #expect(error.description == "cannot confine this process: it already has other threads")
     }
 }

@@ -74,10 +74,11 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         let comment = Array("{ // what\n}".utf8)
         let comma = Array("{\"manifest\": 1,}".utf8)
         #expect(
-            refusal(comment, as: .sealed) == "m.json is not valid JSON: line 1, column 3: a comment is not plain JSON")
+            refusal(comment, as: .sealed)
+                == "m.json is not valid JSON: line 1, column 3: a comment is not allowed in JSON")
         #expect(
             refusal(comma, as: .sealed)
-                == "m.json is not valid JSON: line 1, column 16: a comma before '}' is not plain JSON")
+                == "m.json is not valid JSON: line 1, column 16: a comma before '}' is not allowed in JSON")
         let next = "Correct the draft. To see its fields: moult help draft"
         #expect(refusal(comment, as: .draft) == "m.json: manifest is missing. \(next)")
         #expect(refusal(comma, as: .draft) == "m.json: product is missing. \(next)")

@@ -90,7 +90,7 @@ struct RegistryAccessTests {
         #expect(ended.status == 1)
         #expect(
             ended.errors.hasSuffix(
-                "\n  Ask the operator of the registry for the right to pull, or log in as another user.\n"),
+                "\n  Ask the operator of the registry for permission to pull, or log in as another user.\n"),
             "\(ended.errors)")
         #expect(!ended.errors.contains("stone") && !ended.errors.contains("bW91bHQ6c3RvbmU="))
     }

@@ -138,7 +138,7 @@ struct RegistryAttackTests {
         for verb in ["plan", "apply"] {
             let ended = try bench.run("moult \(verb)")
             #expect(ended.status == 3)
-            #expect(ended.errors.contains("is not what the registry lists"), "\(ended.errors)")
+            #expect(ended.errors.contains("does not match its digest in the registry"), "\(ended.errors)")
         }
         #expect(try bench.installed() == "nothing")
     }

@@ -103,8 +103,8 @@ struct FailingRegistryTests {
         try bench.release("2.0.0", 2)
         #expect(
             try message("moult publish \(place) rel/test-2.0.0.json -k a.key", status: 3) == """
-                moult: error: cannot push to \(place): the registry names a URL with the scheme https for the upload
-                  Report this to the operator of the registry. A proxy before it must set X-Forwarded-Proto.
+                moult: error: cannot push to \(place): the registry returned an upload URL with the scheme https
+                  Report this to the operator of the registry. A proxy in front of it must set X-Forwarded-Proto.
 
                 """)
     }

@@ -143,7 +143,7 @@ struct RegistryPublishTests {
             "oci+http://registry.example.org/x cannot be used: plain HTTP is for a registry on this machine only", 3
         ),
         (
-            "oci://me:secret@example.org/x -k a.key", "oci://***@example.org/x cannot be used: it has a password in it",
+            "oci://me:secret@example.org/x -k a.key", "oci://***@example.org/x cannot be used: it contains a password",
             3
         ),
         ("oci://example.org/Upper -k a.key", "oci://example.org/Upper cannot be used: it is not a repository", 3),
