@@ -189,12 +189,14 @@ import Testing
         #expect(opened.contains { $0 > confined })
     }
 
-    @Test func `an interrupted command stops its sandboxed process`() throws {
+    @Test(arguments: ["inspect bomb.db", "diff slow.db good.db", "diff good.db slow.db --html page"])
+    func `an interrupted command stops its sandboxed process`(_ verb: String) throws {
+        try makeSlow()
         // Test threads block signals, and child processes inherit that.
         let script = """
             import os, signal, subprocess, time
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
-            command = subprocess.Popen(["moult", "inspect", "bomb.db"])
+            command = subprocess.Popen("exec moult \(verb)", shell=True)
             while "secluded-1" not in subprocess.run(
                 ["ps", "--ppid", str(command.pid), "-o", "args="], capture_output=True, text=True).stdout: time.sleep(0.01)
             command.terminate()
