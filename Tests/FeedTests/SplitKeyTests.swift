@@ -149,7 +149,9 @@ import Testing
         try bench.must("moult trust keys -q --root new.pub -k root.key")
         #expect(try bench.must("ls keys").contains("keys-2.json\n"))
         let refusal = try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
-        #expect(refusal.contains("is not signed by the root keys that it names: it must be signed by 1 of \(try bench.id("new"))"))
+        #expect(
+            refusal.contains(
+                "is not signed by the root keys that it names: it must be signed by 1 of \(try bench.id("new"))"))
         // A store refuses it as well, and stays with its list.
         try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key || true")
         try bench.replaceFeed(by: "online") { $0.setting("serial", to: 2) }
@@ -169,7 +171,7 @@ import Testing
         // A threshold is lowered only explicitly.
         #expect(
             try bench.refusal("moult trust keys --release new.pub -k root.key", status: 3)
-                == "moult: error: keys/keys-3.json: release.trusted must have at least 2 keys, because "threshold" is 2\n"
+                == "moult: error: keys/keys-3.json: release.trusted must have at least 2 keys, because \"threshold\" is 2\n"
                 + "  Report this to the publisher.\n")
         try bench.release("2.0.0", sequence: 2)
         #expect(
