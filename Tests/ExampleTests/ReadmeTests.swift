@@ -26,7 +26,7 @@ import Testing
         try Files.writeNew(Array("```console\n$ echo one; echo two\none\n```\n".utf8), to: page)
         let ended = try Project.run(["scripts/replay", page], in: Project.root)
         #expect(ended.status == 1)
-        #expect(ended.output.contains("1 commands, 1 print something else\n"))
+        #expect(ended.output.contains("1 commands, 1 with different output\n"))
         #expect(ended.output.hasSuffix("  shows:\n    one\n  but prints:\n    one\n    two\n"))
     }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Untrusted migrations, tried on a copy of a user database in a separate process.
-@Suite struct TrialTests {
+@Suite struct MigrationRunTests {
     let scratch: Scratch
 
     init() throws {

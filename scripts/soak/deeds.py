@@ -3,8 +3,8 @@ import collections, json, os, random, shutil, sqlite3, subprocess, time
 
 from publisher import PRODUCT
 
-# The possible exit statuses, by what was done to the command: 0 done, 1 and 3 not started, 5 undone, 6 to be completed,
-# 75 try later.
+# The allowed exit statuses of an undisturbed and of a disturbed command: 0 done, 1 and 3 not started, 5 undone, 6 to be
+# completed, 75 try later.
 QUIET, DISTURBED = {0}, {0, 1, 3, 5, 6, 75}
 
 
@@ -23,7 +23,7 @@ class Deeds:
     def run(self, allowed, *words):
         begun, process = time.monotonic(), self.start(*words)
         _, errors = process.communicate(timeout=300)
-        assert process.returncode in allowed, f"{' '.join(words)} ended with {process.returncode}: {errors}"
+        assert process.returncode in allowed, f"{' '.join(words)} exited with {process.returncode}: {errors}"
         self.took = 0.8 * self.took + 0.2 * (time.monotonic() - begun)
         return process.returncode
 
@@ -31,7 +31,7 @@ class Deeds:
         subprocess.run([self.moult, "init", "-q", self.store, "--product", PRODUCT], check=True)
         path = os.path.join(self.store, "moult.json")
         settings = json.load(open(path))
-        # Old files must not pile up on a small disk.
+        # Old files must not fill the small disk.
         settings |= {"minimumAge": 0, "quarantineLimit": 100_000, "feed": {"url": self.publisher.address}}
         with open(path, "w") as out:
             json.dump(settings, out)
@@ -47,11 +47,11 @@ class Deeds:
         self.whole(deed.__name__)
 
     def rest(self):
-        """The next command finishes or undoes whatever is left."""
+        """Finishes or undoes an interrupted update."""
         self.run(QUIET, "recover", "-q", "--wait", "60")
 
     def whole(self, deed):
-        """The pointer, the sealed set and the shared database belong to one release."""
+        """The pointer, the read-only databases and the shared database must belong to one release."""
         current = os.path.join(self.store, ".moult/current")
         version = int(json.load(open(os.path.join(current, "manifest.json")))["version"].split(".")[0])
         seen = {}
@@ -71,7 +71,7 @@ class Deeds:
         """Follows the feed, whose server sometimes fails."""
         self.publisher.publish(self.publisher.next())
         status = self.run({0, 1, 3, 75}, "apply", "-q", "--allow-unsigned", "--wait", "60")
-        self.done["updates by the feed" if status == 0 else "updates that the feed's server spoilt"] += 1
+        self.done["updates from the feed" if status == 0 else "updates that failed because of the server"] += 1
 
     def back(self):
         if self.run({0, 3}, "rollback", "-q", "--reason", "soak") == 0:
@@ -79,16 +79,16 @@ class Deeds:
             self.run(QUIET, "unhold", "--all", "-q")
 
     def two(self):
-        """Two updates at once: one of them exits with 75, or finds nothing to do."""
+        """Two updates at the same time: the second one exits with 75, or finds nothing to do."""
         manifest = self.publisher.next()
         both = [self.start("apply", "-q", manifest) for _ in range(2)]
-        told = [(process.communicate(timeout=300)[1], process.returncode) for process in both]
-        statuses = sorted(status for _, status in told)
-        assert statuses[0] == 0 and statuses[1] in (0, 75), f"two updaters at once ended with {told}"
-        self.done["updates by two at once"] += 1
+        results = [(process.communicate(timeout=300)[1], process.returncode) for process in both]
+        statuses = sorted(status for _, status in results)
+        assert statuses[0] == 0 and statuses[1] in (0, 75), f"two updates at the same time exited with {results}"
+        self.done["pairs of updates at the same time"] += 1
 
     def killed(self):
-        """Killed at any moment of an update or a rollback, and sometimes during the recovery, too."""
+        """Kills an update or a rollback at a random moment, and sometimes the recovery after it."""
         words = random.choice([("apply", "-q", self.publisher.next()), ("rollback", "-q", "--reason", "killed")])
         for command in (words, ("recover", "-q")):
             process = self.start(*command)
@@ -104,7 +104,7 @@ class Deeds:
         self.run({0}, "unhold", "--all", "-q", "--wait", "60")
 
     def full(self):
-        """The disk fills up, an update is tried, and space is freed again."""
+        """Fills the disk, tries an update, and frees the space again."""
         filler = os.path.join(os.path.dirname(self.store), "filler")
         mark = filler + ".mark"
         manifest = self.publisher.next()
@@ -114,20 +114,20 @@ class Deeds:
             with open(filler, "wb") as out:
                 os.posix_fallocate(out.fileno(), 0, max(4096, room - random.choice([0, 1 << 16, 1 << 18, 1 << 20, 3 << 19])))
         except OSError:
-            pass  # The writers were there first.
+            pass  # The writers have already filled the disk.
         try:
             status = self.run(DISTURBED, "apply", "-q", manifest)
-            self.done["updates on a full disk that came in" if status == 0 else "updates that found the disk full"] += 1
+            self.done["updates that succeeded on a full disk" if status == 0 else "updates that failed on a full disk"] += 1
         finally:
             os.remove(filler)
             os.remove(mark)
 
     def clean(self):
         self.run(QUIET, "clean", "-q", "--wait", "60")
-        self.done["cleanings"] += 1
+        self.done["runs of clean"] += 1
 
     def left_over(self):
-        """Unused files, with their sizes."""
+        """Files that should not be left over, with their sizes."""
         self.run(QUIET, "clean", "-q", "--quarantine-older-than", "0")
         moult = os.path.join(self.store, ".moult")
         found = [os.path.join(moult, "transactions", name) for name in os.listdir(os.path.join(moult, "transactions"))]

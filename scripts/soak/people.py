@@ -1,4 +1,4 @@
-"""The other users of the store: readers and writers, each in a separate process, and a process that follows it."""
+"""The other processes that use the store: readers, writers, and `moult watch`."""
 import json, os, sqlite3, subprocess, sys
 
 READERS = ["connection", "connection", "query", "shell", "moult", "path"]
@@ -17,15 +17,15 @@ class People:
         self.watch = subprocess.Popen([moult, "watch", "--store", store], stdout=subprocess.DEVNULL)
 
     def sizes(self):
-        """The memory (KiB) and the number of descriptors of the process that follows."""
+        """The memory (KiB) and the number of descriptors of `moult watch`."""
         status = open(f"/proc/{self.watch.pid}/status").read()
         return int(status.split("VmRSS:")[1].split()[0]), len(os.listdir(f"/proc/{self.watch.pid}/fd"))
 
     def end(self):
-        """Ends all of them; returns the number of reads, the faults, and the acknowledged writes of each writer."""
+        """Ends all processes; returns the number of reads, the faults, the failures on a full disk, and the acknowledged rows."""
         for process in self.processes:
             process.stdin.close()
-        faults = [f"a {self.processes[i].args[6:]} ended with {status}" for i, status in
+        faults = [f"the process {self.processes[i].args[6:]} exited with {status}" for i, status in
                   enumerate(process.wait() for process in self.processes) if status]
         self.watch.terminate()
         self.watch.wait()
@@ -38,11 +38,11 @@ class People:
         return reads, faults, full, acknowledged
 
     def lost(self, acknowledged):
-        """The rows that have neither the last acknowledged value nor one that may have been written after it."""
+        """The rows that have neither the last acknowledged value nor a value that may have been written after it."""
         found = {}
         for file, sql in {"pantry.db": "SELECT id, CAST(name AS INTEGER) FROM food WHERE mine = 1", "user.db": "SELECT slot, count FROM note"}.items():
             connection = sqlite3.connect(os.path.join(self.store, file))
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)], f"{file} is damaged"
             found |= {(file, slot): value for slot, value in connection.execute(sql)}
             connection.close()
-        return [f"{key}: {found.get(key)}, and {values} was written" for key, values in acknowledged.items() if found.get(key) not in values]
+        return [f"{key} has {found.get(key)}, but {values} was written" for key, values in acknowledged.items() if found.get(key) not in values]

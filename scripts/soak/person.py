@@ -1,10 +1,10 @@
-"""A reader or a writer. It ends when its standard input ends, and writes what it has seen and done to its log."""
+"""A reader or a writer. It ends when its standard input ends, and then writes its reads, writes and errors to its log."""
 import json, os, random, select, sqlite3, subprocess, sys, time
 
 moult, store, log, number, what, how = sys.argv[1:]
 said = {"reads": 0, "full": 0, "faults": [], "rows": {}, "file": how}
 pantry, mark = os.path.join(store, "pantry.db"), os.path.join(os.path.dirname(store), "filler.mark")
-# Every shipped row and the marker have the number of the release: two numbers at once would be a mix.
+# Every shipped row and `moult_release` have the number of the release: two different numbers would be a mix of releases.
 WHOLE = """SELECT group_concat(DISTINCT r) FROM (SELECT release r FROM food WHERE mine = 0
            UNION ALL SELECT CAST(release AS INTEGER) FROM moult_release)"""
 SET = WHOLE.replace("FROM food", "FROM pantry.food").replace("moult_release", "pantry.moult_release")
@@ -16,7 +16,7 @@ def ended():
 
 
 def is_full(error):
-    """Whether the disk was full: then writes are expected to fail."""
+    """Whether the error may come from a full disk: then it is expected."""
     text = str(getattr(error, "stderr", None) or error)
     return any(word in text for word in ("disk is full", "disk I/O", "No space", "unable to open"))
 
@@ -89,7 +89,7 @@ def write():
         def commit():
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql, (slot, count))
-            # From here on the row may be there, whatever SQLite reports.
+            # From here on, the row may be committed, whatever SQLite reports.
             rows.append(count)
             connection.execute("COMMIT")
             return True

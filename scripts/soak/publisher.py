@@ -1,8 +1,8 @@
-"""Any number of releases, and a web server that serves them as badly as real servers do."""
+"""Makes any number of releases, and serves them with a web server that sometimes fails, as real servers do."""
 import functools, http.server, json, os, random, sqlite3, subprocess, threading
 
 PRODUCT = "org.example.soak"
-# Faults in a response, and how often they occur.
+# The faults of a response; a repeated entry occurs more often.
 FAULTS = ["none"] * 4 + ["refuse", "cut", "corrupt", "nothing"]
 
 
@@ -45,7 +45,7 @@ class Publisher:
         subprocess.run([self.moult, *words], check=True, capture_output=True, text=True)
 
     def next(self):
-        """Makes the next release: every shipped row has its number, and the cache sometimes gets another schema."""
+        """Makes the next release: every shipped row has the number of the release, and the cache sometimes has a new schema."""
         self.number += 1
         number, work = self.number, os.path.join(self.directory, f"{self.number}.draft")
         os.makedirs(work)

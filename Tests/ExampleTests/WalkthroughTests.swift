@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The demo and the walkthroughs, run like a user would.
-@Suite struct WalkTests {
+@Suite struct WalkthroughTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A plan, a deep plan and a comparison show which content of the app an update will drop.
-@Suite struct PlanTellsTests {
+@Suite struct PlanContentTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 
