@@ -1,7 +1,7 @@
-"""The flows that are struck. To add one, add an entry to `FLOWS`.
+"""The flows of stores. To add one, add an entry to `FLOWS`.
 
-Each has the steps that lead to its start, the command that is struck, the content to look for before and after it, and the
-command that must succeed afterwards regardless of the call that was struck.
+Each flow has the steps that lead to its start, the command that is struck, the expected content before and after the command,
+and the commands that must succeed afterwards, whatever call was struck.
 """
 import json, os, sqlite3, subprocess, sys
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ class Flow:
     begin: Callable
     # The arguments of `moult`; `{name}` is the manifest of that release, `{feed name}` the address of that feed.
     command: list
-    # "version", or "FILE: SQL" with its rows, before and after.
+    # The expected content before and after: by "version", "kept" (sets in quarantine), or "FILE: SQL" with its rows.
     looks: dict
-    # The commands that must succeed afterwards and lead to the end of the flow; None for the command itself.
+    # The commands that must succeed afterwards and complete the flow; None for the command itself.
     again: list = None
-    # Whether the databases can also be read during the command: not if the replaced file is damaged.
+    # Whether the databases can also be read during the command, which they cannot if the replaced file is damaged.
     readable: bool = True
-    # The commands that lead from the start to states in which the flow may stop in between.
+    # The commands that lead from the start to the intermediate states in which the flow may stop.
     between: list = ()
     # A network delivers bytes in varying pieces, so the last calls of one run may not occur in another.
     varies: bool = False
-    # Whether the command does nothing if it runs again after it has completed.
+    # Whether the command changes nothing if it runs again after it has completed.
     repeats: bool = True
     # Whether `moult verify` finds no problem afterwards.
     sound: bool = True
-    # The number of the app's rows at the start, as a check of the flow itself.
+    # The number of rows of the app at the start, which checks the flow itself.
     rows: int = 0
-    # Files whose rows can be recreated.
+    # Caches, whose rows may be lost.
     caches: tuple = ("thumbs.db",)
 
 
@@ -45,7 +45,7 @@ def install(name):
     return begin
 
 
-# An app that writes to a database. At its end it closes the database, or is killed: then its WAL stays.
+# An app that writes to a database, and then closes it or is killed. If it is killed, its WAL stays.
 APP = """
 import os, signal, sqlite3, sys
 path, ends, *statements = sys.argv[1:]
@@ -60,7 +60,7 @@ app.close()
 
 
 def write(path, *statements, wal=False, killed=True):
-    """An app writes to a database and is killed: in WAL mode its rows are in the WAL."""
+    """Runs an app that writes to a database and is killed, unless `killed` is false; in WAL mode, its rows stay in the WAL."""
     first = ["PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0"] if wal else []
     ended = subprocess.run([sys.executable, "-S", "-E", "-c", APP, path, "killed" if killed else "closed", *first, *statements],
                            capture_output=True, text=True)
@@ -69,7 +69,7 @@ def write(path, *statements, wal=False, killed=True):
 
 
 def with_rows(name, file, *statements, wal=False):
-    """A release, and an app that has written to one of its databases."""
+    """Installs a release, and runs an app that writes to one of its databases."""
     def begin(world):
         install(name)(world)
         write(os.path.join(world.store, file), *statements, wal=wal)
@@ -77,12 +77,12 @@ def with_rows(name, file, *statements, wal=False):
 
 
 def found(file, *statements, wal=False):
-    """A store without a release, and an app's file at the path of a database in the release."""
+    """Puts an app's file at the path of a database into a store without a release."""
     return lambda world: write(os.path.join(world.store, file), *statements, wal=wal)
 
 
 def then(begin, *steps):
-    """Further steps before the flow begins: commands, and functions of the world."""
+    """Adds steps before the flow begins: commands, and functions of the world."""
     def further(world):
         begin(world)
         for step in steps:
@@ -94,7 +94,7 @@ def writes(file, *statements, wal=False):
     return lambda world: write(os.path.join(world.store, file), *statements, wal=wal)
 
 
-def settle_on(world, **settings):
+def set_settings(world, **settings):
     """Writes settings to a store's moult.json."""
     path = os.path.join(world.store, "moult.json")
     with open(path) as file:
@@ -104,20 +104,20 @@ def settle_on(world, **settings):
 
 
 def following(feed, name):
-    """A release, and the address and key of a feed with a newer one."""
+    """Installs a release, and configures a feed with a newer release."""
     def begin(world):
         install(name)(world)
         releases = world.tools.releases
-        settle_on(world, feed={"url": releases.feeds[feed]}, keys={"trusted": [{"key": releases.key}]})
+        set_settings(world, feed={"url": releases.feeds[feed]}, keys={"trusted": [{"key": releases.key}]})
     return begin
 
 
 def telling(world):
-    """A release with an external step that sends a message for each update."""
+    """Installs a release, and configures an external step that sends a message for each update."""
     install("plain-1.0.0")(world)
     hooks = os.path.join(world.store, "hooks")
     os.mkdir(hooks)
-    settle_on(world, steps={"example.notify": {
+    set_settings(world, steps={"example.notify": {
         "executable": NOTIFY, "after": "verify", "with": {"directory": hooks}, "writable": [hooks]}})
     world.must("steps", "trust", "example.notify", "-q")
 
@@ -154,7 +154,7 @@ def shared(way, wal):
             "pantry.db: SELECT release FROM moult_release": ([("1.0.0",)], [("2.0.0",)])})
 
 
-# Statements that an app runs after a crash, for each of these tables that a database has: `{}` is a number.
+# The rows that an app inserts after a crash into each of these tables that exists; `{}` is replaced by a number.
 BETWEEN = {
     "note": [{"id": 9000, "text": "after the crash {}"}],
     "food": [{"id": 9000, "name": "after the crash {}", "editable": 1}, {"id": 9010, "name": "not selected {}", "editable": 0}],
@@ -163,8 +163,8 @@ BETWEEN = {
 
 
 def write_between(world):
-    """In each writable database, two runs of an app write, one of which ends normally and one is killed; returns the
-    rows."""
+    """Runs an app twice on each writable database: the first run ends normally, the second is killed. Returns the rows
+    that they wrote."""
     written = []
     for name in sorted(os.listdir(world.store)):
         path = os.path.join(world.store, name)
@@ -187,7 +187,7 @@ def mode(wal):
     return ", WAL" if wal else ""
 
 
-# An app's pantry: rows that the release selects, rows that it does not select, and a table that it does not know.
+# An app's pantry: rows that the release selects, rows that it does not select, and a table that is not in the release.
 PANTRY_OF_APP = [
     "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0)",
     "INSERT INTO food VALUES(100, 'mine', 1), (5, 'my five', 1), (200, 'not selected', 0), (1, 'my one', 0)",
@@ -199,7 +199,7 @@ ROLLBACK = ["rollback", "--to", "0+adopted", "--reason", "proof"]
 
 
 def adoption(way, wal):
-    """First installation of a shared database over an app's file."""
+    """First install of a shared database over an app's file."""
     return Flow(
         f"adoption by {way}" + mode(wal), found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", f"{{{way}-1.0.0}}"], {
             "version": (None, "1.0.0"), ADOPTED: (None, OF_APP), "kept": ([], []),
@@ -208,7 +208,7 @@ def adoption(way, wal):
 
 
 def return_to_adopted(way, wal):
-    """Rollback to the app's file, after an app has written to the release's database."""
+    """Rollback to the app's file, after an app has written to the database of the release."""
     begin = then(found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", "-q", f"{{{way}-1.0.0}}"],
                  *([] if way == "sealed" else [writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 0)", wal=wal)]))
     kept = [] if way == "sealed" else [("pantry", "rolled-back", "1.0.0", ...)]
@@ -235,7 +235,7 @@ FAVORITES = "pantry.db: SELECT food FROM favorite ORDER BY 1"
 
 
 def left(way, wal):
-    """An update that leaves rows of the app behind: a table is not preserved any more, and other rows were never selected."""
+    """An update that leaves rows of the app behind: a table is no longer preserved, and other rows were never selected."""
     return Flow(
         f"rows left behind by {way}" + mode(wal), with_rows(f"left-{way}-1.0.0", "pantry.db", *LEFT, wal=wal),
         ["apply", f"{{left-{way}-2.0.0}}", "--accept-unpreserved"], {
@@ -254,7 +254,7 @@ def lossy(wal):
 
 
 def restored_user(wal):
-    """Restores the user's database from quarantine, after more was written to the one that replaced it."""
+    """Restores the user's database from quarantine, after a user has written to the database that replaced it."""
     begin = then(with_rows("plain-1.0.0", "user.db", *NOTES, wal=wal), ["reset", "-q", "user", "--set-user-data-aside"],
                  writes("user.db", "INSERT INTO note(text) VALUES('later')", wal=wal))
     reset = ("user", "reset", "1.0.0", None)
@@ -265,7 +265,7 @@ def restored_user(wal):
 
 
 def restored_pantry(wal):
-    """Restores a shared database from quarantine, with the rows that an update left behind."""
+    """Restores a shared database with the rows that an update left behind from quarantine."""
     begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
                  writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 1)", wal=wal))
     return Flow(

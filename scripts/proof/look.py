@@ -1,15 +1,15 @@
-"""Reads what a store contains, without moult and without changing the store."""
+"""Reads the contents of a store without using moult, and without changing the store."""
 import collections, hashlib, json, os, re, shutil, sqlite3, stat, tempfile
 
 import rows
 
-# The names of updates, and of sets in quarantine.
+# The names of transactions, with which the names of sets in quarantine begin.
 UPDATE = re.compile(r"\d{14}-[0-9a-f]{8}")
 SIDECARS = ("-wal", "-journal")
 
 
 def sealed(store):
-    """The digest of each sealed database, by the path that apps use."""
+    """The digest of each read-only database, by the path that apps use."""
     found = {}
     for name in names(store):
         path = os.path.join(store, name)
@@ -82,8 +82,8 @@ def version(store):
 
 
 def files(store):
-    """Every name in the store with its kind and mode. The files that SQLite keeps beside a database in WAL mode belong
-    to the app."""
+    """Every name in the store with its kind and mode, without the sidecars of databases in WAL mode, which belong to the
+    app."""
     found = collections.Counter()
     for directory, below, plain in os.walk(store):
         for name in below + plain:
@@ -118,7 +118,7 @@ def kept(store):
 
 
 def reasons(store):
-    """The databases in quarantine, why they are there, and by table how many of their rows are nowhere else."""
+    """The databases in quarantine with the reason, the release, and for each table the number of rows that are nowhere else."""
     records = [rows.record(store, name) for name in rows.quarantined(store) if not rows.fault(store, name)]
     return sorted((known["database"], known["reason"], known["release"], known.get("rows")) for known in records)
 
@@ -149,13 +149,13 @@ def installed(store):
         try:
             entries.append(json.loads(line))
         except ValueError:
-            pass  # a line that the strike tore
+            pass  # a line that was torn by the strike
     through = [entry for entry in entries if entry["outcome"] in ("done", "finished")]
     return len(through), through[-1]["to"] if through else None
 
 
 def everything(store):
-    """Everything that a second look could find changed, to the last bit."""
+    """The complete contents of a store, to detect any change."""
     found = {}
     for directory, below, plain in os.walk(store):
         for name in below + plain + ["."]:
@@ -179,7 +179,7 @@ class State:
     def differences(self, other):
         found = [f"in quarantine, but not expected: {known}" for known in self.kept if known not in other.kept]
         found += [f"expected in quarantine: {known}" for known in other.kept if known not in self.kept]
-        found += [f"{name} is {getattr(self, name)}, and not {getattr(other, name)}"
+        found += [f"{name} is {getattr(self, name)}, expected {getattr(other, name)}"
                  for name in ("version", "sealed", "living", "modes", "settings") if getattr(self, name) != getattr(other, name)]
         found += [f"left over: {name}" for name in sorted((self.files - other.files).elements())]
         found += [f"missing: {name}" for name in sorted((other.files - self.files).elements())]

@@ -1,14 +1,14 @@
-"""The matrix of all results, in the page that explains it."""
+"""Writes the table of all results to the page that explains it."""
 import collections, json, os, re
 
-# `between`: some releases of a chain were installed.
+# `between`: only some releases of a chain were installed.
 OUTCOMES = ("old", "between", "new", "lost")
 
 BEGIN, END = "<!-- `make proof` writes this table -->", "<!-- the end of the table -->"
 
 
 def collect(path, results, skipped):
-    """Adds to the results of earlier runs; those of a flow and fault that was run again are replaced."""
+    """Adds results to those of earlier runs, and replaces the results of flows and faults that were run again."""
     known = json.load(open(path)) if os.path.exists(path) else {}
     for (flow, fault), counts in results.items():
         known.setdefault(flow, {})[fault] = {name: counts[name] for name in OUTCOMES}

@@ -1,9 +1,9 @@
-"""The location of a store that is struck: a directory, or a separate file system whose power can be cut."""
+"""The location of a store: a plain directory, or a separate file system whose power can be cut."""
 import os, shutil, stat, subprocess, tempfile, time
 
 
 def remove(path):
-    """Removes a tree with sealed directories, which only their owner can make writable again."""
+    """Removes a tree with read-only directories, after making them writable."""
     for directory, names, _ in os.walk(path):
         for name in names:
             below = os.path.join(directory, name)
@@ -16,7 +16,7 @@ class Plain:
     def __init__(self, scratch):
         self.path = tempfile.mkdtemp(dir=scratch, prefix="plain-")
 
-    def settle(self):
+    def sync(self):
         pass
 
 
@@ -33,12 +33,12 @@ class Mounted:
         must(*self.MAKE[kind], self.image)
         must("mount", "-o", "loop", self.image, self.path)
 
-    def settle(self):
-        """Writes everything to the disk: the interrupted part starts now."""
+    def sync(self):
+        """Writes everything to the disk, before the part that a power cut interrupts."""
         must("sync", "-f", self.path)
 
     def restart(self):
-        """After a power cut: mounts the file system again, with the data that had reached the disk."""
+        """Mounts the file system again after a power cut, with the data that had reached the disk."""
         for _ in range(400):
             must("umount", self.path)
             must("mount", "-o", "loop", self.image, self.path)
@@ -48,20 +48,19 @@ class Mounted:
                 os.remove(probe)
                 return
             except OSError:
-                # A step of another trial has its own mounts, and keeps the file system that was shut down until it
-                # exits.
+                # A step of another trial, which has its own mounts, may keep the file system mounted until it exits.
                 time.sleep(0.02)
         raise OSError(f"{self.image} stays shut down")
 
 
 def why_not(kind):
-    """Why this machine cannot provide such a place; None if it can."""
+    """Why this machine cannot mount such a file system; None if it can."""
     if os.geteuid() != 0:
         return "only root may mount"
     if not shutil.which(Mounted.MAKE[kind][0]):
         return f"{Mounted.MAKE[kind][0]} is missing"
     if not os.path.exists("/dev/loop-control"):
-        return "there are no loop devices"
+        return "this machine has no loop devices"
     try:
         with tempfile.TemporaryDirectory() as scratch:
             place = Mounted(scratch, kind)

@@ -1,21 +1,21 @@
-"""A publisher's commands, struck at each of their calls, and the readers of the results. To add a flow, add an entry to
-`FLOWS`.
+"""The flows of publishers, which are struck at each of their calls, and the readers of the results. To add a flow, add an entry
+to `FLOWS`.
 
-Before the flow, between any two calls, after the strike and after the command has run again, stores that trust the publisher's
-key follow the feed: one that has seen nothing, and one that has installed the older release.
+Before the flow, between any two calls, after the strike and after the command has run again, two stores that trust the
+publisher's key follow the feed: a new store, and a store that has installed the older release.
 """
 import hashlib, json, os, re, shutil, sqlite3, subprocess, sys, tempfile
 from dataclasses import dataclass
 from typing import Callable
 
 import places
-from trial import KILLED, Missed, Wrong, told
+from trial import KILLED, Missed, Wrong, with_log
 
-# The exit status shows what is public. 6: the new content, but not all its files.
+# The exit statuses after which the new content is public, or the old content. After 6, files of the new content are missing.
 NEW, OLD = {0, 6}, {1, 3, 75}
 DIGEST = re.compile(r"^feed\.json\.[0-9a-f]{16}\.")
 OF_KEY = re.compile(r"\.[0-9A-F]{16}\.minisig$")
-# A trial installation changes nothing outside its own store: only some of its calls are used.
+# A trial installation changes nothing outside its own store, so only some of its calls are struck.
 TRIAL, OF_TRIAL = re.compile(r"/trial-\d+"), 60
 
 
@@ -28,14 +28,14 @@ class Flow:
     command: list
     # The directory that the command writes to.
     output: str
-    # The public part of the output, as a value that differs before and after.
+    # Returns the public part of the output, which differs before and after.
     public: Callable
-    # Throws unless readers can use the output as it is; the second argument tells whether the flow is over.
+    # Raises an error unless readers can use the output; the last argument says whether the flow is complete.
     read: Callable
     # The exit status of the command when it runs again after it has completed.
     again: int = 0
     between: tuple = ()
-    # Whether it changes a database through a separate store.
+    # Whether the command changes a file through its own store next to it.
     of_store: bool = False
     # The confined reader of the bundle sends bytes in varying pieces, so the last writes of one run may not occur in
     # another.
@@ -60,7 +60,7 @@ class Place:
 
     def must(self, *command, **environment):
         if status := self.run(*command, **environment):
-            raise Wrong(f"moult {' '.join(command)} ended with {status}: {self.log[-1]}")
+            raise Wrong(f"moult {' '.join(command)} exited with {status}: {self.log[-1]}")
 
     def strike(self, command, *how):
         with tempfile.NamedTemporaryFile(dir=self.tools.scratch, mode="r") as report:
@@ -73,7 +73,7 @@ class Place:
         return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}, calls
 
     def content(self, directory):
-        """A digest of everything that readers can find; they ignore names that begin with a dot."""
+        """A digest of all files that readers can find; they ignore names that begin with a dot."""
         found = []
         for above, below, plain in os.walk(self.path(directory)):
             below[:] = sorted(name for name in below if not name.startswith("."))
@@ -83,8 +83,8 @@ class Place:
         return hashlib.sha256(repr(found).encode()).digest()
 
     def names(self, directory):
-        """Every name below the output, except those that vary: signatures named by a digest have a different name each time, and
-        each replacement adds names to the store of a replaced file."""
+        """Every name below the output, with a placeholder in the names of signatures, which contain a digest, and without the
+        store of a replaced file, in which each replacement adds names."""
         found = []
         for above, below, plain in os.walk(self.path(directory)):
             below[:] = [name for name in below if not name.endswith(".db.moult")]
@@ -112,7 +112,7 @@ def keys(place):
 
 
 def stores(place):
-    """Stores that trust the first key; the third is the command's, and nothing else uses it."""
+    """Creates three stores that trust the first key; only the command uses the third."""
     with open(place.path("a.pub")) as file:
         key = file.read().splitlines()[1]
     for name in ("fresh", "seen", "operator"):
@@ -120,7 +120,7 @@ def stores(place):
 
 
 def follow(place, store, directory="public"):
-    """A copy of a store follows the feed, so that each check is its first."""
+    """Lets a copy of a store follow the feed, so that each check is its first; returns the version that it installs."""
     copy = tempfile.mkdtemp(dir=place.directory, prefix="look-")
     try:
         shutil.copytree(place.path(store), os.path.join(copy, "store"), symlinks=True)
@@ -132,7 +132,7 @@ def follow(place, store, directory="public"):
 
 
 def publishing(*versions):
-    """A feed with releases, and a store that has installed the newest of them."""
+    """Makes a feed with releases, and a store that has installed the newest release."""
     def begin(place):
         release(place, "published-1.0.0")
         release(place, "published-2.0.0")
@@ -146,14 +146,14 @@ def publishing(*versions):
 
 
 def exporting(place):
-    """A set of the older release, and a store that knows the feed with the newer one."""
+    """Exports the older release, and publishes the newer release in the feed of the store."""
     publishing("1.0.0")(place)
     place.must("export", "-q", "1.0.0", "stick", "--feed", place.path("public/feed.json"), MOULT_STORE=place.path("operator"))
     place.must("publish", "-q", "public", manifest("2.0.0"), "-k", "a.key")
 
 
 def packing(place):
-    """An older release with the same name."""
+    """Packs an older release with the same name."""
     publishing("1.0.0")(place)
     for version in ("1.0.0", "2.0.0"):
         shutil.copytree(os.path.join(place.tools.releases.directory, f"published-{version}.draft"), place.path(version))
@@ -180,8 +180,8 @@ def serial(place, directory):
 
 
 def following(*versions):
-    """Both stores follow the feed. These are the versions that they may have afterwards; when the flow is complete,
-    they have the last one."""
+    """Both stores follow the feed, and may have any of these versions afterwards; when the flow is complete, the new store
+    has the last one."""
     def read(place, directory, is_over):
         if feed(place, directory) is None:
             if is_over:
@@ -202,7 +202,7 @@ def following(*versions):
 
 
 def rotated(place, directory, is_over):
-    """In the end, only the new key signs the next feed, and stores accept it."""
+    """When the flow is complete, only the new key can sign the next feed, which stores accept."""
     following("1.0.0")(place, directory, False)
     if is_over:
         if not os.path.exists(place.path(directory, "keys-1.json")):
@@ -213,7 +213,7 @@ def rotated(place, directory, is_over):
         for store in ("fresh", "seen"):
             follow(place, store, os.path.join(copy, "public"))
         if not place.run("publish", "-q", os.path.join(copy, "public"), "-k", "a.key"):
-            raise Wrong("the key that was replaced signs")
+            raise Wrong("the replaced key can still sign the feed")
         shutil.rmtree(copy)
 
 
@@ -222,7 +222,7 @@ def key_list(place, directory):
 
 
 def packed(place, directory, is_over):
-    """A manifest is beside the bundle that it names, and the release can be installed."""
+    """If there is a manifest, its bundle is next to it, and the release can be installed."""
     if not os.path.exists(place.path(directory, "app.json")):
         if is_over:
             raise Wrong("no release")
@@ -231,7 +231,7 @@ def packed(place, directory, is_over):
         bundle = json.load(file)["bundle"]
     with open(place.path(directory, bundle["file"]), "rb") as file:
         if hashlib.sha256(file.read()).hexdigest() != bundle["sha256"]:
-            raise Wrong("a manifest stands beside another bundle")
+            raise Wrong("a manifest is next to the bundle of another release")
 
 
 def version_of(name):
@@ -249,7 +249,7 @@ def key_pair(place, directory):
 
 
 def whole_keys(place, directory, is_over):
-    """Both files exist and are a pair, or the secret key is missing."""
+    """Both keys exist and are a pair, or the secret key is missing."""
     if not os.path.exists(place.path(directory, "release.key")):
         if is_over:
             raise Wrong("no key")
@@ -262,7 +262,7 @@ def whole_keys(place, directory, is_over):
         raise Wrong("the keys are not a pair")
 
 
-# A database file with a row of the app, and the file that should replace it.
+# A database file with a row of the app, and the file that replaces it.
 OLD_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 320);" \
     "CREATE TABLE note(id INTEGER PRIMARY KEY, text); INSERT INTO note VALUES(7, 'mine');"
 NEW_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 350), ('milk', 150);" \
@@ -270,7 +270,7 @@ NEW_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUE
 
 
 def two_files(place):
-    """The newest row of the old file is only in its -wal, as a killed app leaves it."""
+    """Makes both files; the newest row of the old file is only in its -wal, as after a kill of the app."""
     os.mkdir(place.path("files"))
     for name, sql in (("app.db", "PRAGMA journal_mode = WAL;" + OLD_FILE), ("new.db", NEW_FILE)):
         code = "import os, signal, sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
@@ -283,7 +283,7 @@ def replaced(place):
 
 
 def rows_of(place, directory):
-    """The rows of the file as an app would find them, read from a copy; None without a file."""
+    """The rows that an app would find in the file, read from a copy; None if the file is missing."""
     if not os.path.exists(place.path(directory, "app.db")):
         return None
     with tempfile.TemporaryDirectory(dir=place.tools.scratch) as copy:
@@ -303,8 +303,8 @@ PRICES = {"old": [("bread", 320)], "new": [("bread", 350), ("milk", 150)]}
 
 
 def one_file(end):
-    """The complete old or the complete new file, always with the app's row; in the end the one that the flow installs,
-    and after an undo the other."""
+    """The file has the complete old or the complete new content, always with the row of the app. When the flow is complete,
+    it has the content that the flow installs, and after an undo the other content."""
     def read(place, directory, is_over):
         allowed = [end] if is_over else list(PRICES)
         found = rows_of(place, directory)
@@ -319,7 +319,7 @@ def one_file(end):
                 if rows_of(place, below) == (PRICES["old"], [(7, "mine")]):
                     break
             else:
-                raise Wrong(f"undone, the file has {rows_of(place, below)}")
+                raise Wrong(f"after the undo, the file has {rows_of(place, below)}")
             places.remove(copy)
     return read
 
@@ -349,7 +349,7 @@ FLOWS = [
 
 
 class Baseline:
-    """A flow without a fault: its template, its calls, its result, and a reader between any two calls."""
+    """A flow without a fault: its initial state, its calls, its result, and a reader between any two calls."""
 
     def __init__(self, flow, tools, place):
         self.flow = flow
@@ -375,7 +375,7 @@ class Baseline:
         self.flow.read(world, self.flow.output, True)
         self.after, self.names = self.flow.public(world, self.flow.output), world.names(self.flow.output)
         if self.after == self.before:
-            raise Wrong(f"{self.flow.name} changes nothing public")
+            raise Wrong(f"{self.flow.name} changes no public file")
         places.remove(world.directory)
 
     def count(self, flow, kind, tools, place):
@@ -384,7 +384,7 @@ class Baseline:
             world = self.fresh(tools, place)
             found, calls = world.strike(flow.command, "-l")
             if found["ending"]:
-                raise Wrong(f"{flow.name} ends with {found['ending']} without any fault: {world.log}")
+                raise Wrong(f"{flow.name} exits with {found['ending']} without any fault: {world.log}")
             self.counts[kind] = found | {"list": calls}
             places.remove(world.directory)
         return self.counts[kind]
@@ -396,7 +396,7 @@ class Baseline:
         os.mkdir(shots)
         program = f'n=$(ls {shots} | wc -l); [ -d {output} ] && cp -a {output} {shots}/$(printf %05d $n); true'
         world.strike(self.flow.command, "-a", "run", "-n", "1", "-g", "-x", program)
-        # Files that did not change are not read again after each kill.
+        # States that readers have accepted are not read again after each kill.
         self.known = set()
         for shot in sorted(os.listdir(shots)):
             content = world.content(f"shots/{shot}")
@@ -410,7 +410,7 @@ class Baseline:
         places.remove(world.directory)
 
     def points(self, fault, counted):
-        """The calls to strike at: all, except most of those of trial installations. Power is cut at every third one."""
+        """The calls to strike at: all, except most calls of trial installations. Power is cut at every third call."""
         mark = {"calls": "", "data": " data", "room": " room"}[fault.counts]
         chosen, number = [], 0
         for line in counted["list"]:
@@ -426,7 +426,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     """Tries one point; returns whether readers find the old or the new content afterwards."""
     world = baseline.fresh(tools, place)
     try:
-        place.settle()
+        place.sync()
         how = ["-a", fault.action, "-n", str(number)] + ["-g"] * fault.goes_on + (["-m", place.path] if fault.cuts else [])
         struck, _ = world.strike(flow.command, *how)
         if not struck["struck"]:
@@ -439,20 +439,20 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
             flow.read(world, flow.output, False)
             baseline.known.add(content)
         if ending != KILLED:
-            # The store of a file behaves like every store: 5 has undone it, and 6 leaves either to the next command.
+            # The store of a replaced file behaves like every store: 5 means undone, and after 6 the next command recovers.
             changed = {0: [baseline.after], 5: [baseline.before], 6: [baseline.before, baseline.after]} if flow.of_store else {}
             if ending not in NEW | OLD | set(changed):
-                raise Wrong(f"it ended with {ending}")
+                raise Wrong(f"the command exited with {ending}")
             fits = changed.get(ending) or ([baseline.after] if ending in NEW else [baseline.before])
             if flow.name.startswith("pack") and ending == 6:
                 fits = [baseline.after, None]
             if public not in fits:
-                raise Wrong(f"it ended with {ending}, but {public} is public")
+                raise Wrong(f"the command exited with {ending}, but {public} is public")
         # If the file at its path is exactly the one that was made, nothing has failed: the command was complete.
         is_over = public == baseline.after and flow.again
         status = world.run(*flow.command)
         if status not in ({0, flow.again} if is_over else {0}):
-            raise Wrong(f"given again, it ended with {status}")
+            raise Wrong(f"run again, the command exited with {status}")
         flow.read(world, flow.output, True)
         names = set(world.names(flow.output))
         # When keys change, the command signs with the new key alone when it is run again.
@@ -463,7 +463,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Missed:
         raise
     except Exception as error:
-        raise told(error, world, tools) from error
+        raise with_log(error, world, tools) from error
     finally:
         if not tools.keep:
             places.remove(world.directory)

@@ -1,4 +1,4 @@
-"""The releases that the flows install: some packed by moult in frames, and one made with tar and zstd."""
+"""The releases that the flows install: most are packed by moult, one is made with tar and zstd."""
 import functools, hashlib, http.server, json, os, random, shutil, sqlite3, subprocess, threading
 
 from rows import read
@@ -7,7 +7,7 @@ PRODUCT = "org.example.proof"
 
 
 def database(path, script, rows=()):
-    """A new database in rollback mode; `rows` are pairs of a statement and its parameters."""
+    """Creates a database in rollback mode; `rows` has pairs of a statement and its parameters."""
     if os.path.exists(path):
         os.remove(path)
     with sqlite3.connect(path) as connection:
@@ -18,8 +18,8 @@ def database(path, script, rows=()):
 
 
 def reference(name, version, kibibytes=8):
-    """A table in which every row names its release, with random bytes so that it does not compress into one small
-    frame."""
+    """A table in which every row has the version of its release, with random bytes, so that the database does not compress
+    into one small frame."""
     noise = random.Random(f"{name} {version}")
     rows = [(i, version, noise.randbytes(900)) for i in range(kibibytes)]
     return f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, release TEXT, more BLOB);", [
@@ -27,7 +27,7 @@ def reference(name, version, kibibytes=8):
 
 
 def edition(version):
-    """Rows that stay the same in all releases, except one."""
+    """A table in which one row differs between releases."""
     script, rows = reference("food", "any", 1600)
     return script, rows + [("UPDATE food SET release = ? WHERE id = 7", [(version,)])]
 
@@ -53,7 +53,7 @@ THUMBS = "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);"
 
 
 def shelf(version):
-    """A pantry with a table that only apps fill."""
+    """A pantry that also has a table into which only apps insert rows."""
     script, rows = pantry(version)
     return script + FAVORITE, rows
 
@@ -63,7 +63,7 @@ def pantry(version):
 
 
 class Silent(http.server.SimpleHTTPRequestHandler):
-    """A server for plain files, whose clients may die at any moment."""
+    """Serves files to clients that may be killed at any moment, and logs nothing."""
 
     def log_message(self, *_):
         pass
@@ -78,7 +78,7 @@ class Silent(http.server.SimpleHTTPRequestHandler):
 class Releases:
     def __init__(self, moult, directory):
         self.moult, self.directory = moult, directory
-        # Every row that a release shipped: all other rows were written by an app or a user.
+        # Every row that a release shipped; all other rows come from an app or a user.
         self.shipped = set()
         os.makedirs(directory)
         # Two sealed databases with several frames, of which one is removed and one added, and the user database.
@@ -125,7 +125,7 @@ class Releases:
             "pantry": ("shared", pantry(v), {"preserve": preserve, "path": "pantry.db" if v == "1.0.0" else "larder.db"}),
         })
         self.pair("sealed", lambda v: {"food": ("reference", reference("food", v), {}), "pantry": ("reference", pantry(v), {})})
-        # All of these together.
+        # All of these kinds of changes in one release.
         self.pair("several", lambda v: {
             "food": ("reference", reference("food", v), {}),
             "pantry": ("shared", pantry(v), {"preserve": preserve, "replace": "exchange"}),
@@ -192,7 +192,7 @@ class Releases:
         run(self.moult, "pack", "-q", "--level", "1", *options, "draft.json", "-o", os.path.join(self.directory, name), cwd=work)
 
     def stream(self, name):
-        """The same release with a bundle made by other tools: it has no frames and is unpacked as a stream."""
+        """Makes the same release with a bundle from other tools, which has no frames and is unpacked as a stream."""
         packed = os.path.join(self.directory, name)
         made = os.path.join(self.directory, name + "+tar")
         members = os.path.join(made, "members")
@@ -211,4 +211,4 @@ class Releases:
 def run(*words, cwd=None):
     ended = subprocess.run(words, cwd=cwd, capture_output=True, text=True)
     if ended.returncode:
-        raise SystemExit(f"{' '.join(words)} ended with {ended.returncode}: {ended.stderr}")
+        raise SystemExit(f"{' '.join(words)} exited with {ended.returncode}: {ended.stderr}")

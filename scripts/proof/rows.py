@@ -1,7 +1,7 @@
-"""Finds every row that an app or a user wrote, wherever a store keeps it, without moult.
+"""Finds every row that an app or a user wrote in the files of a store, without using moult.
 
-After the recovery from a strike, a row may be in four places: in a database, in its `moult_rejected`, in a complete set in
-quarantine, or in a generation of adopted files. A row that is in none of them is lost.
+After a recovery, a row may be in four places: in a database, in its table `moult_rejected`, in a complete set in quarantine, or in
+a generation of adopted files. A row that is in none of these places is lost.
 """
 import collections, copy, json, os, shutil, sqlite3, tempfile
 
@@ -17,7 +17,7 @@ def row(table, columns, values):
 
 
 def read(path):
-    """The rows of a database and of its `moult_rejected`, with the content of its sidecars; None if it does not load."""
+    """The rows of a database, including its sidecars, and the rows in its `moult_rejected`; None if it does not load."""
     with tempfile.TemporaryDirectory() as scratch:
         whole = os.path.join(scratch, "x.db")
         for suffix in ("",) + SIDECARS:
@@ -48,14 +48,14 @@ def read(path):
 
 
 class Place:
-    """A database file, and the name of the place that it is in."""
+    """A database file, and the kind and name of its place."""
 
     def __init__(self, kind, name, path):
         self.kind, self.name = kind, name
         self.rows, self.rejected = read(path) or (collections.Counter(), collections.Counter())
 
     def count(self, wanted):
-        """How many times a row is there. A newer schema may have more columns than the row."""
+        """How many times the file has a row. A newer schema may have more columns than the row."""
         table, values = wanted
         exact = self.rows[wanted] + self.rejected[wanted]
         if exact or self.kind != "database":
@@ -113,7 +113,7 @@ def record(store, name):
 
 
 def fault(store, name):
-    """Why a set in quarantine is not complete; None if it is."""
+    """Why a set in quarantine is not complete; None if it is complete."""
     known = record(store, name)
     if known is None:
         return "set.json is missing or cannot be read"
@@ -133,10 +133,10 @@ def fault(store, name):
 
 
 class Ledger:
-    """The rows that an app wrote: those of a store that no release shipped."""
+    """The rows that an app wrote: all rows of a store that no release shipped."""
 
     def __init__(self, store, shipped, caches=()):
-        # A row may also be in quarantine. It must stay; one copy is enough.
+        # A row in quarantine must also stay; one copy is enough.
         self.most = collections.Counter()
         for place in settled(store):
             if place.kind == "database" and place.name in caches:
@@ -152,11 +152,11 @@ class Ledger:
         return found
 
     def missing(self, places):
-        """The rows that are in none of the places, or in fewer copies than before."""
+        """The rows of which the places have fewer copies than before, or none."""
         return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in places) < most]
 
     def doubled(self, places):
-        """The rows that databases and their `moult_rejected` contain more often than any place did before."""
+        """The rows that the databases and their `moult_rejected` contain more often than any single place did before."""
         current = [place for place in places if place.kind == "database"]
         return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in current) > most]
 

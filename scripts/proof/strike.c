@@ -1,20 +1,21 @@
-/* Runs a command, counts its calls that change something on a disk, over all its threads and processes, and strikes at
- * one of them.
+/* Runs a command, counts the calls of all its threads and processes that change something on a disk, and performs an
+ * ACTION at one of them.
  *
  *   strike -o REPORT [-l] [-a ACTION -n NUMBER [-g]] [-c CALL] [-m DIRECTORY] [-x PROGRAM] -- COMMAND ARGUMENT...
  *
  * ACTION   kill    every process dies before the call
- *          torn    half of what is to be written is written, then every process dies
+ *          torn    half of the data is written, then every process dies
  *          cut     the file system of DIRECTORY loses what it has not written yet, and every process dies
- *          EIO, ENOSPC   the call fails, with -g every later one, too
- *          run     PROGRAM runs in a shell before the call; one that waits for the command ends beside it
- * CALL     only calls of this name count; `lease` is the one that asks for a write lease, which changes nothing on a disk
- * NUMBER   counts the calls that the action can strike at: `torn` only writes, `ENOSPC` only what takes room
- * REPORT   gets one line: the number of calls of each class, the first call that was struck with its paths, the exit status;
- *          with -l a line for each call before it
+ *          EIO, ENOSPC   the call fails, and with -g every later call fails as well
+ *          run     PROGRAM runs in a shell before the call; a PROGRAM that waits for the command runs on next to it
+ * CALL     counts only calls of this name; `lease` is the fcntl call for a write lease, which changes nothing on a disk
+ * NUMBER   the number of the call, among those that the action applies to: for `torn` only writes, for `ENOSPC` only
+ *          calls that need space
+ * REPORT   gets one line: the number of calls of each class, the first call that was struck with its paths, the exit
+ *          status; with -l, it also gets a line for each call before that call
  *
- * It works from outside: a seccomp filter stops the traced threads at these calls only, so the command has no hook in it
- * and runs at nearly its own speed.
+ * The command is not modified: a seccomp filter stops its traced threads only at these calls, so it runs at nearly its
+ * normal speed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,13 +43,14 @@
 #error "the registers of a system call are known for x86_64 only"
 #endif
 
-/* Stops all writing at once, as a power cut does; the same number for ext4 and XFS, but in no header of the system. */
+/* Stops all writing at once, as a power cut does. ext4 and XFS have the same number, which is not in a system header. */
 #define SHUTDOWN _IOR('X', 125, uint32_t)
 #define WITHOUT_FLUSHING 2u
 
 enum { DATA = 1, ROOM = 2, FILED = 4, OPENS = 8, CONTROLS = 16, LEASES = 32 };
 
-/* What a call is: DATA writes bytes that can be torn, ROOM can run out of room, FILED has a descriptor first. */
+/* Traits of calls: DATA writes bytes that can be torn, ROOM can run out of space, FILED has a descriptor as the first
+ * argument. */
 static const struct call { long number; const char *name; int traits; } calls[] = {
     {SYS_write, "write", DATA | ROOM | FILED}, {SYS_pwrite64, "pwrite", DATA | ROOM | FILED},
     {SYS_writev, "writev", ROOM | FILED}, {SYS_pwritev, "pwritev", ROOM | FILED}, {SYS_pwritev2, "pwritev2", ROOM | FILED},
@@ -67,7 +69,7 @@ static const struct call { long number; const char *name; int traits; } calls[] 
     {SYS_ioctl, "ioctl", ROOM | FILED | CONTROLS}, {SYS_fcntl, "lease", FILED | LEASES},
 };
 
-/* Which arguments of a call are paths, by their numbers. */
+/* The numbers of the arguments that are paths. */
 static const struct paths { long number; int first, second; } paths[] = {
     {SYS_open, 1, 0}, {SYS_openat, 2, 0}, {SYS_openat2, 2, 0}, {SYS_creat, 1, 0}, {SYS_mkdir, 1, 0}, {SYS_mkdirat, 2, 0}, {SYS_rmdir, 1, 0},
     {SYS_unlink, 1, 0}, {SYS_unlinkat, 2, 0}, {SYS_rename, 1, 2}, {SYS_renameat, 2, 4}, {SYS_renameat2, 2, 4},
@@ -95,7 +97,7 @@ static void watch_calls(void) {
     filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (int i = 0; i < CALLS; i++) {
-        /* Every lock of SQLite is an fcntl: to stop at them costs time. */
+        /* Every lock of SQLite is an fcntl call, and stopping at each of them would take time. */
         uint32_t number = calls[i].traits & LEASES && !wish.only ? UINT32_MAX : (uint32_t)calls[i].number;
         filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, (uint8_t)(CALLS - i), 0);
     }
@@ -106,7 +108,7 @@ static void watch_calls(void) {
         fail("strike: seccomp");
 }
 
-/* What a descriptor of the traced thread leads to; empty unless it is a file or directory of a disk. */
+/* The path of a descriptor of the traced thread; empty unless it is a file or directory on a disk. */
 static void describe(pid_t thread, long descriptor, char *path, size_t size) {
     char link[64];
     snprintf(link, sizeof link, "/proc/%d/fd/%ld", thread, descriptor);
@@ -126,7 +128,7 @@ static unsigned long flags_of_openat2(pid_t thread, unsigned long long structure
 /* A string in the memory of the traced thread. */
 static void copy_string(pid_t thread, unsigned long long address, char *text, size_t size) {
     size_t length = 0;
-    /* Not beyond the page: the next one may not be there. */
+    /* Reads only to the end of the page, because the next page may not be mapped. */
     while (length + 1 < size) {
         size_t count = 4096 - (address + length) % 4096;
         if (count > size - 1 - length) count = size - 1 - length;
@@ -167,7 +169,7 @@ static void kill_all(void) {
     for (int i = 0; i < thread_count; i++) kill(threads[i], SIGKILL);
 }
 
-/* Another program acts now. It may wait for a lock that the stopped command holds, so that it is waited for only for a while. */
+/* Runs another program. It may wait for a lock that the stopped command holds, so this waits only a short time for it. */
 static void run_program(void) {
     pid_t child = fork();
     if (child < 0) fail("strike: fork");
@@ -178,7 +180,7 @@ static void run_program(void) {
     for (int i = 0; i < 200 && waitpid(child, NULL, WNOHANG) == 0; i++) usleep(2000);
 }
 
-/* The call that a thread is about to make; says how the thread is to go on, by a ptrace request. */
+/* Examines the call that a thread is about to make; returns the ptrace request that lets the thread continue. */
 static enum __ptrace_request judge(pid_t thread) {
     struct user_regs_struct registers;
     if (ptrace(PTRACE_GETREGS, thread, 0, &registers)) return PTRACE_CONT;
@@ -227,7 +229,7 @@ static enum __ptrace_request judge(pid_t thread) {
         return PTRACE_SYSCALL;
     }
     if (full || !strcmp(wish.action, "EIO")) {
-        /* No call is number -1: the kernel does nothing, and what is in rax is the answer. */
+        /* There is no call number -1: the kernel does nothing, and the value in rax is the result. */
         registers.orig_rax = (unsigned long long)-1;
         registers.rax = (unsigned long long)(full ? -ENOSPC : -EIO);
         if (ptrace(PTRACE_SETREGS, thread, 0, &registers)) fail("strike: setregs");

@@ -1,21 +1,21 @@
-"""One strike: a new store, a flow that is struck at one of its calls, and all conditions that must be true
-afterwards."""
+"""One trial: a flow on a new store is struck at one of its calls, and then all conditions for the result are
+checked."""
 import os, subprocess, tempfile
 from dataclasses import dataclass
 
 import flows, look, places, rows
 
 KILLED = -9
-# The exit status shows what the command left: the new content, the old content, or (6, or killed) one of them.
+# The exit statuses after which the store has the new content, or the old content. After 6 or a kill, it has one of them.
 NEW, OLD = {0}, {1, 3, 5, 75}
 
 
 class Wrong(Exception):
-    """A broken promise."""
+    """A condition that does not hold."""
 
 
-def told(error, world, tools):
-    """The fault, with the output of all commands."""
+def with_log(error, world, tools):
+    """The error, with the output of all commands."""
     text = f"{error}\n    " + "\n    ".join(world.log)
     return Wrong(text.replace(world.directory + "/", "").replace(tools.scratch + "/", ""))
 
@@ -27,7 +27,7 @@ class Missed(Exception):
 @dataclass(frozen=True)
 class Fault:
     name: str
-    # The action of `strike`, and the counter that it uses.
+    # The action of `strike`, and the class of calls that it counts.
     action: str
     counts: str = "calls"
     goes_on: bool = False
@@ -37,7 +37,7 @@ class Fault:
     twice: bool = False
     # An app writes to the databases before the recovery.
     writes: bool = False
-    # The operator wants to undo the update. It may be too late for that, and then it is completed.
+    # The operator tries to undo the update, which is completed if it is too late to undo it.
     undoes: bool = False
 
 
@@ -87,7 +87,7 @@ class World:
     def must(self, *command):
         status = self.run(*command)
         if status:
-            raise Wrong(f"moult {' '.join(command)} ended with {status}")
+            raise Wrong(f"moult {' '.join(command)} exited with {status}")
 
     def strike(self, command, action=None, number=0, goes_on=False, cuts=False):
         """Runs a command and strikes it; returns the report of `strike`, whose `ending` is the command's."""
@@ -116,12 +116,12 @@ class Baseline:
         # Rows written by apps, none of which may be lost.
         self.ledger = rows.Ledger(world.store, tools.releases.shipped, flow.caches)
         if flow.rows and sum(self.ledger.most.values()) != flow.rows:
-            raise Wrong(f"{flow.name}: the app wrote {flow.rows} rows, and not {rows.text(self.ledger.most)}")
+            raise Wrong(f"{flow.name}: expected {flow.rows} rows of the app, found {rows.text(self.ledger.most)}")
         self.counts = {None: world.strike(flow.command)}
         if self.counts[None]["ending"] != 0:
-            raise Wrong(f"{flow.name} ends with {self.counts[None]['ending']} without any fault: {world.log}")
+            raise Wrong(f"{flow.name} exits with {self.counts[None]['ending']} without any fault: {world.log}")
         self.ends = {"old": before, **self.between(flow, tools, place), "new": look.State(world.store)}
-        accounted(self.ledger, world)
+        check_rows(self.ledger, world)
         self.expect(flow, world, 1)
         world.remove()
 
@@ -140,11 +140,11 @@ class Baseline:
         return range(1, counts[fault.counts] + 1)
 
     def possible(self, ending):
-        """The results that are possible after how the command ended: all of them if it could not report it."""
+        """The results that are possible after an exit status: all of them if the command could not report one."""
         return {name: end for name, end in self.ends.items() if ending not in NEW | OLD or (name == "new") == (ending in NEW)}
 
     def count(self, flow, kind, tools, place):
-        """File systems need different calls: XFS copies by sharing blocks."""
+        """Counts the calls of the flow on a kind of file system, which differ: XFS copies by sharing blocks."""
         if kind not in self.counts:
             world = World(tools, place)
             flow.begin(world)
@@ -166,15 +166,15 @@ class Baseline:
                 file, sql = name.split(": ", 1)
                 found = look.query(os.path.join(world.store, file), sql)
             if found != ends[end]:
-                raise Wrong(f"{flow.name}, end {end}: {name} is {found}, and not {ends[end]}")
+                raise Wrong(f"{flow.name}, end {end}: {name} is {found}, expected {ends[end]}")
 
 
 def strike(flow, baseline, fault, number, tools, place, attempt=0):
-    """Tries one point; returns whether the store was `old` or `new` afterwards."""
+    """Tries one point; returns whether the store is `old` or `new` afterwards."""
     world = World(tools, place)
     try:
         flow.begin(world)
-        place.settle()
+        place.sync()
         struck = world.strike(flow.command, fault.action, number, fault.goes_on, bool(fault.cuts))
         if not struck["struck"]:
             raise Missed(f"{flow.name} has no call {number}")
@@ -182,121 +182,121 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
             place.restart()
         ending = struck["ending"]
         if flow.readable:
-            whole_at_once(world, baseline)
-        not_yet_lost(world, baseline)
+            check_readers_before_recovery(world, baseline)
+        check_rows_before_recovery(world, baseline)
         if ending != KILLED:
-            told_the_truth(world, baseline, ending)
+            check_exit_status(world, baseline, ending)
         if fault.writes:
-            return settled_after_writes(flow, baseline, world, fault, number)
+            return check_recovery_after_writes(flow, baseline, world, fault, number)
         if fault.twice:
-            again(world, max(1, (number * 7 % 41 + 1) >> 2 * attempt))
-        return settled(flow, baseline, world, fault, number, ending)
+            kill_recovery(world, max(1, (number * 7 % 41 + 1) >> 2 * attempt))
+        return check_recovery(flow, baseline, world, fault, number, ending)
     except Missed:
         raise
     except Exception as error:
-        raise told(error, world, tools) from error
+        raise with_log(error, world, tools) from error
     finally:
         if not tools.keep:
             world.remove()
 
 
-def whole_at_once(world, baseline):
-    """Before recovery: a reader finds the complete old release or the complete new one."""
+def check_readers_before_recovery(world, baseline):
+    """Before the recovery, a reader finds the complete old release or the complete new one."""
     ends = baseline.ends.values()
     found = look.sealed(world.store)
     for name in set.intersection(*(set(end.sealed) for end in ends)):
         if name not in found:
-            raise Wrong(f"at the moment of the strike {name} is missing")
+            raise Wrong(f"before the recovery, {name} is missing")
     if not any(all(end.sealed.get(name) == digest for name, digest in found.items() if name in end.sealed) for end in ends):
-        raise Wrong(f"at the moment of the strike the sealed databases are of no one release: {found}")
+        raise Wrong(f"before the recovery, the read-only databases are from different releases: {found}")
     found = look.living(world.store)
     old = baseline.ends["old"].living
     for name in old.keys() | found.keys():
         # A database with a new path is first moved, then replaced.
         is_moved = name not in old and found.get(name) in old.values()
         if found.get(name) not in [end.living.get(name) for end in ends] and not is_moved:
-            raise Wrong(f"at the moment of the strike {name} is {found.get(name)}")
+            raise Wrong(f"before the recovery, {name} is {found.get(name)}")
     if not any(end.living.keys() - end.sealed.keys() <= found.keys() | look.sealed(world.store).keys() for end in ends):
-        raise Wrong(f"at the moment of the strike the writable databases are {', '.join(found)}")
+        raise Wrong(f"before the recovery, the writable databases are {', '.join(found)}")
 
 
-def not_yet_lost(world, baseline):
-    """Before recovery, every row of the app is in some file of the store."""
+def check_rows_before_recovery(world, baseline):
+    """Before the recovery, every row of the app is in some file of the store."""
     missing = baseline.ledger.missing(rows.anywhere(world.store))
     if missing:
-        raise Wrong(f"at the moment of the strike nowhere: {rows.text(missing)}")
+        raise Wrong(f"before the recovery, rows are in no file: {rows.text(missing)}")
 
 
-def accounted(ledger, world, what="after settling"):
+def check_rows(ledger, world, when="after the recovery"):
     """Every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
     found = rows.settled(world.store)
     faults = [f"{name} in quarantine is not complete: {fault}" for name in rows.quarantined(world.store)
               if (fault := rows.fault(world.store, name))]
     missing, doubled = ledger.missing(found), ledger.doubled(found)
     if missing:
-        faults.insert(0, f"nowhere: {rows.text(missing)}")
+        faults.insert(0, f"rows are lost: {rows.text(missing)}")
     if doubled:
-        faults.insert(0, f"twice: {rows.text(doubled)}")
+        faults.insert(0, f"rows are duplicated: {rows.text(doubled)}")
     if faults:
-        raise Wrong(f"{what} {'; '.join(faults)}")
+        raise Wrong(f"{when}, {'; '.join(faults)}")
 
 
-def told_the_truth(world, baseline, ending):
-    """If a command ended by itself, its exit status agrees with the state of the store."""
+def check_exit_status(world, baseline, ending):
+    """If the command exited by itself, its exit status agrees with the state of the store."""
     if ending not in NEW | OLD | {6}:
-        raise Wrong(f"it ended with {ending}")
+        raise Wrong(f"the command exited with {ending}")
     if ending == 6:
         return
     found = look.version(world.store), look.sealed(world.store), look.living(world.store)
     if found not in [(end.version, end.sealed, end.living) for end in baseline.possible(ending).values()]:
-        raise Wrong(f"it ended with {ending}, but there is {found}")
+        raise Wrong(f"the command exited with {ending}, but the store has {found}")
 
 
-def again(world, number):
-    """The recovery is killed, too; if it makes fewer calls than this number, it has completed."""
+def kill_recovery(world, number):
+    """Kills the recovery as well; if it makes fewer calls than this number, it has completed."""
     if not world.strike(["recover", "-q"], "kill", number)["struck"]:
-        raise Missed("the settling has fewer calls")
+        raise Missed("the recovery makes fewer calls")
 
 
-def settled(flow, baseline, world, fault, number, ending):
-    """The next command that writes recovers the store: it has exactly one of the possible results, nothing is lost and
-    nothing left over."""
-    undone(world, fault)
+def check_recovery(flow, baseline, world, fault, number, ending):
+    """The next command that writes recovers the store, which then has exactly one of the possible results: nothing is lost,
+    and nothing is left over."""
+    undo(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
-    accounted(baseline.ledger, world)
+    check_rows(baseline.ledger, world)
     state = without_undone(look.State(world.store), fault)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
         name, found = min(differences.items(), key=lambda pair: len(pair[1]))
-        raise Wrong(f"after settling it is neither of {', '.join(differences)}; the nearest is {name}: {'; '.join(found)}")
+        raise Wrong(f"after the recovery, the store is none of {', '.join(differences)}; differences from {name}: {'; '.join(found)}")
     if ending != KILLED and outcome not in baseline.possible(ending):
-        raise Wrong(f"it ended with {ending}, and is {outcome} after settling")
-    agree(world, baseline.ends[outcome], state, outcome, fault)
+        raise Wrong(f"the command exited with {ending}, but the store is {outcome} after the recovery")
+    check_history(world, baseline.ends[outcome], state, outcome, fault)
     before = look.everything(world.store)
     world.must("recover", "-q")
     if look.everything(world.store) != before:
-        raise Wrong("a second settling changes something")
+        raise Wrong("a second recovery changes something")
     if state.version and (flow.readable or outcome == "new") and (flow.sound or outcome == "old"):
         world.must("verify", "--deep", "-q")
     if flow.repeats or outcome != "new":
         for command in flow.again or [flow.command]:
             world.must(*command)
-    accounted(baseline.ledger, world, "after applying again")
+    check_rows(baseline.ledger, world, "after applying again")
     found = without_undone(look.State(world.store), fault).differences(baseline.ends["new"])
     if found:
         raise Wrong(f"after applying again: {'; '.join(found)}")
     return outcome
 
 
-def undone(world, fault):
-    """The operator undoes the update, if the fault includes that."""
+def undo(world, fault):
+    """Undoes the update, if the fault includes that."""
     if fault.undoes and (status := world.run("recover", "--undo", "-q")) not in (0, 3):
-        raise Wrong(f"recover --undo ended with {status}")
+        raise Wrong(f"recover --undo exited with {status}")
 
 
 def without_undone(state, fault):
-    """An undo keeps content that may be an app's: such a set may be there, and is complete."""
+    """The state without the sets that an undo may have added to quarantine, because their content may be an app's."""
     if fault.undoes:
         names = {known[0] for known in state.kept if '"reason": "undone"' in known[1]}
         state.kept = [known for known in state.kept if known[0] not in names]
@@ -307,33 +307,33 @@ def without_undone(state, fault):
     return state
 
 
-def settled_after_writes(flow, baseline, world, fault, number):
-    """An app wrote between the crash and the recovery: its rows are not lost either, and the release is old or new."""
+def check_recovery_after_writes(flow, baseline, world, fault, number):
+    """After an app wrote between the crash and the recovery, its rows are not lost either, and the release is old or new."""
     ledger = baseline.ledger.with_rows(flows.write_between(world))
-    undone(world, fault)
+    undo(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
-    accounted(ledger, world)
+    check_rows(ledger, world)
     found = look.version(world.store), look.sealed(world.store)
     outcome = next((name for name, end in baseline.ends.items() if found == (end.version, end.sealed)), None)
     if not outcome:
-        raise Wrong(f"after settling the release is {found}")
+        raise Wrong(f"after the recovery, the release is {found}")
     before = look.everything(world.store)
     world.must("recover", "-q")
     if look.everything(world.store) != before:
-        raise Wrong("a second settling changes something")
+        raise Wrong("a second recovery changes something")
     if found[0] and flow.sound and (flow.readable or outcome == "new"):
         world.must("verify", "--deep", "-q")
     if flow.repeats:
         for command in flow.again or [flow.command]:
             world.must(*command)
-        accounted(ledger, world, "after applying again")
+        check_rows(ledger, world, "after applying again")
     return outcome
 
 
-def agree(world, end, state, outcome, fault):
-    """The history agrees with the installed release; only a power cut may have lost one of its lines."""
+def check_history(world, end, state, outcome, fault):
+    """The history agrees with the installed release; only a power cut may lose one of its lines."""
     if state.installed != end.installed and not (fault.cuts and state.installed < end.installed):
-        raise Wrong(f"{outcome}, but by its history {state.installed} updates went through, and not {end.installed}")
+        raise Wrong(f"the store is {outcome}, but its history has {state.installed} updates, expected {end.installed}")
     current = os.path.join(world.store, ".moult/current")
     if state.installed == end.installed and state.last and state.last != os.path.basename(os.readlink(current)):
-        raise Wrong(f"the history ends with {state.last}, and current is {os.readlink(current)}")
+        raise Wrong(f"the history ends with {state.last}, but current is {os.readlink(current)}")
