@@ -1,5 +1,5 @@
-"""A chart of curves. Both axes are logarithmic: constant times are level, and linear ones rise by a decade per
-decade."""
+"""Draws a chart of curves. Both axes are logarithmic: constant times are level lines, and linear times rise by a decade
+per decade."""
 import math
 from xml.sax.saxutils import escape
 
@@ -38,7 +38,7 @@ def svg(title, sizes, series):
 
 
 def spread(places, least=14):
-    """Moves labels apart that would overlap."""
+    """Moves overlapping labels apart."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     for before, after in zip(order, order[1:]):

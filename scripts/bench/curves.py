@@ -1,16 +1,16 @@
-"""How times grow with databases, releases, and the contents of stores and feeds: points, charts, and verdicts."""
+"""Measures how times grow with databases, releases, and the contents of stores and feeds; draws and checks the curves."""
 import fcntl, json, os, signal, sqlite3, statistics
 
 import chart
 from data import database, larger
 from measure import measure, memory, moult, options, shell, work
 
-# The number of the packed release; earlier ones are created without packing.
+# The number of the packed release; earlier releases are copies of its manifest.
 NEWEST = 1_000_000
 
 
 class Curve:
-    """Something that grows. The jobs are (name, command, "flat" or "linear")."""
+    """The times of jobs at growing sizes. Each job is (name, command, "flat" or "linear")."""
 
     def __init__(self, name, unit, sizes, jobs, runs=5):
         self.name, self.unit, self.sizes, self.runs = name, unit, sizes, runs
@@ -20,7 +20,7 @@ class Curve:
         self.memory = {name: [] for name, _, _ in jobs}
 
     def measure(self, before=":"):
-        """The next point of each job; `before` restores the same starting state."""
+        """Measures the next point of each job; `before` restores the starting state."""
         for name, line in self.lines.items():
             times = []
             for number in range(self.runs + 1):
@@ -34,11 +34,11 @@ class Curve:
                   f"{self.points[name][-1] * 1000:9.1f} ms {self.memory[name][-1]:5.0f} MiB", flush=True)
 
     def verdict(self, name):
-        """The ratio of the last point to another one, and whether the curve has the expected shape."""
+        """The growth of the curve in words, and whether it has the expected shape."""
         points = self.points[name]
         if self.shape[name] == "flat":
             return f"{points[-1] / points[0]:.1f} times the first", points[-1] <= 2 * points[0]
-        # The first point is subtracted, because it is mostly the start of a process.
+        # The first point is subtracted, because it is mostly the time to start a process.
         if len(points) < 3:
             return f"{points[-1] / points[0]:.1f} times the first", points[-1] / points[0] <= 2 * self.sizes[-1] / self.sizes[0]
         growth = (points[-1] - points[0]) / max(points[-2] - points[0], 1e-3)
@@ -47,7 +47,7 @@ class Curve:
 
 
 def draw(page):
-    """Measures all curves and returns their Markdown, with charts in a directory beside the page if one is given."""
+    """Measures all curves and returns their Markdown; if a page is given, the charts are in a directory next to it."""
     curves = [make() for make in (databases_size, databases_count, feeds, generations, histories, leases)]
     lines = ["## How times grow", "", "Measured by `make bench CURVES=1` and `make bench-report`. Times are medians. *flat* means at most "
              "twice the first point, *linear* means in proportion to the size.", ""]
@@ -82,7 +82,7 @@ def init(store, arguments=""):
 
 
 def packed(directory, count=1):
-    """Packs a release with this many databases, which are created if missing; returns the path of its manifest."""
+    """Packs a release with this many databases, and creates missing ones; returns the path of its manifest."""
     os.makedirs(f"{work}/{directory}", exist_ok=True)
     names = [f"food{number}" for number in range(count)]
     for name in names:
@@ -99,8 +99,8 @@ def packed(directory, count=1):
 
 
 def renamed(manifest, version, sequence):
-    """A release with the content of another one: only its manifest is new, so a thousand of them take little time to
-    make."""
+    """A release with the content of another release: only its manifest is new, so it takes little time to make a
+    thousand."""
     with open(f"{work}/{manifest}") as file:
         content = json.load(file)
     path = manifest.replace("1.0.0", version)
@@ -207,7 +207,7 @@ def histories():
 
 
 def leases():
-    """Each lease is held by a separate process, as apps do."""
+    """Measures stores with many leases. A separate process holds each lease, as apps do."""
     sizes = [1, 50] if options.quick else [1, 100, 1000]
     curve = Curve("leases", "processes", sizes, [
         ("status", f"{moult} status --store kept", "flat"),
@@ -215,7 +215,7 @@ def leases():
         ("who", f"{moult} who --store kept", "linear")])
     manifest = packed("leases")
     shell(f"{init('kept')}; {moult} apply -q {manifest} --store kept")
-    # The file that the readers of the installed release lock.
+    # The file that readers of the installed release lock.
     path = f"{work}/kept/.moult/leases/{os.path.basename(os.readlink(f'{work}/kept/.moult/current'))}"
     holders = []
     try:

@@ -1,11 +1,11 @@
-"""Databases, and releases with them."""
+"""Makes databases, and releases of them."""
 import glob, json, os, random, sqlite3
 
 from measure import moult, shell, work
 
 
 def database(path, megabytes):
-    """Names, groups, numbers and running text, with two indexes."""
+    """Makes a database of names, groups, numbers and text, with two indexes."""
     generator = random.Random(7)
     words = ["".join(generator.choices("abcdefghijklmnoprstuvy", k=generator.randint(3, 9))) for _ in range(4000)]
     connection = sqlite3.connect(path, isolation_level=None)
@@ -21,7 +21,7 @@ def database(path, megabytes):
 
 
 def larger(path, source, times):
-    """The same rows several times, with different numbers and words: takes a sixth of the time."""
+    """Makes a larger database from the rows of another, with different numbers and words, in a sixth of the time."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; ATTACH '{source}' AS source;
         CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, part TEXT, kcal REAL, note TEXT);""")
@@ -54,7 +54,7 @@ def pack(directory, version, sequence, level, arguments="", out="out", **fields)
 
 
 def make_empty(options=""):
-    """A new store, and empty directories for the others."""
+    """The commands that make a new store, and empty directories for the other programs."""
     return ("chmod -R u+w store new live 2>/dev/null || :; rm -rf store new live; mkdir new live; "
             f"{moult} init -q store --product org.example.bench {options}")
 
@@ -63,7 +63,7 @@ EMPTY = make_empty()
 
 
 def script(archive, sums, check="quick_check"):
-    """The script that a careful user writes instead."""
+    """A script with which a careful user would replace the database without moult."""
     return (f"{archive} && (cd new && sha256sum --quiet -c ../{sums}) && sqlite3 new/food.db 'pragma {check}' "
             "&& sync new/food.db new && mv -T new/food.db live/food.db && sync live")
 

@@ -1,13 +1,13 @@
-"""Runs the sides of a job in turn, and keeps a row for each comparison."""
+"""Runs the programs of a job in turn, and records a row for each comparison."""
 import argparse, os, statistics, subprocess, sys, tempfile, time
 
 parser = argparse.ArgumentParser(prog="scripts/bench/run")
 parser.add_argument("moult")
-parser.add_argument("--quick", action="store_true", help="small data, few runs")
-parser.add_argument("--report", metavar="FILE", help="write the tables as Markdown, with pictures in a directory beside it")
-parser.add_argument("--only", default="", metavar="WORD", help="only jobs whose name has this word")
-parser.add_argument("--curves", action="store_true", help="only how times grow")
-parser.add_argument("--before", metavar="OTHER", help="an earlier moult: updates of shared databases are timed against it")
+parser.add_argument("--quick", action="store_true", help="use small data and few runs")
+parser.add_argument("--report", metavar="FILE", help="write the tables as Markdown, with charts in a directory next to it")
+parser.add_argument("--only", default="", metavar="WORD", help="run only jobs whose name contains this word")
+parser.add_argument("--curves", action="store_true", help="only measure how times grow")
+parser.add_argument("--before", metavar="OTHER", help="an earlier moult, to compare updates of shared databases with")
 options = parser.parse_args()
 
 moult = os.path.abspath(options.moult)
@@ -34,8 +34,8 @@ def runs_for(megabytes):
 
 
 def measure(line):
-    """Wall time and processor time in seconds."""
-    # exec: a single command is measured without the shell around it.
+    """Returns the wall time and the CPU time in seconds."""
+    # With `exec`, a single command is measured without the shell.
     is_one = not any(mark in line for mark in "|&;(")
     line = f"cd {work}; exec {line}" if is_one else f"cd {work}; {line}"
     start = time.perf_counter()
@@ -48,7 +48,7 @@ def measure(line):
 
 
 def memory(line):
-    """The peak memory of a process, in MiB; GNU time takes some time to start, so nothing is timed here."""
+    """Returns the peak memory of a process in MiB. This run is not timed, because GNU time takes some time to start."""
     argv = ["/usr/bin/time", "-f", "%M", "-o", f"{work}/memory", "bash", "-euc", line]
     if subprocess.run(argv, cwd=work, stdout=subprocess.DEVNULL).returncode not in FINE:
         sys.exit(f"failed: {line}")
@@ -57,14 +57,14 @@ def memory(line):
 
 
 class Side:
-    """One way to do a job: `before` restores the same starting state, and is not timed."""
+    """One way to do a job. `before` restores the starting state, and is not timed."""
 
     def __init__(self, name, line, before=":"):
         self.name, self.line, self.before = name, line, before
 
 
 class Race:
-    """The medians of all sides of one job."""
+    """Measures all sides of one job, and keeps their medians."""
 
     def __init__(self, job, sides, runs=rounds):
         self.job = job
@@ -87,7 +87,7 @@ class Race:
               "memory at most": memory_most})
 
     def alone(self, ours, most_ms):
-        """Compares with a time, if the goal is a time."""
+        """Records a row whose aim is a time in milliseconds."""
         wall, cpu = self.median[ours]
         keep({"job": self.job, "ms": wall * 1000, "cpu": (cpu, 0), "memory": (self.memory[ours], 0), "at most": most_ms})
 
@@ -99,7 +99,7 @@ def compare(job, most, ours, theirs, before=":", runs=rounds, **aims):
 
 
 def figure(job, against, ours, theirs, most):
-    """Sizes in bytes."""
+    """Records a row that compares sizes in bytes."""
     keep({"job": job, "against": against, "bytes": (ours, theirs), "ratio": ours / theirs, "at most": most})
 
 
@@ -121,7 +121,7 @@ def aim_text(row):
 
 
 def misses(row):
-    """The goals that a row misses: "time" or "size", "processor", "memory"."""
+    """The aims that a row misses: "time" or "size", "processor", "memory"."""
     found = []
     value = row["ms"] if "ms" in row else row["ratio"]
     if row["at most"] is not None and value > row["at most"]:

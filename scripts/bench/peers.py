@@ -1,4 +1,4 @@
-"""Other programs that update a database, each used as its manual says; programs that are not installed are skipped."""
+"""Other programs that update a database, each used as in its manual; programs that are not installed are skipped."""
 import atexit, functools, os, shutil, subprocess, time
 
 from data import EMPTY
@@ -9,7 +9,7 @@ KEY = ("openssl req -x509 -newkey rsa:4096 -nodes -keyout peer.key -out peer.pem
 
 
 def peers(directory, archive):
-    """A side for each program, with the database of a directory."""
+    """Makes a side for each program, with the database of a directory."""
     sides = [grype(directory, archive), trivy(directory)]
     for program, make in (("casync", casync), ("ostree", ostree), ("swupdate", swupdate), ("rauc", rauc)):
         if not shutil.which(program):
@@ -20,7 +20,7 @@ def peers(directory, archive):
                 shell(f"{{ {line}; }} >/dev/null 2>&1")
             sides.append(side)
         except (subprocess.CalledProcessError, OSError):
-            # For example, rauc without a loop device in a container.
+            # For example, rauc needs a loop device, which a container does not have.
             print(f"{program}: does not run here", flush=True)
     return sides
 
@@ -30,15 +30,15 @@ def digest_of(path):
 
 
 def grype(directory, archive):
-    """grype (v6): checks the digest of the archive, unpacks it elsewhere, computes a digest of the database for later
-    starts, and removes the old directory."""
+    """Like grype (v6): checks the digest of the archive, unpacks it into a new directory, computes a digest of the database
+    for later starts, and replaces the old directory."""
     hasher = "xxhsum -q -H1" if shutil.which("xxhsum") else "cksum"
     return Side("as grype does", f"echo '{digest_of(archive)}  {archive}' | sha256sum --quiet -c && bsdtar -xf {archive} -C new "
                 f"&& {hasher} new/food.db > new/import.json && rm -rf live && mv -T new live", EMPTY)
 
 
 def trivy(directory):
-    """trivy: a layer of an image; its digest is checked, and it is unpacked over the old database."""
+    """Like trivy: checks the digest of an image layer, and unpacks it over the old database."""
     layer = f"{directory}/layer.tar.gz"
     shell(f"test -e {layer} || tar -C {directory} -czf {layer} food.db")
     return Side("as trivy does", f"echo '{digest_of(layer)}  {layer}' | sha256sum --quiet -c && tar -xzf {layer} -C live && echo > live/metadata.json",
@@ -59,7 +59,7 @@ def ostree(directory):
 
 
 def swupdate(directory):
-    """Signed, as it is normally used; the image is written to a file."""
+    """Installs a signed image, as is usual, into a file."""
     path = f"{directory}/swu"
     os.makedirs(f"{work}/{path}", exist_ok=True)
     with open(f"{work}/{path}/sw-description", "w") as file:
@@ -73,7 +73,7 @@ def swupdate(directory):
 
 
 def rauc(directory):
-    """A signed bundle with one image, for a slot that is a file. The processor time of its service is not counted."""
+    """Installs a signed bundle with one image into a slot that is a file. The CPU time of its service is not counted."""
     path = f"{directory}/rauc"
     shell(f"test -e peer.pem || {KEY}")
     os.makedirs(f"{work}/{path}", exist_ok=True)
@@ -87,7 +87,7 @@ def rauc(directory):
 
 @functools.cache
 def start_rauc():
-    """rauc's service, on a private bus instead of the system's."""
+    """Starts rauc's service on a private bus, not on the system bus."""
     with open(f"{work}/rauc.conf", "w") as file:
         file.write(f"[system]\ncompatible=bench\nbootloader=noop\nstatusfile={work}/rauc.status\n\n[keyring]\npath={work}/peer.pem\n\n"
                    f"[slot.rootfs.0]\ndevice=/dev/null\ntype=raw\nbootname=A\n\n"

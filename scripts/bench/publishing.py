@@ -1,4 +1,4 @@
-"""The publisher's work: build, pack, compare, and make patches; also, how long patches take to apply."""
+"""Times the commands of publishers: build, pack, diff and delta; also the installation of patches."""
 import csv, glob, os, random, shutil
 
 from data import EMPTY, database, evolve, pack
@@ -48,16 +48,16 @@ def pack_and_diff():
                 (f"sqldiff{arguments}", f"sqldiff{arguments} {directory}/food.db other.db"), runs=3)
 
 
-# Other patch programs, and the largest database in megabytes that each gets: changed in place, and rebuilt. Larger ones
-# take many minutes.
+# Other patch programs, and the largest database in megabytes for each: changed in place, and rebuilt. Larger databases take
+# many minutes.
 MAKERS = {"zstd -19 --long=31 --patch-from": (60, 60, "zstd -q -f -19 --long=31 --patch-from=old.db {new} -o {out}"),
           "xdelta3 -9": (200, 200, "xdelta3 -9 -f -e -s old.db {new} {out}"),
           "bsdiff": (200, 60, "bsdiff old.db {new} {out}")}
 
 
 def patches():
-    """The last release and this one, changed in place and rebuilt: sizes, time to make the patches, and time to apply
-    them."""
+    """Measures patches from the previous release, changed in place and rebuilt: their sizes, and the times to make and to
+    apply them."""
     for megabytes in [4] if options.quick else [4, 60, 200]:
         if is_wanted(f"patch, {megabytes} MB") or options.only.startswith(f"patch, {megabytes} MB"):
             patch_pairs(megabytes, f"patches{megabytes}")
@@ -85,7 +85,7 @@ def patch_pairs(megabytes, directory):
         pairs.append((f"patch, {megabytes} MB, 1 % {how}", number, manifest))
     tasks = [(number, peer, f"{number}.{index}", line) for _, number, _ in pairs
              for index, (peer, (*most, line)) in enumerate(MAKERS.items()) if megabytes <= most[number - 2]]
-    # Only their sizes matter, so as many run at once as there are cores.
+    # Only the sizes of their patches matter, so several programs run at the same time.
     shell("printf '%s\\0' \"$@\" | xargs -0 -P 2 -n 1 bash -euc", arguments=[
         f"cd {directory}; {line.format(new=f'new{number}.db', out=out)} 2>/dev/null" for number, _, out, line in tasks])
     for name, number, manifest in pairs:
@@ -113,7 +113,7 @@ def apply_patch(name, number, manifest, first, directory, runs):
 
 
 def delta(job, old, new, runs):
-    """It may use at most twice the size of the old file, plus what every process needs."""
+    """Times `moult delta`, whose memory may be at most twice the size of the old file, or 64 MiB."""
     most = max(64, 2 * size(old) / (1 << 20))
     compare(job, 1.0, ("moult delta", f"{moult} delta -q {old} {new} -o x.patch"),
             ("xdelta3 -9", f"xdelta3 -9 -f -e -s {old} {new} x.xdelta"), "rm -f x.patch", runs, memory_most=most)

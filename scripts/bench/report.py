@@ -1,9 +1,9 @@
-"""The page with the results."""
+"""Writes the page with the results."""
 import os, platform, subprocess
 
 from measure import load, missed, misses, moult, options, table, work
 
-# Text below this heading is written by hand and kept.
+# Text below this heading is written by hand, and stays.
 BY_HAND = "## Where the time goes"
 GROWTH = "## How times grow"
 
@@ -78,7 +78,7 @@ def bytes_made():
 
 
 def all_missed():
-    """The page gives the reason for each of them below, where it explains the times."""
+    """The rows that miss their aim. The page explains each of them below, in the text about the times."""
     rows, aims = [row for row in table if misses(row)], [row for row in table if row["at most"] is not None]
     if not rows:
         return [f"All {len(aims)} aims are met."]

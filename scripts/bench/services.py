@@ -8,8 +8,7 @@ READERS = 8
 
 
 def readers():
-    """The time of a point query by eight readers, in an idle store and while a release replaces the file that they
-    read."""
+    """Times a point query by eight readers, in an idle store and while a release replaces the file that they read."""
     job = f"readers during a live replacement, {middle} MB: p99 of a query"
     if not is_wanted(job):
         return
@@ -57,14 +56,14 @@ def read(number, stop, pipe):
         start = time.perf_counter()
         connection.execute("SELECT name FROM food WHERE id = ?", (generator.randint(0, rows),)).fetchone()
         taken.append(time.perf_counter() - start)
-        # Like an app, not like a load that keeps every core busy.
+        # Pauses like an app, so that the readers do not keep every core busy.
         time.sleep(0.001)
     pipe.send(taken)
 
 
 @contextlib.contextmanager
 def registry():
-    """Debian's registry, on a separate port."""
+    """Runs Debian's container registry on a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -85,14 +84,14 @@ def registry():
 
 
 def registries():
-    """Publishing to a registry and installing from it, compared with skopeo copying the same blobs between the registry
+    """Compares publishing to a registry and installing from it with `skopeo copy` of the same blobs between the registry
     and a directory."""
     job = f"registry, {middle} MB"
     if not is_wanted(job) or not shutil.which("docker-registry") or not shutil.which("skopeo"):
         return
     manifest = f"m{middle}/signed12/bench-1.0.0.json"
     with registry() as host:
-        # A new repository each time, because otherwise the blobs would already be there.
+        # Each run uses a new repository, because otherwise the blobs would already exist.
         turn = "echo $(($(cat turn) + 1)) > turn"
         publish = f"{moult} publish -q oci+http://{host}/ours$(cat turn) {manifest} -k bench.key"
         shell(f"echo 1 > turn; {publish}; echo {host}/ours1 > source; skopeo copy -q --src-tls-verify=false docker://{host}/ours1:1.0.0 dir:image")

@@ -1,4 +1,4 @@
-"""Updates of a read-only database: complete, signed, with bundles of other tools, with nothing to do, and rollbacks."""
+"""Times updates of a read-only database: complete, signed, with bundles of other tools, with nothing to do; and rollbacks."""
 import glob, json, os, shutil, sqlite3, subprocess
 
 from data import EMPTY, SCRIPT, database, evolve, larger, make_empty, pack, script
@@ -18,10 +18,10 @@ def make_databases():
 
 
 def first_release(directory, level):
-    """A first release, with and without a signature, and an archive of the same bytes for the others; returns all
-    paths."""
+    """Makes a first release, with and without a signature, and an archive of the same bytes for the other tools; returns
+    all paths."""
     manifest = pack(directory, "1.0.0", 1, level, out=f"out{level}")
-    # The bundle contains the source in its sealed form.
+    # The archive contains the database as it is in the bundle.
     shell(f"""cd {directory}; tar -xf out{level}/*-1.0.0.tar.zst; sha256sum food.db > sums; tar -cf food.tar food.db
               zstd -q -f -{level} -T2 food.tar -o food{level}.tar.zst; rm food.tar""")
     shutil.copytree(f"{work}/{directory}/out{level}", f"{work}/{directory}/signed{level}", copy_function=os.link)
@@ -31,7 +31,8 @@ def first_release(directory, level):
 
 
 def full_update(megabytes, level=LEVEL):
-    """Checked by this machine, and by the publisher's proof; the others check the same bytes as well as they can."""
+    """Installs a release that this machine checks, and a signed one that the publisher has checked; the other tools check
+    the same bytes as far as they can."""
     name = f"full update, {megabytes} MB" + (f", level {level}" if level != LEVEL else "")
     directory = f"m{megabytes}"
     manifest, signed, archive = first_release(directory, level)
@@ -57,7 +58,7 @@ def full_update(megabytes, level=LEVEL):
 
 
 def foreign():
-    """Bundles that other tools packed."""
+    """Installs bundles that other tools packed."""
     directory = f"m{middle}"
     shell(f"cd {directory}; zip -q -3 food.zip food.db; cp food{LEVEL}.tar.zst food.tar.zst")
     for ending in ("tar.zst", "zip"):
@@ -85,7 +86,7 @@ def full_check():
 
 
 def several_tables():
-    """The same rows in four tables, because most databases have several."""
+    """Installs the same rows in four tables, because most databases have several tables."""
     job = f"full update, {middle} MB, four tables"
     if not is_wanted(job):
         return
@@ -136,7 +137,7 @@ def in_place():
 
 
 def rollback():
-    """It changes the databases, so it comes last."""
+    """Times rollbacks. This runs last, because it changes the databases."""
     for megabytes in (small, large):
         directory = f"m{megabytes}"
         if not is_wanted(f"rollback, {megabytes} MB"):
@@ -144,7 +145,7 @@ def rollback():
         shell(f"{EMPTY}; {moult} apply -q {directory}/out{LEVEL}/bench-1.0.0.json --store store")
         evolve(f"{work}/{directory}/food.db", 100)
         second = pack(directory, "2.0.0", 2, 1)
-        # A rollback puts the release that it leaves on hold.
+        # A rollback puts the release that was installed on hold.
         ground = f"{moult} unhold --all -q --store store || :; {moult} apply -q {second} --store store; echo > live/a"
         compare(f"rollback, {megabytes} MB", 5, ("moult rollback", f"{moult} rollback -q --store store"),
                 ("mv and sync of the directory", "mv live/a live/b && sync live && mv live/b live/a"), ground)

@@ -1,11 +1,11 @@
-"""Figures as tables of a Markdown page."""
+"""Writes figures as tables into a Markdown page."""
 
 
 def put(page, name, text):
     """Replaces the text between the marks with this name in a page."""
     begin, end = f"<!-- figures: {name} -->\n", f"<!-- end of {name} -->"
     if begin not in page.read_text():
-        raise SystemExit(f"{page} has no place for these figures: {begin}")
+        raise SystemExit(f"{page} does not have the mark for these figures: {begin}")
     before, rest = page.read_text().split(begin)
     page.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 
@@ -15,7 +15,7 @@ def table(head, rows):
 
 
 def at(shares, counts):
-    """The minutes after which these shares of all machines have it."""
+    """The minutes after which these shares of all machines have the release."""
     total, sum_, result, shares = sum(counts), 0, [], list(shares)
     for minute, count in enumerate(counts):
         sum_ += count

@@ -1,4 +1,4 @@
-"""Charts as SVG, readable on light and on dark pages."""
+"""Draws charts as SVG that are readable on light and on dark pages."""
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 330, 76, 132, 44, 40
 STYLE = """
@@ -21,13 +21,13 @@ def short(number):
 
 
 def step(most):
-    """A round distance between grid lines, for about five of them."""
+    """A round distance between grid lines, for about five lines."""
     size = 10 ** (len(str(int(most / 5 or 1))) - 1)
     return next(size * factor for factor in (1, 2, 5, 10, 20) if most / (size * factor) <= 5.5)
 
 
 class Chart:
-    """Lines over the hours `0..<hours`."""
+    """A chart of lines over the hours `0..<hours`."""
 
     def __init__(self, title, description, hours, most, marks, ticks, unit=""):
         self.hours = hours

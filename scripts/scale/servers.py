@@ -1,4 +1,4 @@
-"""Servers on free ports of this machine, releases for them to serve, and their logs."""
+"""Servers on free ports of this machine, their logs, and releases for them to serve."""
 import os, pathlib, shlex, socket, subprocess, time
 
 NGINX = "/usr/sbin/nginx"
@@ -53,7 +53,7 @@ class Nginx(Server):
         self.url = f"http://127.0.0.1:{port}/feed.json"
 
     def requests(self):
-        """(method, path, status, bytes) of each request so far."""
+        """Returns (method, path, status, bytes) of each request so far."""
         lines = (self.work / "access").read_text().splitlines()
         return [(method, path, int(status), int(size)) for method, path, status, size in map(str.split, lines)]
 
@@ -85,11 +85,11 @@ class Publisher:
         ended = subprocess.run([self.moult, *map(str, words)], cwd=self.work, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         if ended.returncode != status:
-            raise SystemExit(f"moult {shlex.join(map(str, words))} ended with {ended.returncode}: {ended.stderr}{ended.stdout}")
+            raise SystemExit(f"moult {shlex.join(map(str, words))} exited with {ended.returncode}: {ended.stderr}{ended.stdout}")
         return ended.stdout
 
     def pack(self, version, sequence, kilobytes):
-        """Returns the path of the manifest."""
+        """Packs a release; returns the path of its manifest."""
         import sqlite3
         folder = self.work / version
         folder.mkdir()
