@@ -1,6 +1,6 @@
-"""What the app does to its databases: it writes rows, each with a number and odd values, and creates tables.
+"""The app: it writes rows to its databases, each with a number and odd values, and creates tables and other objects.
 
-    app.py DATABASE SEED NUMBER OUT    inserts rows, and writes the committed form of each to OUT
+    app.py DATABASE SEED NUMBER OUT    inserts rows, and writes each committed row to OUT
 """
 import os, pickle, random, sqlite3, sys
 
@@ -30,7 +30,7 @@ def tables(connection):
 
 
 class Writer:
-    """Makes statements; each new or changed row gets the next number."""
+    """Makes the statements of an app; each new or changed row gets the next number."""
 
     def __init__(self, connection, rng, number):
         self.connection, self.rng, self.number = connection, rng, number
@@ -60,7 +60,7 @@ class Writer:
                 f"VALUES({', '.join(self.value(name, kind, table) for name, kind in chosen)})")
 
     def one(self, table, there):
-        """A condition that selects one row, and that also works in a shell."""
+        """A condition that selects one row, and that a shell script can also use."""
         at = self.rng.randrange(there)
         try:
             rowid = self.connection.execute(f"SELECT rowid FROM {table} LIMIT 1 OFFSET {at}").fetchone()[0]
@@ -103,10 +103,10 @@ def own_schema(rng, connection, name):
 
 
 def insert(path, seed, number, out):
-    """Rows of an app that runs beside a command. Rows that it cannot write because the command locks the file are not
+    """Inserts rows while a command runs. Rows that cannot be written because the command has locked the file are not
     acknowledged."""
     from content import Content
-    # The app opens read-only databases as such; root could write to them.
+    # The app opens read-only databases read-only, because root could write to them.
     if not os.path.exists(path) or os.path.islink(path) and os.readlink(path).startswith(".moult/"):
         return
     connection = connect(path)

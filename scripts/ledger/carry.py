@@ -1,6 +1,6 @@
-"""Where the rows of a shared database go when its content is replaced, by the rules of docs/user-rows.md.
+"""Predicts where the rows of a shared database go when its content is replaced, by the rules of docs/user-rows.md.
 
-This follows the contract, and shares only SQLite itself with the implementation.
+This follows the contract in that page, and shares only SQLite with the implementation.
 """
 import sqlite3
 
@@ -8,7 +8,7 @@ from content import Content, bound, exact, open_memory, quoted, uniques
 
 
 class Refused(Exception):
-    """The contract requires the step to be refused."""
+    """The contract requires that the operation is refused."""
 
 
 class Row(tuple):
@@ -54,7 +54,7 @@ def of_table(entries, table):
 
 
 def selection(old, table, installed, target):
-    """The entries that select the rows of a table; also whether they are those of the installed release."""
+    """The entries that select the rows of a table, and whether they come from the installed release."""
     mine = of_table(installed, table)
     if mine:
         return mine, True
@@ -62,7 +62,8 @@ def selection(old, table, installed, target):
 
 
 def carry(old, shipped_before, shipped_now, before, target, choose, purpose="update", adopting=False, accept=False):
-    """`old` is the live content, the shipped ones are contents, `before` and `target` are specs of the database."""
+    """Returns the expected content. `old` is the live content, `shipped_before` and `shipped_now` are shipped contents, `before`
+    and `target` are the entries of the database in the two releases."""
     excluded = set()
     while True:
         result = attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded)
@@ -159,7 +160,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
         at = {"rowid": row.rowid} if by_rowid else dict(zip(after, whole))
         rivals = find_rivals(new, there, [["rowid"]] if by_rowid else sets, key, at)
         loses = any(row[at] != "NULL" for at in gone)
-        # Shipped and default values may or may not count as content of the app.
+        # Whether shipped and default values count as content of the app is not specified.
         softly = shipped.get(row) or all(row[at] in ("NULL", usual[at]) for at in gone)
         same = [identity for identity, other in rivals if fits and identity not in placed and is_same(other, whole, after, into, choose)]
         if same:
@@ -168,7 +169,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
             soft_values += bool(loses and softly)
             continue
         if any(identity in placed for identity, _ in rivals):
-            # If two rows of users exclude each other, either may win.
+            # If two rows of users exclude each other, either row may win.
             result.clash = True
             if policy == "fail" and choose("two users' rows and onConflict fail", True, False):
                 raise Refused("conflict")
@@ -202,7 +203,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
 
 
 def is_same(other, whole, after, into, choose):
-    """Whether a row is already there. Columns that only the new schema has may be compared or not."""
+    """Whether the new content already has a row. Whether columns that only the new schema has are compared is not specified."""
     if other == whole:
         return True
     have, want = dict(zip(after, other)), dict(zip(after, whole))
@@ -210,7 +211,7 @@ def is_same(other, whole, after, into, choose):
 
 
 def defaults(content, table):
-    """The exact default of each column, as the column stores it."""
+    """The exact default value of each column, in the form in which the column stores it."""
     found = []
     for row in content.all(f"PRAGMA table_info({quoted(table)})"):
         if row[4] is None:
@@ -224,7 +225,7 @@ def defaults(content, table):
 
 
 class Fit:
-    """Whether a row fits into a table regardless of other rows, and can be read back unchanged."""
+    """Tests whether a row fits into an empty table, and can be read back unchanged."""
 
     def __init__(self, content, table):
         self.content, self.table = content, table
@@ -233,8 +234,8 @@ class Fit:
         self.db.execute(content.objects[table][2])
 
     def try_row(self, names, values):
-        """Whether the row can be read back unchanged, and the whole row with its defaults; None if no constraint allows
-        it."""
+        """Whether the row can be read back unchanged, and the complete row with its defaults; None if a constraint refuses
+        the row."""
         self.db.execute("BEGIN")
         try:
             run_insert(self.db, self.table, names, values)
@@ -255,7 +256,7 @@ def run_insert(db, table, names, values):
 
 
 def find_rivals(new, table, sets, key, row):
-    """The rows that exclude this one, by identity."""
+    """The identities of the rows that exclude this row."""
     found = {}
     for names in sets:
         if any(row[n] == "NULL" for n in names):
@@ -283,7 +284,7 @@ def insert(new, table, names, values, key, whole, after):
 
 
 def violations(result, choose, adopting):
-    """The users' rows that refer to nothing. Shipped ones do so only if a user's row took the place of another."""
+    """The rows of users whose parent is missing. The parent of a shipped row is missing only if a user's row replaced it."""
     new = result.content
     for _ in range(1000):
         found = new.db.execute("PRAGMA foreign_key_check").fetchall()
@@ -327,7 +328,7 @@ def is_violating(new, table, identity):
 
 
 def leftover(result, old, table, rest, shipped, choose):
-    """Rows that no entry selects: those of the app are in the kept copy, shipped ones are replaced."""
+    """Handles rows that no entry selects: rows of the app are in the kept copy, shipped rows are replaced."""
     new = result.content
     there = new.table_named(table)
     now = dict(Content(new.db).counted(there)) if there and new.columns(there) == old.columns(table) else {}
@@ -347,7 +348,7 @@ def leftover(result, old, table, rest, shipped, choose):
 
 
 def objects(result, old, shipped_before, shipped_now, choose):
-    """Tables, indexes, triggers and views that the app created."""
+    """Handles tables, indexes, triggers and views that the app created."""
     known = shipped_before.objects if shipped_before else {}
     for name, what in old.objects.items():
         if name in known and known[name][2] == what[2]:

@@ -1,7 +1,7 @@
 """The releases that stories install: families of twelve releases, each made from the previous one by a few changes.
 
-Its number determines a family, so a story contains only that number. The real command packs a release when a story first
-needs it, into a directory named by its content.
+The number of a family determines its releases, so a story contains only that number. The real command packs a release when a
+story first needs it, into a directory named by its content.
 """
 import functools, hashlib, json, os, random, shutil, sqlite3, subprocess, tempfile
 
@@ -13,7 +13,7 @@ KEYS = ["integer"] * 3 + ["auto"] * 2 + ["text"] * 3 + ["nocase", "without", "no
 TYPES = ["", "TEXT", "INTEGER", "NUMERIC", "REAL", "BLOB"]
 
 
-# A table is {"name", "key", "columns": [{"name", "type", "more"}], "more": [constraints]}; its key is always the column k.
+# A table is {"name", "key", "columns": [{"name", "type", "more"}], "more": [constraints]}; the column k is always its key.
 def table_sql(table):
     key = {
         "integer": "k INTEGER PRIMARY KEY", "auto": "k INTEGER PRIMARY KEY AUTOINCREMENT", "text": "k TEXT PRIMARY KEY",
@@ -49,7 +49,7 @@ class Family:
         self.number, self.without = number, tuple(without)
         self.rng = random.Random(f"family {number}")
         self.names = 0
-        # Every fifth is calm, because otherwise half of a story's operations would be refused.
+        # Every fifth family has few changes, because otherwise half of the operations of a story would be refused.
         self.calm = number % 5 == 0
         self.releases = []
         draft = {"databases": self.first()}
@@ -67,7 +67,7 @@ class Family:
         self.all = sorted({name for release in self.releases for name in release["databases"]})
 
     def thin(self, name, db):
-        """Leaves out the tables that a shrunk story does not need."""
+        """Removes the tables that a shrunk story does not need."""
         gone = {word.split(".")[1] for word in self.without if word.startswith(name + ".")}
         if not gone:
             return
@@ -374,7 +374,7 @@ class PackRefused(Exception):
 
 
 class Catalogue:
-    """The packed releases. Several processes, and later runs, can use those of one binary."""
+    """The packed releases. Several processes, and later runs, can use the releases packed by one binary."""
 
     def __init__(self, moult, directory, features=frozenset()):
         self.moult, self.directory = moult, directory
@@ -385,7 +385,7 @@ class Catalogue:
         os.makedirs(directory, exist_ok=True)
 
     def get(self, story, index):
-        """A release of the story's family; a kept story includes its releases, so it never changes."""
+        """A release of the family of a story. A kept story includes its releases, so that it never changes."""
         number, without = story["family"], tuple(story.get("without", ()))
         key = (id(story["drafts"]) if "drafts" in story else number, without, index)
         if key not in self.known:

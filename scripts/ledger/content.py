@@ -15,7 +15,7 @@ def open_memory():
 
 
 def exact(value):
-    """A value as text that is equal only for the same storage class and the same bytes."""
+    """A value as text: two texts are equal only if storage class and bytes are equal."""
     if value is None:
         return "NULL"
     if isinstance(value, int):
@@ -59,7 +59,7 @@ class Content:
         self.cache = {}
 
     def row_counts(self):
-        """How many rows each ordinary table has, without moult's own tables and empty ones."""
+        """The number of rows in each ordinary table, without moult's own tables and empty tables."""
         tables = [text.decode() for schema, text, kind, *_ in self.db.execute("PRAGMA main.table_list") if (schema, kind) == (b"main", b"table")]
         counts = {table: self.db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()[0]
                   for table in tables if not table.lower().startswith(("sqlite_", "moult_"))}
@@ -194,7 +194,7 @@ class Content:
         return self.cache["numbered"]
 
     def differences(self, other, ignore_schema=False):
-        """The differences from another content, as pairs of a word for the kind and a line."""
+        """The differences from another content, as pairs of a check and a text."""
         found = []
         for table in dict.fromkeys(self.tables + other.tables):
             if (table in self.tables) != (table in other.tables):
@@ -227,7 +227,7 @@ class Content:
         return not self.differences(other) and sorted(self.rejected) == sorted(other.rejected)
 
     def faults(self):
-        """Faults that SQLite itself finds, and rows that a full-text search cannot find."""
+        """Damage that SQLite finds, and full-text indexes that do not match their tables."""
         found = [("integrity", row[0].decode()) for row in self.all("PRAGMA integrity_check") if row[0] != b"ok"]
         for name in self.virtual:
             try:
@@ -242,7 +242,7 @@ def line(columns, row):
 
 
 def uniques(content, table):
-    """The sets of columns that are unique in each row, and the key that identifies a row."""
+    """The unique sets of columns of a table, and the key that identifies a row."""
     info = content.all(f"PRAGMA table_info({quoted(table)})")
     pk = [row[1].decode() for row in sorted(info, key=lambda r: r[5]) if row[5]]
     sets = []

@@ -1,4 +1,4 @@
-"""Stories about a single file that `moult replace` replaces and restores, with an oracle that knows each content."""
+"""Stories about a single file that `moult replace` replaces and restores, with an oracle that predicts its content."""
 import json, os, random, shutil, sqlite3, subprocess, sys
 
 from app import ODD
@@ -13,7 +13,7 @@ if sys.argv[2] == "crash": os.kill(os.getpid(), signal.SIGKILL)"""
 
 
 def story(seed, number):
-    """Like the stories about stores, but with operations on one file."""
+    """Makes a story like those about stores, but with operations on one file."""
     rng = random.Random(f"file story {seed} {number}")
     ops = []
     for _ in range(min(30, 4 + int(rng.expovariate(1 / 8)))):
@@ -41,7 +41,7 @@ def replacement(rng):
 
 
 def snapshot(path):
-    """The rows of each table as an app would find them, read from a copy; None if it is missing."""
+    """The rows of each table that an app would find, read from a copy; None if the file is missing."""
     if not os.path.exists(path):
         return None
     copy = path + ".look"
@@ -70,7 +70,7 @@ def snapshot(path):
 
 
 def numbered(content):
-    """The app's rows: number and value."""
+    """The rows of the app, as pairs of number and value."""
     rows = [dict(row) for rows in content.values() for row in rows] if isinstance(content, dict) else []
     return {(row["n"], row["v"]) for row in rows if "n" in row}
 
@@ -95,7 +95,7 @@ class FileWorld(World):
         return ["replace", "-q", self.file, self.new(op["new"])] + (["--preserve", op["preserve"]] if op["preserve"] else [])
 
     def new(self, number):
-        """A new file with different prices, and sometimes another column for the app's rows."""
+        """Makes a new file with different prices, and sometimes with another column for the rows of the app."""
         path = os.path.join(self.directory, f"new{number}.db")
         if not os.path.exists(path):
             more = f", c{number % 3} DEFAULT 'd'" if number % 2 else ""
@@ -136,7 +136,7 @@ class FileWorld(World):
         return older[-1] if older else None
 
     def found(self):
-        """The copies on the disk, and which of them the file contains; None if it has the content of a replacement."""
+        """The copies on the disk, and the number of the copy in the file; None if the file has a replacement."""
         generations = os.path.join(self.store, ".moult", "generations")
         names = os.listdir(generations) if os.path.isdir(generations) else []
         copies = sorted((name for name in names if name.startswith("0+adopted")), key=lambda name: int((name.split(".") + ["1"])[1]))
@@ -154,8 +154,8 @@ class FileWorld(World):
         return kept | numbered(self.content).union(*map(numbered, self.copies))
 
     def settled(self, op, ended, exits, contents, copies, at):
-        """Compares everything that a command leaves. `contents`, `copies` and `at` are the allowed results; None allows
-        any."""
+        """Compares everything that a command leaves. `contents`, `copies` and `at` are the allowed results; None allows any
+        result."""
         found = []
         if ended and ended.status not in exits:
             found.append(("exit", f"exit {ended.status}, expected {sorted(exits)}: {ended.err.strip()[:300]}"))
@@ -165,7 +165,7 @@ class FileWorld(World):
         if not isinstance(now, dict):
             found.append(("integrity", f"the file is {now}"))
         if there[:len(self.copies)] != self.copies:
-            found.append(("adopted", f"the copies are {there}, and were {self.copies}"))
+            found.append(("adopted", f"the copies are {there}, but were {self.copies}"))
         if copies is not None and there not in copies:
             found.append(("adopted", f"the copies are {there}, expected {copies}"))
         if at is not None and current not in at:
@@ -173,7 +173,7 @@ class FileWorld(World):
         self.content, self.copies, self.at = now, there, current
         lost = self.rows - self.everywhere()
         if lost:
-            found.append(("lost", f"rows that are nowhere: {sorted(lost)}"))
+            found.append(("lost", f"lost rows: {sorted(lost)}"))
         if os.stat(self.file).st_mode & 0o777 != 0o640:
             found.append(("owner", f"the mode is {os.stat(self.file).st_mode & 0o777:o}"))
         left = os.listdir(os.path.join(self.store, ".moult", "transactions")) if os.path.isdir(os.path.join(self.store, ".moult")) else []
@@ -271,8 +271,8 @@ class FileWorld(World):
             return False
         new = self.carried(command) if command["op"] == "replace" else self.copies[target]
         copies = [self.copies + [old]] if command["op"] == "replace" else [self.copies]
-        # If it was complete before the kill, the file has the new content; otherwise the old one, and perhaps a copy of
-        # it.
+        # If the command was complete before the kill, the file has the new content; otherwise it has the old content, and
+        # there may be a copy of it.
         self.command(*self.words(command), before=[self.options.strike, "-o", report, *how, "-n", str(op["at"]), "--"])
         with open(report) as file:
             facts = dict(word.split("=") for word in file.read().split())
@@ -291,14 +291,14 @@ class FileWorld(World):
         transactions = os.path.join(self.store, ".moult", "transactions")
         is_over = not (os.path.isdir(transactions) and os.listdir(transactions)) and self.found()[1] == target and now == new
         if op["then"] == "recover":
-            # Without settings, nothing was started that could be completed.
+            # Without settings, the command had not started anything that could be completed.
             ended = self.command("recover", "-q", "--store", self.store) if os.path.exists(os.path.join(self.store, "moult.json")) else None
             shutil.rmtree(self.store) if ended is None and os.path.isdir(self.store) else None
             self.tidy()
             return self.settled(op, ended, {0}, None if wrote else [old, new], None, None)
         ended = self.command(*self.words(command))
         if command["op"] == "replace":
-            # Only once, however often it was started, unless the app has written to the new content.
+            # However often the replacement was started, it happened only once, unless the app has written to the new content.
             return self.settled(op, ended, {0}, None if wrote else [new], None if wrote else copies, [None])
         further = target - 1 if is_over and target else target
         exits = {0, 3} if is_over else {0}

@@ -1,4 +1,4 @@
-"""Predicts the result of each operation: the content of every file, rejected, kept and adopted rows, and the exit
+"""Predicts the result of each operation: the content of every file, the rejected, kept and adopted rows, and the exit
 status."""
 import collections, copy, sqlite3
 
@@ -9,7 +9,7 @@ DONE, CHANGES, REFUSED, BUSY = 0, 2, 3, 75
 
 
 class File:
-    """A file at a path in the store. `content` is None if it was damaged; then `digest` identifies it."""
+    """A file at a path in the store. If it was damaged, `content` is None, and `digest` identifies it."""
 
     def __init__(self, content, *, name=None, plain=False, digest=None, wal=False, link=False, restored=False, kind=None, readable=False):
         self.content, self.name, self.plain, self.digest = content, name, plain, digest
@@ -38,7 +38,7 @@ class State:
         self.before = []            # (from, to) of each change of the installed release, the newest last
         self.generations = []       # indexes of releases that are kept
         self.highest = -1           # the newest release that was ever installed
-        self.perhaps = -1           # the same, if an update that was interrupted counts
+        self.perhaps = -1           # the same, if an interrupted update counts
         self.copied = False         # whether the store was copied
         self.holds = {}             # the versions on hold
         self.files = {}             # path: File
@@ -64,13 +64,13 @@ class Outcome:
         self.kept, self.adopted = list(kept), dict(adopted)
         self.rejected = rejected or {}   # path: [(table, columns, row, whose)]
         self.same, self.loose = same, loose
-        self.removed = set()             # sets in quarantine that the operator takes away
-        self.migrated = set()            # databases of which a migration changes values
-        self.rows = rows or {}           # database: {table: (least, most)} that do not survive
+        self.removed = set()             # sets in quarantine that the operator removes
+        self.migrated = set()            # databases in which a migration changes values
+        self.rows = rows or {}           # database: {table: (least, most)}, the numbers of rows that do not survive
 
 
 class Chooser:
-    """Walks through everything that the contract leaves open, a different way each time."""
+    """Tries every combination of choices that the contract leaves open."""
 
     def __init__(self, path):
         self.path, self.taken, self.named = path, [], {}
@@ -173,7 +173,7 @@ class Oracle:
             return Outcome({BUSY} | self.refusal(state, index, op, choose, purpose), state, same=True)
 
     def refusal(self, state, index, op, choose, purpose):
-        """REFUSED, if a release would be refused even if no process had a file open."""
+        """REFUSED if the release would be refused even if no process had a file open."""
         closed = state.copy()
         closed.opened = {}
         try:
@@ -291,7 +291,7 @@ class Switch:
         return found
 
     def refuse_stuck(self):
-        """Rules 8 and 9: what must not be taken from a user, and what must not be recreated."""
+        """Rules 8 and 9: files that must not be taken from a user, and files that must not be recreated."""
         if not self.before:
             return
         for db in self.target.databases.values():
@@ -337,8 +337,8 @@ class Switch:
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
     def version(self, db):
-        """The release whose content a file has: empty if the installed release does not list the database, and None if
-        the release is not predicted."""
+        """The release whose content a file has; empty if the installed release does not list the database, and None if the
+        release is not predicted."""
         if not self.before:
             return None
         return self.before.version if db["name"] in self.before.databases else ""
@@ -377,7 +377,7 @@ class Switch:
         self.adopted[db["path"]] = file
 
     def block(self, db):
-        """The file must not be open."""
+        """Requires that no process has the file open."""
         if db["path"] in self.state.opened:
             self.busy = True
 
@@ -387,7 +387,7 @@ class Switch:
             return
         if before and before["kind"] in ("user", "shared"):
             self.take(db, file, before)
-            # Whether it is in WAL mode like the old one is not specified.
+            # Whether the new file is in WAL mode like the old file is not specified.
             self.create(db, None)
             return
         shipped = self.oracle.shipped_content(db)
@@ -483,7 +483,7 @@ class Switch:
             return
         if before and before["kind"] == "user":
             self.take(db, file, before)
-            # Whether it is in WAL mode like the old one is not specified.
+            # Whether the new file is in WAL mode like the old file is not specified.
             self.create(db, None)
             if file.content is not None:
                 # All of it is kept; rows that the release preserves are also carried over, if the file has its tables.

@@ -1,4 +1,4 @@
-"""The counts of a run, as a text table and as a page."""
+"""Writes the counts of a run as a text table and as a page."""
 import json, subprocess
 
 APP = ("app insert", "app update", "app delete")

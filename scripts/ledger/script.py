@@ -8,7 +8,7 @@ def shell(verdict, moult):
     lines += [f"#   {check}: {' '.join(text.split())[:300]}" for check, text in verdict.found]
     lines += [f"MOULT=${{MOULT:-{os.path.basename(moult)}}}", "W=$(mktemp -d -p /dev/shm) && R=$W/releases && S=$W/store && mkdir $R", ""]
     if any("$STRIKE" in line for line in verdict.log):
-        # The numbers of the calls are those of a run in memory.
+        # The numbers of the calls come from a run in memory.
         lines.insert(-1, "STRIKE=${STRIKE:?built with: cc -O2 -o strike scripts/proof/strike.c}")
     for index, directory in sorted(verdict.releases.items()):
         version = f"{index + 1}.0.0"
@@ -29,5 +29,5 @@ def shell(verdict, moult):
     settings = json.dumps({"keep": 30} | verdict.story.get("settings", {}))[1:-1]
     lines += ["", '$MOULT init -q "$S" --product org.example.ledger', f"""sed -i 's/"keep": *[0-9]*/{settings}/' "$S/moult.json\"""", 'cd "$W"', ""]
     lines += verdict.log
-    lines += ['echo "what is there: $W"']
+    lines += ['echo "the files are in $W"']
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Makes a failing story smaller for as long as it fails in the same way."""
+"""Makes a failing story as small as possible while it still fails in the same way."""
 import copy
 
 from catalogue import family
@@ -34,7 +34,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
     changed = True
     while changed and tries < most:
         changed = False
-        # Operations, in large pieces first.
+        # Removes operations, in large pieces first.
         size = max(1, len(best.story["ops"]) // 2)
         while size:
             at = 0
@@ -46,7 +46,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
                 else:
                     at += size
             size //= 2
-        # Statements of the app.
+        # Removes statements of the app.
         for at, op in enumerate(best.story["ops"]):
             for count in (1, 2, 3):
                 if op.get("n", 0) > count:
@@ -62,7 +62,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
                     changed |= fails(smaller)
         if "drafts" in best.story:
             continue
-        # Databases and tables that are not involved.
+        # Removes databases and tables that are not involved.
         for name in family(best.story["family"]).all:
             if name not in best.story["without"]:
                 smaller = smaller_of(best.story)

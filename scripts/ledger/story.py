@@ -44,7 +44,7 @@ def story(seed, number, families=FAMILIES):
             op, at = update(rng, drafts, at)
             ops.append(op)
             if shared and rng.random() < 0.12:
-                # A release that fails soon: the app has already written with it, and the operator rolls back.
+                # A bad release: the app has already written to it when the operator rolls back.
                 for name in shared:
                     ops.append({"op": "write", "db": name, "seed": rng.randrange(10**6), "n": rng.randint(2, 6)})
                 ops.append({"op": "rollback"})
@@ -71,11 +71,11 @@ def story(seed, number, families=FAMILIES):
         elif kind == "mode":
             ops.append({"op": "mode", "db": rng.choice(writable), "wal": rng.random() < 0.7})
         elif kind == "open":
-            # A command waits several seconds for a transaction to end, so these are rare.
+            # These are rare, because a command waits several seconds for a transaction to end.
             how = rng.choices(["idle", "read", "write"], [40, 1, 1])[0]
             ops.append({"op": "open", "db": rng.choice(writable), "how": how})
             if len(shared) > 1 and rng.random() < 0.3:
-                # Two at once: either both are held, or neither is replaced.
+                # Two open databases: both are replaced, or neither.
                 ops[-1]["db"] = shared[0]
                 ops.append({"op": "open", "db": shared[1], "how": rng.choices(["idle", "write"], [12, 1])[0]})
             if rng.random() < 0.8:
@@ -96,7 +96,7 @@ def story(seed, number, families=FAMILIES):
             name = rng.choice(shared or writable)
             ops.append({"op": "keepcopy" if rng.random() < 0.6 else "restorecopy", "db": name})
         elif kind in ("kill", "full"):
-            # Most commands make 40 to 150 calls that change something.
+            # Most commands make 40 to 150 calls that change something on the disk.
             command, after = rng.choice([lambda: update(rng, drafts, at)] * 3 + [lambda: ({"op": "rollback"}, at),
                                         lambda: ({"op": "reset", "db": rng.choice(writable), "aside": True}, at)])()
             ops.append({"op": kind, "at": int(rng.choice([rng.randint(1, 40), rng.randint(1, 160)])), "cmd": command})
@@ -162,7 +162,7 @@ WEIGHTS = {
 
 
 def update(rng, drafts, at):
-    """An update to a later release, and sometimes to one that is older or installed."""
+    """An update to a later release, and sometimes to an older or to the installed release."""
     roll = rng.random()
     if roll < 0.04:
         to = rng.randrange(0, at + 1)

@@ -7,7 +7,7 @@ from world import CutShort, Failed, World
 
 
 class Trouble(Exception):
-    """The ledger itself failed."""
+    """An error of the ledger itself."""
 
 
 def alarmed(*_):
@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def signature(self):
-        """The kind of a failure: the operation and the first check."""
+        """Identifies the kind of a failure: the operation and the first failed check."""
         if not self.failed:
             return None
         op = self.op["op"]

@@ -1,4 +1,4 @@
-"""Executes a story with the real command and SQLite, and compares the result with the oracle's prediction."""
+"""Runs a story with the real command and SQLite, and compares each result with the prediction of the oracle."""
 import base64, collections, hashlib, json, os, pickle, random, re, shutil, signal, sqlite3, stat, subprocess, sys, time
 
 from app import Writer, connect, own_schema
@@ -9,40 +9,40 @@ from oracle import BUSY, DONE, REFUSED, CHANGES, File, Kept, Oracle, Outcome, St
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIDECARS = ("-wal", "-shm", "-journal")
 FEATURES = ("take-over", "accept", "unpreserved", "quarantine")
-# Each check can be disabled, so that a binary without some features can still be tested with the others.
+# Each check can be disabled, so that a binary that lacks some features can still be tested.
 CHECKS = {
-    "exit": "the exit status is the predicted one",
+    "exit": "the exit status is as predicted",
     "rows": "every row of every writable database is as predicted",
     "schema": "tables, indexes, triggers and views are as predicted",
-    "sequence": "AUTOINCREMENT does not use a number again",
+    "sequence": "AUTOINCREMENT does not reuse a number",
     "rejected": "moult_rejected has the predicted rows",
-    "values": "moult_rejected has their exact values",
-    "quarantine": "quarantine has the predicted sets and no others, with the whole content",
+    "values": "moult_rejected has the exact values of these rows",
+    "quarantine": "quarantine has exactly the predicted sets, with their complete content",
     "record": "set.json names database, kind, path, release, reason and owner",
     "adopted": "adopted generations are as predicted",
     "plan": "the plan counts the rows that do not survive",
-    "migration-plan": "the plan counts the rows of a user's database that a migration changes",
-    "result": "the result counts them, too",
+    "migration-plan": "the plan counts the rows of a user database that a migration changes",
+    "result": "the result counts the rows that do not survive",
     "message": "an error names databases by their paths in the store",
-    "files": "no other files are in the store, and none is missing",
+    "files": "the store has exactly the predicted files",
     "integrity": "integrity_check",
     "search": "full-text search finds every row",
-    "owner": "owner and mode of a file stay",
-    "mode": "the journal mode stays",
-    "unchanged": "what was refused, or only looked, changed no byte",
+    "owner": "owner and mode of a file stay the same",
+    "mode": "the journal mode stays the same",
+    "unchanged": "a refused command, or one that only reads, changes no byte",
     "lost": "every row of the app is in some place with its values",
-    "returned": "no deleted row is in a database",
+    "returned": "no deleted row is in a database again",
     "status": "moult status agrees with the files",
-    "tag": "no CACHEDIR.TAG in quarantine and transactions",
+    "tag": "quarantine and transactions have no CACHEDIR.TAG",
     "left": "no unfinished transaction and no empty set is left",
     "pack": "pack takes sound drafts and refuses misspelled ones",
-    "restore": "what is in quarantine can be exported and restored",
-    "version": "the installed release is the predicted one",
+    "restore": "sets in quarantine can be exported and restored",
+    "version": "the installed release is as predicted",
 }
 
 
 class Failed(Exception):
-    """The faults after an operation: pairs of a check and a line."""
+    """The faults after an operation: pairs of a check and a text."""
 
     def __init__(self, found, op):
         super().__init__(f"{len(found)} checks failed")
@@ -50,7 +50,7 @@ class Failed(Exception):
 
 
 class CutShort(Exception):
-    """A check that is left out would have failed, so nothing is known about the rest of the story."""
+    """A disabled check would have failed, so the rest of the story cannot be predicted."""
 
 
 class Ended:
@@ -104,7 +104,7 @@ class World:
     # Running commands
 
     def moult(self, *words, before=(), note=""):
-        # The output of a killed command goes to a file, because these writes also count.
+        # The output of a command that may be killed goes to a file, because writes to it count as calls.
         into = ' > "$W/out" 2> "$W/err"' if note else ""
         self.log.append(f"{note}$MOULT {self.shell(words)} --store \"$S\"{into}; echo \"exit $?\"" + ('; cat "$W/report"' if note else ""))
         self.counts["commands"] += 1
@@ -130,7 +130,7 @@ class World:
         except TimeoutError:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            status = "no end in 120 s"
+            status = "not finished after 120 s"
         finally:
             signal.alarm(0)
         with open(self.outfile, errors="replace") as out, open(self.errfile, errors="replace") as err:
@@ -148,7 +148,7 @@ class World:
             json.dump(made | {"keep": 30} | self.story.get("settings", {}), out)
 
     def tell(self, op):
-        """Executes one operation; raises Failed."""
+        """Runs one operation; raises Failed if a check fails."""
         self.counts["operations"] += 1
         name = op["op"]
         self.log.append(f"# {json.dumps(op)}")
@@ -169,7 +169,7 @@ class World:
     # Operations of the app
 
     def path_of(self, name):
-        """The file of a database, by the installed release or the newest one that had it."""
+        """The file of a database in the installed release, or in the newest release that had it."""
         indexes = [self.state.installed] if isinstance(self.state.installed, int) else []
         for index in indexes + [went for _, went in reversed(self.state.before) if isinstance(went, int)]:
             db = self.release(index).databases.get(name)
@@ -227,7 +227,7 @@ class World:
         return None if done else False
 
     def statements(self, op, writer):
-        """What the app does now; a story written by hand contains the statements, and numbers its rows."""
+        """The statements that the app runs now; a hand-written story contains its statements and the numbers of its rows."""
         if "sql" in op:
             writer.number = max(writer.number, op["number"])
             yield from op["sql"]
@@ -241,7 +241,7 @@ class World:
         self.log.append(f"sqlite3 \"$S/{path}\" <<'SQL'\n{sql}SQL")
 
     def crash(self, connection, path):
-        """Remembers the files as an app that dies now leaves them."""
+        """Copies the files as they would be if the app were killed now."""
         self.crashed = {}
         for suffix in ("", "-wal"):
             copy = os.path.join(self.directory, "crash" + suffix)
@@ -257,7 +257,7 @@ class World:
                 out.write(source.read())
 
     def wrote(self, path, file, content, **changes):
-        """The app itself has changed the content of a file."""
+        """Records that the app has changed the content of a file."""
         before, now = file.content.numbered, content.numbered
         for number in now:
             if number not in before:
@@ -351,14 +351,14 @@ class World:
         self.state.files[path] = file.but(link=True)
 
     def settle_sidecars(self, path):
-        """Copies the WAL into the file, as an app does when it closes the file."""
+        """Copies the WAL into the file, as when an app closes the file."""
         connection = connect(self.full(path))
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         connection.close()
         self.log_sql(path, "SELECT count(*) FROM sqlite_schema;\n")
 
     def do_plain(self, op):
-        """Puts a database that moult did not create at a path before a release has one there."""
+        """Puts a database that moult did not create at the path of a database in a later release."""
         db = self.release(op["like"]).databases.get(op["db"])
         if not db or os.path.lexists(self.full(db["path"])) or db["path"] in self.state.files:
             return False
@@ -400,7 +400,7 @@ class World:
         self.settle_sidecars(path)
         size = os.path.getsize(full)
         how = op["how"]
-        # Not even the schema of a user database can be read; of others it can, but rows are missing.
+        # The schema of a user database cannot be read; the schema of other databases can, but rows are missing.
         half = 1000 if self.kind(path) == "user" else size // 2 + 100
         with open(full, "r+b") as out:
             if how == "truncate":
@@ -511,14 +511,14 @@ class World:
         return words
 
     def usable(self, op):
-        """The operation without features that this binary lacks."""
+        """The operation without the features that this binary lacks."""
         op = dict(op)
         if "take-over" not in self.features:
             op.pop("take", None)
         if "accept" not in self.features:
             op.pop("accept", None)
         if op["op"] == "apply" and "take" in op:
-            # A smaller story may have fewer databases.
+            # A shrunk story may have fewer databases.
             op["take"] = [name for name in op["take"] if name in self.release(op["to"]).databases]
         return op
 
@@ -542,7 +542,7 @@ class World:
         return self.command(op)
 
     def do_saved(self, op):
-        """A plan is saved, the app continues, and exactly that plan is applied, or nothing."""
+        """Saves a plan, lets the app continue, and applies exactly that plan, or nothing."""
         inner = self.usable(op["cmd"])
         saved = os.path.join(self.directory, "saved.plan")
         if os.path.exists(saved):
@@ -556,7 +556,7 @@ class World:
         self.conclude(inner, self.moult("apply", "--json", "--plan", saved), outcomes)
 
     def do_again(self, op):
-        """Installs the installed release again: this changes nothing, or repairs."""
+        """Installs the installed release again, which changes nothing, or repairs it."""
         if not isinstance(self.state.installed, int):
             return False
         return self.command({"op": "apply", "to": self.state.installed})
@@ -588,7 +588,7 @@ class World:
         return self.strike(op, ["-a", "ENOSPC", "-g"])
 
     def do_meanwhile(self, op):
-        """The app writes at some moment during a command."""
+        """Lets the app write at some moment during a command."""
         path, file = self.file_of(op["write"])
         inner = self.usable(op["cmd"])
         if not path or self.open or self.options.strike is None:
@@ -613,7 +613,7 @@ class World:
             self.struck = False
 
     def beside(self, path, seed):
-        """A program that writes rows, and reports those that it has committed."""
+        """The command line of a program that writes rows, and reports the rows that it has committed."""
         out = os.path.join(self.directory, "committed")
         if os.path.exists(out):
             os.remove(out)
@@ -662,7 +662,7 @@ class World:
             self.moult("recover", "--undo", "-q")
         settled = self.moult("recover", "-q")
         if settled.status not in (0,):
-            self.judge([("exit", f"after a strike at call {op['at']} ({facts['at']}) of {inner['op']}, recover ended with {settled.status}: "
+            self.judge([("exit", f"after a strike at call {op['at']} ({facts['at']}) of {inner['op']}, recover exited with {settled.status}: "
                                  f"{settled.err.strip()[:400]}")], op)
         if inner["op"] == "rollback":
             # Whether the hold exists after a kill is not predicted.
@@ -696,7 +696,7 @@ class World:
     struck = False
 
     def do_plan(self, op):
-        """A plan without an update changes nothing and gives the same result."""
+        """Runs `plan` twice without an update: it changes nothing, and both results are the same."""
         op = self.usable(op)
         before = self.bytes()
         words = ["plan", "--json", self.release(op["to"]).manifest] + ["--deep"] * bool(op.get("deep"))
@@ -722,7 +722,7 @@ class World:
                 else:
                     allowed.add(status)
         if ended.status not in allowed:
-            found.append(("exit", f"plan ended with {ended.status}, expected {sorted(allowed)}: {ended.told[:300]}"))
+            found.append(("exit", f"plan exited with {ended.status}, expected {sorted(allowed)}: {ended.told[:300]}"))
         if ended.status == CHANGES and ended.events:
             per = [[] if o.loose else plan_faults(o, ended.events[-1]) for o in outcomes if o.loose or DONE in o.exits]
             if per and all(per):
@@ -741,15 +741,15 @@ class World:
         installed = self.state.installed
         if isinstance(installed, int) and told:
             if told.get("version") != self.release(installed).version:
-                found.append(("status", f"status says {told.get('version')} is installed, and it is {self.release(installed).version}"))
+                found.append(("status", f"status says that {told.get('version')} is installed, but it is {self.release(installed).version}"))
             for db in told.get("databases", []):
                 spec = self.release(installed).databases.get(db["name"])
                 if spec and spec["kind"] != "reference" and (db["state"] == "missing") != (spec["path"] not in self.state.files):
-                    found.append(("status", f"{db['name']} is {db['state']}, and the file is {'there' if spec['path'] in self.state.files else 'not there'}"))
+                    found.append(("status", f"{db['name']} is {db['state']}, but the file {'exists' if spec['path'] in self.state.files else 'does not exist'}"))
         self.judge(found, op)
 
     def do_pack(self, op):
-        """A misspelled preserve is refused when the release is packed."""
+        """Packs a release with a misspelled preserve, which must be refused."""
         import catalogue as making
         index = op["like"]
         spec = self.release(index)
@@ -773,7 +773,7 @@ class World:
         self.log.append(f"# pack of release {spec.version} with \"preserve\": {json.dumps(entry)} for {names[0]}: exit {ended.status}")
         shutil.rmtree(work)
         if ended.status not in (1, 3, 64):
-            self.judge([("pack", f"pack took a preserve that is wrong ({op['how']}): {json.dumps(entry)}, exit {ended.status}")], op)
+            self.judge([("pack", f"pack accepts a wrong preserve ({op['how']}): {json.dumps(entry)}, exit {ended.status}")], op)
 
     def do_quarantine(self, op):
         if "quarantine" not in self.features:
@@ -788,7 +788,7 @@ class World:
             ended = self.moult("quarantine", "--json")
             told = {one.get("id"): one for one in (ended.events[0].get("quarantine", []) if ended.events else [])}
             found = [("restore", f"moult quarantine does not list {name}") for name in sets if name not in told]
-            found += [("restore", f"moult quarantine lists {name}, which is not there") for name in told if name not in sets]
+            found += [("restore", f"moult quarantine lists {name}, which does not exist") for name in told if name not in sets]
             for name, one in told.items():
                 mine = self.state.sets.get(name)
                 if mine and (one.get("database"), one.get("kind"), one.get("release") or None) != (mine.database, mine.kind, mine.release or None):
@@ -801,7 +801,7 @@ class World:
             self.counts["exports"] += 1
             ended = self.moult("quarantine", "--export", target, chosen)
             if ended.status != 0:
-                self.judge([("restore", f"export of {chosen} ended with {ended.status}: {ended.told[:300]}")], op)
+                self.judge([("restore", f"export of {chosen} exited with {ended.status}: {ended.told[:300]}")], op)
             exported = Content.of_file(target)
             found = [("restore", f"export of {chosen}: {text}") for _, text in exported.differences(kept.file.content)]
             if sorted(exported.rejected) != sorted(kept.file.content.rejected):
@@ -831,7 +831,7 @@ class World:
                 self.counts["restored"] += 1
 
     def removed(self, kept):
-        """Rows and values that were only in a removed set need not be anywhere."""
+        """No longer expects the rows and values that were only in a removed set."""
         left = [f for f in self.state.files.values()] + [k.file for k in self.state.sets.values()]
         for number in kept.file.content.numbered if kept.file.content else ():
             if number not in self.alive:
@@ -840,14 +840,14 @@ class World:
             if not places:
                 self.destroyed[number] = self.alive.pop(number)
             else:
-                # Only values that still exist somewhere must stay.
+                # Only values that still exist somewhere must be kept.
                 whole = [place for place in places if is_in(self.alive[number][1], place[1])]
                 self.alive[number] = max(whole, key=lambda place: len(place[1])) if whole else places[0]
 
     # Contents
 
     def look(self):
-        """Everything in the store, read without the command."""
+        """The contents of the store, read without the command."""
         there = There()
         for name in os.listdir(self.store):
             if name in ("moult.json", ".moult") or name.endswith(SIDECARS):
@@ -900,7 +900,7 @@ class World:
         return found
 
     def read_set(self, directory, path):
-        """The record and the content of a set."""
+        """The record and the content of a set in quarantine."""
         name = os.path.basename(path)
         return record_in(directory), self.read_still(os.path.join(directory, name))
 
@@ -922,7 +922,7 @@ class World:
         return found
 
     def bytes(self):
-        """A digest of everything except what SQLite itself may write beside a database that is being read."""
+        """A digest of every file, except files that SQLite may write next to a database that is read."""
         found = {}
         for directory, below, plain in os.walk(self.store):
             for name in plain:
@@ -942,20 +942,20 @@ class World:
             return self.compare_loosely(outcome, op, ended, there)
         found = self.message_faults(ended)
         if ended.status not in outcome.exits:
-            found.append(("exit", f"{op['op']} ended with {ended.status}, expected {sorted(outcome.exits)}"))
+            found.append(("exit", f"{op['op']} exited with {ended.status}, expected {sorted(outcome.exits)}"))
         state = outcome.state
         found += self.compare_version(state, there)
         for path in sorted(set(state.files) | set(there.files)):
             if path not in there.files:
                 found.append(("files", f"{path} is missing"))
             elif path not in state.files:
-                found.append(("files", f"{path} is there and was not expected"))
+                found.append(("files", f"{path} exists, but was not expected"))
             else:
                 found += self.compare_file(path, state.files[path], there.files[path], outcome.rejected.get(path))
         found += self.compare_links(state, there)
         found += self.compare_kept(outcome, there)
         found += self.compare_adopted(outcome, there)
-        found += [("tag", f"{path} is there") for path in there.tags]
+        found += [("tag", f"{path} exists") for path in there.tags]
         if there.transactions:
             found.append(("left", f"left over in transactions: {there.transactions}"))
         if not self.struck and not outcome.same and ended.status == DONE and op["op"] in ("apply", "rollback"):
@@ -964,7 +964,7 @@ class World:
         return found
 
     def message_faults(self, ended):
-        """Staged files of an unfinished update may be removed before the error is read."""
+        """An error must not name staged files of an update, which may be removed before the error is read."""
         inside = os.path.join(self.store, ".moult/transactions")
         return [("message", f"the error names a file of the update: {ended.told[:300]}")] if inside in ended.told else []
 
@@ -980,7 +980,7 @@ class World:
         name = f"{path}: "
         if wanted.content is None:
             same = digest(self.full(path)) == wanted.digest
-            return [] if same else [("rows", name + "the damaged file is another one now")]
+            return [] if same else [("rows", name + "the damaged file has changed")]
         if found.content is None:
             return [("integrity", name + (found.fault or "cannot be read"))]
         faults = [(check, name + text) for check, text in found.content.differences(wanted.content)]
@@ -1011,17 +1011,17 @@ class World:
                 if path not in there.links:
                     found.append(("files", f"{path} is not a link"))
                 elif path not in wanted:
-                    found.append(("files", f"{path} is a link, and the release has none there"))
+                    found.append(("files", f"{path} is a link, but the release has no link there"))
                 elif not os.path.exists(there.links[path]) or digest(there.links[path]) != wanted[path]["sha256"]:
-                    found.append(("rows", f"{path}: the read-only database is not the shipped one"))
+                    found.append(("rows", f"{path}: the read-only database differs from the shipped one"))
         return found
 
     def compare_kept(self, outcome, there):
         found, new = [], {n: d for n, d in there.sets.items() if n not in self.state.sets}
         limited = "quarantineLimit" in self.story.get("settings", {})
-        found += [("quarantine", f"the set {n} is gone") for n, kept in self.state.sets.items()
+        found += [("quarantine", f"the set {n} is missing") for n, kept in self.state.sets.items()
                   if n not in there.sets and n not in outcome.removed and not (limited and kept.kind == "cache")]
-        found += [("quarantine", f"the set {n} should be gone") for n in outcome.removed if n in there.sets]
+        found += [("quarantine", f"the set {n} should have been removed") for n in outcome.removed if n in there.sets]
         outcome.matched, outcome.gone_at_once, outcome.dropped = {}, [], []
         for kept in outcome.kept:
             name = next((n for n in sorted(new) if n not in outcome.matched and n.endswith("-" + kept.database)), None)
@@ -1036,7 +1036,7 @@ class World:
             outcome.matched[name] = kept
             record, copy = self.read_set(new[name], kept.path)
             if kept.earlier and os.path.basename(record.get("path", "")) == kept.earlier:
-                # It was moved and replaced at the same time: either path is correct.
+                # If the database was moved and replaced at the same time, either path is correct.
                 kept.path = kept.earlier
                 record, copy = self.read_set(new[name], kept.path)
             found += self.compare_set(name, kept, record, copy)
@@ -1052,7 +1052,7 @@ class World:
         found = []
         if kept.file.content is None:
             if copy.digest != kept.file.digest:
-                found.append(("quarantine", f"{name} has not the damaged file as it was"))
+                found.append(("quarantine", f"{name} does not have the unchanged damaged file"))
         elif copy.content is None:
             found.append(("quarantine", f"{name}: {copy.fault}"))
         else:
@@ -1076,8 +1076,8 @@ class World:
             if (owner.get("uid"), str(owner.get("mode", "")).lstrip("0")) != (uid, f"{mode:o}"):
                 found.append(("record", f"{name}: owner is {owner}, expected uid {uid}, mode {mode:04o}"))
         if kept.reasons <= {"reset", "unfit-cache"}:
-            # All rows of the database were set aside. Those of a damaged one are counted as far as they can be read, and those
-            # of a cache with another schema not at all.
+            # All rows of the database were set aside. Rows of a damaged database are counted as far as they can be read, and
+            # rows of a cache with another schema are not counted.
             if kept.file.content is not None and (record.get("rows") or kept.reasons == {"reset"}):
                 rows = {table: (count, count) for table, count in kept.file.content.row_counts().items()}
                 found += [("record", f"{name}: " + text) for text in count_faults(rows, record.get("rows", {}))]
@@ -1090,7 +1090,7 @@ class World:
         new = {n: d for n, d in there.adopted.items() if n not in self.state.adopted}
         for name in self.state.adopted:
             if name not in there.adopted:
-                found.append(("adopted", f"the generation {name} is gone"))
+                found.append(("adopted", f"the generation {name} is missing"))
         outcome.took = {}
         wanted = dict(outcome.adopted)
         for name, directory in sorted(new.items()):
@@ -1108,20 +1108,20 @@ class World:
                     # SQLite may switch a file that it can still open out of WAL mode.
                     same = copy.digest == file.digest or file.readable and rest(os.path.join(directory, member), file.rest[0]) == file.rest
                     if not same:
-                        found.append(("adopted", f"{name}/{member} is not the file that was there"))
+                        found.append(("adopted", f"{name}/{member} is not the adopted file"))
                 elif copy.content is None:
                     found.append(("adopted", f"{name}/{member}: {copy.fault}"))
                 else:
                     found += [("adopted", f"{name}/{member}: {text}") for _, text in copy.content.differences(file.content)]
         for path in wanted:
-            found.append(("adopted", f"{path} was there before moult, and is in no generation"))
+            found.append(("adopted", f"{path} existed before moult, but is in no generation"))
         return found
 
     def compare_loosely(self, outcome, op, ended, there):
-        """The contract leaves open where the rows go, but each must be somewhere."""
+        """Compares an outcome that is not predicted completely: each row may be in several places, but must be in one."""
         found = []
         if ended.status not in outcome.exits:
-            found.append(("exit", f"{op['op']} ended with {ended.status}, expected {sorted(outcome.exits)} ({outcome.loose})"))
+            found.append(("exit", f"{op['op']} exited with {ended.status}, expected {sorted(outcome.exits)} ({outcome.loose})"))
         if ended.status in (REFUSED, BUSY, 1) and not self.struck:
             same = Outcome(outcome.exits, self.state, same=True)
             return found + self.compare(same, op, ended, there)
@@ -1144,7 +1144,7 @@ class World:
             elif have is None or have.content is None:
                 found.append(("adopted", f"{path} is not the file that was adopted"))
             elif file.content is not None:
-                # A number that AUTOINCREMENT has used stays used.
+                # AUTOINCREMENT must not reuse a number.
                 found += [("adopted", f"{path} is not the file that was adopted: {text}")
                           for check, text in have.content.differences(file.content) if check != "sequence"]
         if hasattr(outcome, "leads_to"):
@@ -1154,7 +1154,7 @@ class World:
         return found
 
     def accounted(self, there=None, restored=()):
-        """Every row of the app that was not deleted must be somewhere, with its values."""
+        """Every row of the app that was not deleted must be in some place with its values."""
         there = there or self.look()
         found = []
         places = collections.defaultdict(list)
@@ -1189,23 +1189,23 @@ class World:
             if number in rejected or table == "thumb" and "quarantineLimit" in self.story.get("settings", {}):
                 continue
             if not any(is_in(row, other) for other in places[number]):
-                what = "nowhere" if not places[number] else f"only as {places[number][0]}"
+                what = "lost" if not places[number] else f"only as {places[number][0]}"
                 found.append(("lost", f"row {number} of {table} {line(row, row.values())} is {what}"))
         allowed = {number for file in restored if file.content for number in file.content.numbered}
-        # A file that does not belong to a database of the release may still have a row that was deleted elsewhere: it
-        # did not come back.
+        # A file that does not belong to a database of the release may still have a row that was deleted elsewhere: this
+        # row did not come back.
         before = {number for file in self.state.files.values() if file.content for number in file.content.numbered}
         for number in sorted(live & set(self.deleted) - allowed - before):
             if str(self.state.installed).startswith("0+adopted"):
                 # The file is as it was before moult.
                 continue
-            found.append(("returned", f"row {number} was deleted, and is in a database"))
+            found.append(("returned", f"row {number} was deleted, but is in a database"))
         for number in live & allowed & set(self.deleted):
             self.deleted.pop(number)
         return found
 
     def accept(self, outcome, op, ended, there):
-        """Takes the current state as the start of the next operation."""
+        """Accepts the current state as the start of the next operation."""
         if outcome.loose:
             self.counts["loose"] += 1
             self.counts[f"loose: {outcome.loose}"] += 1
@@ -1230,7 +1230,7 @@ class World:
                 self.counts["rows rejected"] += sum(whose == "user" for *_, whose in rows)
                 self.counts["shipped rows rejected"] += sum(whose == "shipped" for *_, whose in rows)
             for path, file in there.files.items():
-                # If a check is disabled, the actual state counts.
+                # If a check is disabled, the actual state is used.
                 known = state.files.setdefault(path, file)
                 if known.content is not None:
                     state.files[path] = known.but(content=file.content, wal=self.is_wal(path))
@@ -1251,7 +1251,7 @@ class World:
             self.removed(kept)
         if state.installed is not None and there.version == "0.0.0":
             state.installed = there.generation
-        # The collector decides which old releases remain.
+        # Which old releases are removed is not predicted.
         state.generations = there.generations
         if isinstance(state.installed, int):
             if hasattr(outcome, "highest") and not self.struck:
@@ -1260,7 +1260,7 @@ class World:
                 state.highest = max(state.highest, state.installed)
 
     def is_left(self, path, damaged):
-        """Whether a damaged file is as it was, but for SQLite's header."""
+        """Whether a damaged file is unchanged, apart from SQLite's header."""
         return damaged.readable and rest(self.full(path), damaged.rest[0]) == damaged.rest
 
     def adopt_all(self, state, outcome, there):
@@ -1274,7 +1274,7 @@ class World:
         old = state.files
         state.files = {}
         for path, file in there.files.items():
-            # A cache that the story has damaged stays as long as a process has it open.
+            # A damaged cache stays as long as a process has it open.
             if path in old and old[path].content is None and self.is_left(path, old[path]):
                 state.files[path] = old[path].but(digest=digest(self.full(path)))
                 continue
@@ -1304,7 +1304,7 @@ class World:
 
 
 def is_in(row, other):
-    """Whether a row has the same values as another in all columns that both have."""
+    """Whether two rows have the same values in all common columns."""
     return all(other.get(c) == v for c, v in row.items() if c in other)
 
 
@@ -1336,7 +1336,7 @@ def digest(path):
 
 
 def rest(path, size):
-    """A file without SQLite's header, up to a size."""
+    """The content of a file up to a size, without SQLite's header."""
     with open(path, "rb") as file:
         return size, hashlib.sha256(file.read(size)[100:]).hexdigest()
 
@@ -1346,7 +1346,7 @@ def differing(before, after):
 
 
 def row_of(raw, columns):
-    """The table and the values by column of a row of moult_rejected; None if they cannot be read."""
+    """The table and the values by column of a row in moult_rejected; None if they cannot be read."""
     named = dict(zip(columns, raw))
     table, row = named.get("table", "NULL"), named.get("row", "NULL")
     if table[0] not in "tb" or row[0] not in "tb":
@@ -1392,11 +1392,11 @@ def says(told, value):
 
 
 def rejected_faults(content, wanted, expected):
-    """Compares moult_rejected: it must have all earlier rows, and one row for each row that is now expected."""
+    """Compares moult_rejected, which must have all earlier rows, and one row for each newly rejected row."""
     columns = content.rejected_columns
     before = collections.Counter(getattr(wanted, "earlier", None) if hasattr(wanted, "earlier") else wanted.rejected)
     now = collections.Counter(content.rejected)
-    found = [("rejected", f"a row of moult_rejected is gone: {line(columns, row)}") for row in (before - now)]
+    found = [("rejected", f"a row of moult_rejected is missing: {line(columns, row)}") for row in (before - now)]
     new = list((now - before).elements())
     known = {(t, json.dumps(r, sort_keys=True)) for t, r in (row_of(raw, columns) for raw in before) if t}
     for table, names, row, whose in expected or ():
@@ -1437,14 +1437,14 @@ def count_faults(wanted, told):
 
 
 def plan_faults(outcome, plan):
-    """The plan must say by table how many rows will not survive."""
+    """The plan must say for each table how many rows will not survive."""
     rows = outcome.rows
     if plan is None:
         return [("plan", "no plan was printed")] if rows else []
     told = collections.defaultdict(dict)
     for effect in plan.get("effects", []):
         if effect.get("change", {}).get("do") == "migrate" and not effect["change"].get("rows"):
-            # `moult plan` tries migrations; the plan that `apply` prints is made before that.
+            # `moult plan` tries migrations, but `apply` prints its plan before it runs them.
             rows = {name: counts for name, counts in rows.items() if name != effect.get("database")}
         for row in effect.get("change", {}).get("rows") or []:
             told[effect.get("database")][row["table"]] = row.get("kept", 0)
@@ -1470,5 +1470,5 @@ def result_faults(outcome, result):
             found.append(("result", f"the result says of {name}: {kept[name]}"))
     for name in kept:
         if name not in getattr(outcome, "matched", {}) and not (name.endswith(tuple(outcome.gone_at_once))):
-            found.append(("result", f"the result names {name}, which is not kept"))
+            found.append(("result", f"the result names {name}, which is not in quarantine"))
     return found
