@@ -1,10 +1,11 @@
 import CSQLite
 
-/// The permissions of statements on a guarded connection. SQLite's authorizer calls it whenever a statement is prepared.
+/// The permissions of statements on a guarded connection, as an authorizer that SQLite calls when it prepares a statement.
 ///
-/// SQLite resolves the expressions in a table's own constraints without calling it, so `trusted_schema` is off for those.
+/// SQLite resolves the expressions in a table's own constraints without calling the authorizer, so `trusted_schema` is off
+/// because of those.
 final class Authorizer {
-    /// What the statements are for.
+    /// The purpose of the statements.
     enum Purpose {
         /// Inspecting a database that may be hostile.
         case reading
@@ -63,7 +64,7 @@ final class Authorizer {
         }
     }
 
-    /// Sets the authorizer. The connection must keep it alive.
+    /// Installs this authorizer. The connection must keep it alive.
     func stand(on database: OpaquePointer) -> Int32 {
         sqlite3_set_authorizer(
             database,
@@ -95,13 +96,13 @@ final class Authorizer {
 
     private static let treeTables = ["_node", "_rowid", "_parent"]
 
-    /// Checks, and descriptions of the schema: their argument only selects what is read.
+    /// Pragmas that check the database or describe the schema: their argument only selects what is read.
     private static let pragmas: Set<String> = [
         "quick_check", "integrity_check", "foreign_key_check", "foreign_key_list", "table_list", "table_info",
         "table_xinfo", "index_list", "index_info", "index_xinfo", "ignore_check_constraints",
     ]
 
-    /// Harmless as long as they are only read.
+    /// Pragmas that are harmless as long as they are only read.
     private static let readablePragmas: Set<String> = [
         "application_id", "auto_vacuum", "collation_list", "compile_options", "data_version", "database_list",
         "encoding", "foreign_keys", "freelist_count", "journal_mode", "page_count", "page_size", "schema_version",

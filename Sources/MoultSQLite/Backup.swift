@@ -3,7 +3,7 @@ import MoultBasics
 
 /// SQLite's online backup, step by step: one database becomes a copy of another.
 ///
-/// The destination may be open in other processes; they see either all of the copy or nothing, at the last step.
+/// The destination may be open in other processes; they see all of the copy after the last step, and nothing of it before.
 package struct Backup: ~Copyable {
     package enum Progress: Equatable, Sendable {
         case done

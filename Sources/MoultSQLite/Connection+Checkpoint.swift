@@ -1,6 +1,6 @@
 import CSQLite
 
-/// How long a checkpoint waits, and what it leaves.
+/// SQLite's checkpoint modes: how long a checkpoint waits, and whether it resets or truncates the WAL.
 package enum CheckpointMode: Int32, Sendable {
     case passive = 0
     case full = 1
@@ -10,9 +10,9 @@ package enum CheckpointMode: Int32, Sendable {
 
 /// The result of a checkpoint.
 package struct Checkpoint: Equatable, Sendable {
-    /// A reader or writer prevented it from finishing.
+    /// Whether a reader or writer prevented the checkpoint from finishing.
     package var isBusy: Bool
-    /// Frames in the WAL; -1 if the database is not in WAL mode.
+    /// The number of frames in the WAL; -1 if the database is not in WAL mode.
     package var frames: Int32
     /// The number of these frames that are in the database file.
     package var checkpointed: Int32

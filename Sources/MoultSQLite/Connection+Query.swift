@@ -11,7 +11,7 @@ extension Connection {
         return try body(statement)
     }
 
-    /// Prepares the first statement of the text for a type that stores it, and that must be released before `close()`.
+    /// Prepares the first statement of the text, for a type that stores it and must release it before `close()`.
     func statement(_ sql: String) throws -> Statement {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(

@@ -3,7 +3,7 @@ import MoultBasics
 
 /// When a transaction takes its lock.
 package enum TransactionKind: String, Sendable {
-    /// At the first read or write.
+    /// A read lock at the first read, the write lock at the first write.
     case deferred = "DEFERRED"
     /// The write lock immediately.
     case immediate = "IMMEDIATE"

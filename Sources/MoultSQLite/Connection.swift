@@ -32,7 +32,7 @@ package final class Connection {
         try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
     }
 
-    /// SQLite would block forever on a pipe, and would write to the target of a symlink next to the database.
+    /// Throws unless the path is free or has a regular file: SQLite would block forever on a pipe.
     static func requireFile(_ path: String) throws {
         guard let kind = try Files.factsThroughLinks(path)?.kind else { return }
         guard kind == .file else {

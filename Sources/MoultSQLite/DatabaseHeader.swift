@@ -13,7 +13,7 @@ package struct DatabaseHeader: Equatable, Sendable {
         case utf16LittleEndian = 2
         case utf16BigEndian = 3
 
-        /// As reported by `PRAGMA encoding`.
+        /// The name that `PRAGMA encoding` reports.
         package var description: String {
             switch self {
             case .utf8: "UTF-8"
@@ -28,9 +28,9 @@ package struct DatabaseHeader: Equatable, Sendable {
     package var writeVersion: UInt8
     package var readVersion: UInt8
     package var changeCounter: UInt32
-    /// Valid only if `hasPageCount`: SQLite before 3.7 did not write it.
+    /// The number of pages; valid only if `hasPageCount`, because SQLite before 3.7 did not write it.
     package var pageCount: UInt32
-    /// Nil in a database in which nothing was created yet.
+    /// The text encoding; nil in a database in which nothing was created yet.
     package var encoding: TextEncoding?
     package var userVersion: Int32
     package var applicationID: Int32

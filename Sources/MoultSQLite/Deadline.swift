@@ -42,7 +42,7 @@ final class DeadlineWatch {
 package enum DeadlineClock {
     private static let countsProcessor = Atomic(false)
 
-    /// From here on, deadlines count this process's processor time. The process does nothing else.
+    /// From here on, deadlines count this process's processor time: for a process that does nothing but check databases.
     package static func countProcessorTime() { countsProcessor.store(true, ordering: .relaxed) }
 
     static func now() -> UInt64 { read(CLOCK_MONOTONIC) }

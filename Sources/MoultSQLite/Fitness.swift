@@ -3,7 +3,7 @@ import MoultFiles
 
 /// Whether the database at a path can be used as it is, determined without changing it.
 package enum Fitness: Sendable {
-    /// Usable, with a list of what could not be checked, and why.
+    /// Usable; some parts may not have been checked, each with the reason.
     case fits(notChecked: [String])
     /// Neither the file nor a sidecar exists.
     case missing

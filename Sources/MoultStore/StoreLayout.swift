@@ -36,7 +36,7 @@ package struct StoreLayout: Sendable, Equatable {
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
     package var downloads: String { "\(hidden)/downloads" }
-    /// The last seen feed: the feed itself, its proof, and its serial.
+    /// The last seen feed: the feed itself, its signatures, and its serial.
     package var feed: String { "\(hidden)/feed" }
     /// The key lists that have replaced the pinned keys, with their signatures.
     package var keys: String { "\(hidden)/keys" }
@@ -101,7 +101,7 @@ package struct StoreLayout: Sendable, Equatable {
     }
 }
 
-/// The file that marks a directory with content that can be recreated for backup tools (bford.info/cachedir).
+/// The file that tells backup tools to skip a directory, because its content can be recreated (bford.info/cachedir).
 package enum CacheTag {
     private static let text =
         "Signature: 8a477f597d28d172789f06886806bc55\n# Made by moult: what is in here can be made again.\n"

@@ -2,7 +2,7 @@ public import MoultBasics
 
 /// A change that a step intends to make: typed, printable, undoable. A plan is a list of effects.
 public struct Effect: Sendable, Equatable {
-    /// The name of the step that planned it and will apply it.
+    /// The name of the step that planned the effect and will apply it.
     public var step: String
     /// The phase in which it is applied.
     public var phase: Phase
@@ -20,7 +20,7 @@ public struct Effect: Sendable, Equatable {
 /// The closed list of changes. The core applies all but `custom`, so that it can journal and undo them.
 public enum Change: Sendable, Equatable {
     // check
-    /// Changes nothing: something was checked and is as required.
+    /// Changes nothing: a requirement was checked and is met.
     case confirm(String)
 
     // delete
@@ -71,7 +71,7 @@ public enum Change: Sendable, Equatable {
     case attach(main: String?, names: [String])
 
     // verify
-    /// The methods that verify a database.
+    /// Verifies a database by these methods.
     case prove([String])
 
     /// A change that only its step can apply and undo; the plan prints `text`.

@@ -2,9 +2,9 @@ public import MoultBasics
 
 /// Why the old content of a writable database was put into quarantine.
 public enum KeptReason: String, Sendable, CaseIterable {
-    /// An update replaced it.
+    /// An update replaced the content.
     case replaced
-    /// A rollback replaced it.
+    /// A rollback replaced the content.
     case rolledBack = "rolled-back"
     /// A migration changed or dropped values.
     case migrated

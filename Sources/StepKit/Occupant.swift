@@ -1,6 +1,6 @@
 public import MoultBasics
 
-/// The owner of the file at the path of a database of the release.
+/// The file at the path of a database of the release, and its owner.
 public enum Occupant: Sendable, Equatable {
     /// No file exists, and none is expected.
     case nothing
@@ -23,7 +23,7 @@ public enum Occupant: Sendable, Equatable {
 }
 
 extension PlanContext {
-    /// The owner of the file at the path of a database.
+    /// The file at the path of a database, and its owner.
     public func occupant(of database: Database) throws -> Occupant {
         let path = path(of: database)
         let before = isAdopted(installedGeneration) ? nil : installed?.databases.first { self.path(of: $0) == path }
@@ -86,7 +86,7 @@ extension PlanContext {
     /// Throws unless the operator has allowed the release to take over the file.
     public func proveTakeOver(of database: Database, from before: Database) throws {
         if policy.takeOver.contains(database.name) {
-            // A link can only be written through.
+            // A database can be written to through a link, but not replaced.
             if !database.kind.isReplaced, case .link(let target) = try store.look(path(of: database)) {
                 throw foreignLink(target, at: path(of: database), database)
             }

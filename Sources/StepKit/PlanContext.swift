@@ -1,6 +1,6 @@
 /// The input of planning: values, and a read-only view of the store.
 public struct PlanContext: Sendable {
-    /// The reason for the update.
+    /// The operation that is planned.
     public enum Purpose: String, Sendable, CaseIterable {
         /// A release is installed.
         case update
@@ -10,7 +10,7 @@ public struct PlanContext: Sendable {
         case reset
     }
 
-    /// The reason for the update.
+    /// The operation that is planned.
     public let purpose: Purpose
     /// The database to reset, if this is a reset.
     public let only: String?

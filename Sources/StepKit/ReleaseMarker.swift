@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The row that records the release of a shared database's content, which an integrity check cannot tell.
+/// The row that records the release of a shared database's content, which an integrity check cannot find out.
 public enum ReleaseMarker {
     /// The table with this row.
     public static let table = "moult_release"

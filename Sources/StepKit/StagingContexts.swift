@@ -50,7 +50,7 @@ public struct ApplyContext: Sendable {
     public let plan: PlanContext
     /// The transaction's directory.
     public let staging: String
-    /// Applies the changes of the closed list, journaled and undoable; refuses changes that are not in the plan.
+    /// Applies the changes that the core knows (`Change`), journaled and undoable; refuses changes that are not in the plan.
     public let changes: any Changes
     /// Records in the journal what the step is about to do for an effect.
     public let intents: any Intents
@@ -79,7 +79,7 @@ public struct NoIntents: Intents {
     public func all(for effect: Effect) -> [JSON] { [] }
 }
 
-/// Applies the changes of the closed list.
+/// Applies the changes that the core knows: all of `Change` except `custom`.
 public protocol Changes: Sendable {
     /// Applies an effect.
     func perform(_ effect: Effect) throws

@@ -36,7 +36,7 @@ struct AttachedSet {
         }
     }
 
-    /// SQLite only attaches databases with the same text encoding.
+    /// Throws unless all databases have the same text encoding: SQLite attaches no others.
     func proveEncoding(_ files: [(database: Database, path: String)]) throws {
         let encodings = try files.compactMap { file in
             try Connection.encoding(ofFileAt: file.path).map { (file.database.name, $0) }
@@ -82,7 +82,7 @@ struct AttachedSet {
             now: "Publish the release again from an undamaged file.", cause: cause)
     }
 
-    /// A table name without a schema means the first database that has the table, which deserves a warning.
+    /// Warnings about tables that several databases have: a query without a database name reads the first of them.
     func clashes(_ tables: [(alias: String, tables: [String])]) -> [String] {
         var first: [SQLName: String] = [:]
         var warnings: [String] = []

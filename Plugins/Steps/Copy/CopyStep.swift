@@ -27,7 +27,7 @@ public struct CopyStep: Step {
         where database.kind.isDisposable && !context.isPostponed(context.path(of: database)) {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
-        // Writable files are replaced after the pointer, because nothing may follow a live replacement.
+        // Writable files are replaced after `current` is switched, because nothing may follow a live replacement.
         var living: [Effect] = []
         for database in context.release.databases where database.kind.isReplaced {
             living.append(
@@ -41,7 +41,7 @@ public struct CopyStep: Step {
         return try effects + links(context) + living
     }
 
-    /// The delete step has already decided whether it matches.
+    /// The change for a cache. The delete step has already decided whether the existing one matches.
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
         if context.adopts(path) {
@@ -181,7 +181,7 @@ enum Source {
             if context.purpose == .rollback { throw error }
             intact = false
         }
-        // The same release in a different directory of the app: its files in place are there now.
+        // The app may have the same release in another directory now, and with it the files that are used in place.
         let isElsewhere =
             try context.purpose == .update
             && context.release.databases.contains { database in

@@ -4,14 +4,14 @@ internal import MoultSQLite
 internal import MoultSandbox
 internal import StepKit
 
-/// First runs the migrations on a copy of the user's database, so that they fail before anything is touched. The copy
-/// is restored afterwards, and stays until the update has ended.
+/// Runs the migrations on a copy of the user's database first, so that they fail before anything is changed. The copy gets its
+/// original content back afterwards, and stays until the update has ended.
 struct MigrationTrial {
     let database: Database
     let context: PrepareContext
 
     func run(_ members: [String], path: String) throws {
-        // They are needed again if the next command completes the update after a crash.
+        // Recovery needs the scripts again if it completes the update after a crash.
         try makeDurable(members)
         let directory = "\(context.staging)/before"
         try Files.ensureDirectory(directory, mode: 0o700)

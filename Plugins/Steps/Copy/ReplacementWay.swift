@@ -24,8 +24,8 @@ struct ReplacementWay {
         if let why = try reasonToKeepTheFile() { return (.live, why) }
         if let forced { return (forced, forced == .live ? "as the release says" : "not while a process has it open") }
         if let holder = try OpenFiles.holder(of: path) { return (.live, "\(holder) has it open") }
-        // No process may have the file open during an exchange. Programs that start one after another could prevent that
-        // forever, but SQLite's lock is granted between them.
+        // No process may have the file open during an exchange. Programs that open it one after another could prevent that
+        // forever, but get SQLite's lock only one after another as well.
         return context.isContested ? (.live, "programs keep opening it") : (.exchange, "no process has it open")
     }
 
@@ -55,7 +55,7 @@ struct ReplacementWay {
         )
     }
 
-    /// Why replacing the file with another one would make a difference for its users.
+    /// Why the file must stay and only its content be replaced; nil if another file may take its place.
     private func reasonToKeepTheFile() throws -> String? {
         guard let facts = try Files.facts(path) else { return nil }
         if facts.kind == .link { return "it is a symbolic link, and its target is not replaced" }

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// A shared database: new content is installed, and the app's rows are carried over or kept.
+/// Plans the change of a shared database: new content is installed, and the app's rows are carried over or kept.
 struct SharedContent {
     let database: Database
     let context: PlanContext

@@ -3,8 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// A user database: created from the release's template if it is missing, otherwise migrated, and never replaced. Files
-/// from before moult are restored unchanged.
+/// Plans the change of a user database: it is created from the release's template if it is missing, otherwise migrated, and
+/// never replaced. Files from before moult are restored unchanged.
 enum Template {
     /// A writable database cannot be created at its path.
     static let code = MoultError.Code.userDatabase

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// An existing user database: kept, or migrated to the release's schema.
+/// Plans the change of an existing user database: it is kept, or migrated to the release's schema.
 struct UserSchema {
     let database: Database
     let context: PlanContext
@@ -32,17 +32,17 @@ struct UserSchema {
         return .migrate(path: database.path, members: pending.map(\.member), from: version, to: last.number)
     }
 
-    /// A release cannot be installed next to a database that SQLite cannot open.
+    /// Throws if SQLite cannot open the existing database.
     private func proveUsable() throws {
         if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
     }
 
-    /// If the store has the release's generation, its template is available; otherwise `check(_:)` gets it from the
-    /// bundle.
+    /// Throws if the kept database does not have the schema of the release. This needs a template in the store; if it has none,
+    /// `check(_:)` is called later with the template from the bundle.
     private func proveKept() throws {
         guard context.purpose == .update else { return }
         let template = context.store.path(ofMember: database.member, in: context.generation)
-        // If it is damaged, this update recreates it, and compares the database with the new one.
+        // If the template is damaged, this update recreates it, and compares the database with the new one.
         guard try Files.facts(template)?.kind == .file else { return }
         do { try check(template) } catch let error as MoultError where error.code == .databaseCorrupt { return }
     }
@@ -56,13 +56,13 @@ struct UserSchema {
             else { return }
             throw context.schemaMisfit(lack, at: place)
         } catch let error as MoultError where error.outcome == .busy {
-            // A process that has it locked is using it.
+            // A process that has the database locked can evidently use it.
         }
     }
 
     private var place: String { context.store.path(path ?? database.path) }
 
-    /// Nil if it cannot be read and the release does not need it.
+    /// The database's `user_version`; nil if it cannot be read and the release does not need it.
     private func version() throws -> Int? {
         do { return Int(try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") }) } catch let error
             as MoultError

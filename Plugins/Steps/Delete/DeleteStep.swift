@@ -22,8 +22,8 @@ public struct DeleteStep: Step {
         return try effects + moves(context) + adopt(context) + quarantine(context)
     }
 
-    /// A cache can be recreated at any time, so an app that has it open does not block a release. If a consumer will be
-    /// asked to release it, postponing is unnecessary.
+    /// Postpones replacing caches that a process has open. A cache can be recreated at any time, so such a process does not
+    /// block a release. If a consumer will be asked to release the cache, postponing is unnecessary.
     private func postpone(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database -> Effect? in
             guard database.kind.isDisposable, !context.isReleased(database.name) else { return nil }
@@ -70,8 +70,8 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// The target of a link, or the content of a directory, may be data of an app, unless the installed release has its
-    /// cache there.
+    /// Throws if the path of a cache has a link or a directory, which may lead to data of an app, unless the installed release
+    /// has its cache there.
     private func proveCache(_ database: Database, _ occupant: Occupant, _ context: PlanContext) throws {
         let path = context.path(of: database)
         if context.hasInstalledCache(at: path) { return }
@@ -82,7 +82,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Files that SQLite would treat as sidecars of the file to be created.
+    /// A fault if the database is missing but has sidecars, which SQLite would treat as those of the file to be created.
     private func strays(beside database: Database, _ context: PlanContext) throws -> String? {
         guard try context.store.look(database.path) == .nothing else { return nil }
         for suffix in ["-journal", "-wal"] where try context.store.look(database.path + suffix) != .nothing {
@@ -91,7 +91,7 @@ public struct DeleteStep: Step {
         return nil
     }
 
-    /// Applies to anything at the path, whether it can be opened or not.
+    /// Sets aside anything at the path, whether it can be opened or not.
     private func reset(_ context: PlanContext) throws -> [Effect] {
         guard context.restoringTable == nil, let database = context.only.flatMap(context.release.database) else {
             return []
@@ -130,7 +130,7 @@ public struct DeleteStep: Step {
         return effects
     }
 
-    /// A database with the app's data is moved to its path in the release.
+    /// Moves databases with the app's data to their paths in the release.
     private func moves(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database in
             guard let from = context.movedFrom(database) else { return nil }
@@ -153,7 +153,8 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// A file at the new path does not replace the missing one, because an app may have created an empty one there.
+    /// Throws if the database cannot be moved. A file at the new path does not count as the missing one, because an app may
+    /// have created an empty one there.
     private func proveMovable(
         _ database: Database, _ from: String, isNewPathTaken: Bool, _ context: PlanContext
     ) throws {
@@ -178,7 +179,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Files that moult did not create become a generation before they are replaced.
+    /// Turns files that moult did not create into a generation before they are replaced.
     private func adopt(_ context: PlanContext) throws -> [Effect] {
         let generation = try Self.adoptedGeneration(context)
         return try context.release.databases.compactMap { database in
@@ -219,7 +220,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Older versions of SQLite read a sidecar next to a link, so a stray one must not be there.
+    /// Throws if a sidecar is next to the path of a new link: older versions of SQLite would read it with the database.
     private func refuseSidecars(_ path: String, _ database: Database, _ context: PlanContext) throws {
         for suffix in ["-wal", "-journal", "-shm"] where try context.store.look(path + suffix) != .nothing {
             let sidecar = context.store.path(path + suffix)

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Before a user's database is set aside, its readable rows are copied into a file that opens.
+/// Copies the readable rows of a user's database into a new file before the database is set aside.
 struct Rescue {
     let context: PrepareContext
 
@@ -12,7 +12,7 @@ struct Rescue {
             let database = effect.database.flatMap(context.plan.release.database), !database.kind.isDisposable
         else { return }
         let place = context.plan.store.path(path)
-        // A process that has it open prevents the reset, and reading it here would drop that process's locks.
+        // If this process itself has the file open, reading it here would drop its locks; the reset is then refused anyway.
         if try OpenFiles.isOpenHere(place) { return }
         try context.progress(.init("salvage the rows of \(database.name)", done: 0, total: 0))
         let scratch = "\(context.staging)/copies"

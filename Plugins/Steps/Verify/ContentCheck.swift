@@ -11,7 +11,7 @@ struct ContentCheck {
     let release: Manifest
     /// The installed file of the same database, for comparison.
     let old: String?
-    /// The limit on the time that it may keep SQLite busy.
+    /// The limit on the time that the file may keep SQLite busy.
     let time: CheckTime
     /// The check that SQLite runs.
     let depth: Validation.Depth
@@ -29,7 +29,8 @@ struct ContentCheck {
     /// A staged file does not match the manifest.
     static let code = MoultError.Code.wrongContent
 
-    /// Bundle members were digested while they were unpacked; a file in place is read only if the release requires it.
+    /// Checks the digest of a file in place. Bundle members were digested while they were unpacked; a file in place is read
+    /// only if the release requires it.
     func proveDigest() throws {
         guard database.place == .inPlace, depth == .full else { return }
         let digest = try SHA256.digest(ofFileAt: path).hex
@@ -44,7 +45,7 @@ struct ContentCheck {
     var validation: Validation {
         var validation = Validation(
             name: database.member, path: path, depth: depth, processor: time.seconds(for: database.size))
-        // Unpacked files are ours, and no other process may write to them.
+        // Unpacked files belong to moult, and no other process may write to them.
         validation.isWritable = database.place != .inPlace
         validation.wantsIdentity = database.identity != .init()
         validation.wantsForeignKeys = depth == .full

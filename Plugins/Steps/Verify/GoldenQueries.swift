@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultSandbox
 internal import StepKit
 
-/// The queries with expected results.
+/// Checks the results of the release's golden queries on a database.
 struct GoldenQueries {
     let database: Database
     let release: Manifest

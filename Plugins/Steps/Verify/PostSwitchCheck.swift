@@ -41,7 +41,7 @@ struct PostSwitchCheck {
     private func proveSchema(_ path: String) throws {
         let published = context.store.path(ofMember: database.member, in: context.generation)
         if context.bringsBackAdopted, case .unfit = try Fitness.of(published, judge: { _ in nil }) {
-            // It was not a sound database before moult either.
+            // The adopted file was not a valid database before moult either.
             return try proveBytes(path, published)
         }
         do {
@@ -50,7 +50,7 @@ struct PostSwitchCheck {
                 throw failed("\(path): \(lack)")
             }
         } catch let error as MoultError where error.outcome == .busy {
-            // A process already uses it, so it opens.
+            // A process already uses the database, so it opens.
         }
     }
 

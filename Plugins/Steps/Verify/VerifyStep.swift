@@ -88,7 +88,7 @@ public struct VerifyStep: Step {
             before.kind.isSealed
         else { return nil }
         let path = context.store.path(ofMember: before.member, in: generation)
-        // If it is missing, this update recreates it.
+        // If the file is missing, this update recreates it.
         return try Files.factsThroughLinks(path) == nil ? nil : path
     }
 

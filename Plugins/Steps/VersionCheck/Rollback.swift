@@ -15,13 +15,13 @@ struct Rollback {
         }
     }
 
-    /// The app of the older release must still be able to read the user's data.
+    /// Throws if the app of the older release could not read the user's data.
     private func readable(_ database: Database) throws {
         guard let known = database.knownUserVersion, case .file = try context.store.look(database.path) else { return }
         let path = context.store.path(database.path)
         let version: Int64
         do { version = try NonInvasiveReader.into(path) { try $0.int("PRAGMA user_version") } } catch {
-            // A release cannot read a file that is not a database.
+            // A file that is not a database has no version, so it does not prevent the rollback.
             if (error as? MoultError)?.outcome == .busy { throw error }
             return
         }

@@ -5,7 +5,7 @@ import MoultFiles
 package struct Migrations: Sendable {
     package struct Script: Sendable {
         package let name: String
-        /// The `user_version` that it results in.
+        /// The `user_version` that the script sets.
         package let number: Int
         package let sql: String
 
@@ -25,11 +25,11 @@ package struct Migrations: Sendable {
         }
     }
 
-    /// In ascending order.
+    /// The scripts, in ascending order.
     package let scripts: [Script]
-    /// The time limit for all of them together, in seconds.
+    /// The time limit for all scripts together, in seconds.
     package var deadline: Double = 600
-    /// Called before rows are lost, with the table and its number of rows before and after.
+    /// Whether a table may lose rows; called with its name and its number of rows before and after.
     package var mayShrink: @Sendable (String, Int, Int) -> Bool = { _, _, _ in false }
 
     /// The path of the database in errors, if the scripts run on a copy of it.

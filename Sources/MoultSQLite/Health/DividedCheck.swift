@@ -11,12 +11,12 @@ package struct DividedCheck {
     /// The time limit for each thread, in seconds.
     let deadline: Double
     let threads: Int
-    /// A smaller database is checked before a thread could start.
+    /// The size below which a database is not divided, because its check takes no longer than starting a thread.
     let smallest: Int
 
-    /// At least an eighth of the file must be outside the largest table.
+    /// The part of the file that must be outside the largest table: one in this many.
     private static let leastShare = 8
-    /// SQLite goes through the whole schema for each table.
+    /// The limit on tables, because SQLite reads the whole schema for each.
     private static let maxTables = 1000
 
     package init(
@@ -44,12 +44,12 @@ package struct DividedCheck {
         } catch is RawPages.NeedsFullCheck {
             return false
         } catch let error as MoultError where error.code == .databaseCorrupt {
-            // The check of the whole file reports why this one cannot read.
+            // The check of the whole file reports the damage.
             return false
         }
     }
 
-    /// Largest first, so that all threads finish at about the same time.
+    /// The parts to check, largest first, so that all threads finish at about the same time.
     private func parts(_ connection: Connection) throws -> [Part] {
         let pages = try RawPages(path)
         var sizes = ["sqlite_schema": try pages.estimate(1)]
@@ -80,7 +80,7 @@ package struct DividedCheck {
             do {
                 if try connection.quickCheck(ofTable: name).isEmpty { return }
             } catch let error where error.sqlite?.resultCode.primary == .error {
-                // A name that is in the schema but unknown to SQLite.
+                // The schema has a name that SQLite does not find.
             }
             throw RawPages.NeedsFullCheck()
         }

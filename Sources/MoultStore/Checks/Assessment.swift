@@ -3,12 +3,11 @@ internal import MoultFiles
 internal import MoultSQLite
 package import StepKit
 
-/// Checks whether the databases of a generation are as they must be. All commands use it and have no rules of their
-/// own.
+/// Checks whether the databases of a generation match its release. All commands use these rules.
 package struct Assessment {
     /// How much is read.
     package enum Depth: String, Sendable {
-        /// Nothing: another process has it locked, or this user may not read it.
+        /// Nothing: another process has the file locked, or this user may not read it.
         case nothing
         /// The file's metadata, header, schema and marker; nothing if the file has not changed since the last check.
         case glance
@@ -22,11 +21,11 @@ package struct Assessment {
     package enum Remedy: Sendable {
         /// Installing the release again: it has everything that is needed.
         case apply
-        /// A reset: only the operator may take the existing file out of service.
+        /// A reset, which only the operator may request, because it sets the existing file aside.
         case reset
         /// A migration, by the app or by a release.
         case migrate
-        /// A command that makes it readable; nil if only another user can do that.
+        /// A command that makes the file readable; nil if only another user can do that.
         case permit([String]?)
 
         /// The command, without the store; nil if no command helps.
@@ -52,7 +51,7 @@ package struct Assessment {
         package var notChecked: [String] = []
         /// How much of the current file was checked.
         package var depth: Depth
-        /// When it was checked.
+        /// When the file was checked.
         package var time: Timestamp?
     }
 
@@ -67,14 +66,14 @@ package struct Assessment {
 
     // MARK: the generation's own files
 
-    /// The state of a generation's file of a database, without reading it.
+    /// The state of a database's file in its generation, determined without reading it.
     package struct SealedFile {
-        /// Whether it is the installed file.
+        /// Whether the file is the installed one.
         package let standing: Seal.Standing
-        /// The problem with the link to it, which apps read.
+        /// The problem with the symlink through which apps open the file.
         package let linkFault: String?
         let entry: Seal.Entry?
-        /// Whether it was installed without SQLite's check, because its publisher had made it.
+        /// Whether the file was installed without a check by SQLite, because its publisher had made that check.
         package var isProvenByPublisher: Bool { entry?.isProvenByPublisher ?? false }
     }
 
@@ -139,7 +138,7 @@ package struct Assessment {
                 isMissing: true, depth: depth)
         case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
         case .unknown(let error):
-            // The process that has it locked, or its owner, could open it.
+            // The process that has the database locked, or its owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
             if Files.isDenied(error) { return unread(why, .write(place)) }
             if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }
@@ -208,13 +207,13 @@ package struct Assessment {
             let known = try checks.known(database, at: place, generation.name)
             if known != nil, !checked.contains(database.name) { continue }
             let found = try finding(of: database, .glance)
-            // It must be the file that was checked.
+            // The file must not have changed since it was checked.
             guard found.fault == nil, found.notChecked.isEmpty, let facts, try CheckRecord.facts(of: place) == facts
             else {
                 record.forget(database, at: place)
                 continue
             }
-            // Pages that were read under another release are the same.
+            // Pages that were checked under another release have not changed.
             let read = checks.entries.first { $0.path == place && $0.facts == facts && $0.depth != .glance }
             let isRead = checked.contains(database.name)
             record.note(

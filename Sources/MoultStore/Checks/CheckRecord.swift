@@ -21,7 +21,7 @@ struct CheckRecord {
     private let before: [Entry]
     private(set) var entries: [Entry]
 
-    /// A record that cannot be read is ignored: it only saves work.
+    /// A record that cannot be read is ignored, because it only saves work.
     init(_ layout: StoreLayout) throws {
         (path, root) = (layout.checks, layout.root)
         let bytes = (try? Files.read(path, limit: 1 << 22)) ?? []

@@ -18,17 +18,17 @@ package struct Verifier {
     package struct Check: Sendable, Equatable {
         package let subject: String
         package let method: String
-        /// The fault; nil if it is sound.
+        /// The fault; nil if none was found.
         package let finding: String?
         /// The parts that could not be checked, with the reason.
         package var notChecked: [String] = []
         /// Whether nothing could be checked, because the file is locked or this user may not read it.
         package var isUnread = false
-        /// Whether another process has it locked, so that it can be checked later.
+        /// Whether another process has the file locked, so that it can be checked later.
         package var isLocked = false
-        /// The command that repairs it, without the store.
+        /// The repair command, without the store argument.
         package var remedy: [String]?
-        /// How it was checked, if not in the usual way.
+        /// How the check was made, if not in the usual way.
         package var note: String?
 
         package var json: JSON {
@@ -43,8 +43,8 @@ package struct Verifier {
         }
     }
 
-    /// Checks the pointer, every path and seal, and that writable databases load; `deep` also reads every sealed file
-    /// for its digest and integrity.
+    /// Checks for unfinished updates, every path and seal, and that writable databases load; `deep` also reads every sealed
+    /// file to check its digest and integrity.
     package func verify(_ names: [String] = [], deep: Bool) throws -> [Check] {
         guard let generation = try store.installed else {
             return [Check(subject: "store", method: "current", finding: "nothing is installed")]

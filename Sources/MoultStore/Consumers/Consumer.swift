@@ -1,12 +1,12 @@
 /// A user of a store's databases that is notified: to release them before they change, and to reopen them afterwards.
 package struct Consumer: Sendable, Equatable {
-    /// Its name in plans and errors.
+    /// The name of the consumer in plans and errors.
     package var name: String
     /// The databases that it uses; nil for all of them.
     package var databases: [String]?
     /// The timeout of each call, in seconds.
     package var timeout: Int
-    /// Whether a release that it cannot reload is rolled back.
+    /// Whether a release that the consumer cannot reload is rolled back.
     package var isFatal: Bool
     package var means: Means
 
@@ -15,7 +15,7 @@ package struct Consumer: Sendable, Equatable {
         case command(CommandConsumer)
         case signal(SignalConsumer)
         case unit(UnitConsumer)
-        /// It is part of the app that makes the update.
+        /// A part of the app that makes the update.
         case app(AppConsumer)
     }
 

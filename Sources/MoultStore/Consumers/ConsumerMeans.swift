@@ -1,5 +1,5 @@
-/// A consumer that is notified by programs. They run without a shell, get the message as JSON on standard input and a
-/// short form in the environment, and report success by their exit status.
+/// A consumer that is notified by running programs. They run without a shell, get the message as JSON on standard input and a
+/// short form of it in the environment, and report success by their exit status.
 package struct CommandConsumer: Sendable, Equatable {
     package var release: [String]?
     package var reload: [String]?
@@ -20,7 +20,7 @@ package struct SignalConsumer: Sendable, Equatable {
     }
 
     package var pidFile: String
-    /// The signal that asks it to release; nil if none does.
+    /// The signal that asks the process to release; nil if it cannot be asked.
     package var release: Signal?
     package var reload: Signal
 

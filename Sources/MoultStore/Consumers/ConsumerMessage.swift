@@ -64,7 +64,7 @@ package struct ConsumerMessage: Sendable, Equatable {
         ])
     }
 
-    /// The short form for programs that do not read JSON.
+    /// The short form of the message, for programs that do not read JSON.
     package var environment: [String: String] {
         var environment = [
             "MOULT_CALL": kind.rawValue, "MOULT_STORE": store,

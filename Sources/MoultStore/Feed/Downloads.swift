@@ -8,9 +8,9 @@ package struct Downloads {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// The path of a bundle or patch, downloaded or not.
+    /// Where a bundle or patch is stored, downloaded or not.
     package struct Place {
-        /// Its name next to its manifest.
+        /// The name of the file next to its manifest.
         package let name: String
         /// The path ends like the file name, which determines the format.
         package let path: String

@@ -3,22 +3,21 @@ internal import MoultFiles
 package import MoultTrust
 internal import StepKit
 
-/// The keys in effect: those pinned in the settings, or those of the newest key list that they lead to. Each list is
-/// signed by keys of the previous one. Lists are kept in `.moult/keys`, separate from the feed, so that deleting the
-/// feed does not bring back a revoked key. The seals of generations also record the number of the list, in case the
-/// lists are deleted, too.
+/// The keys in effect: those pinned in the settings, or those of the newest key list that they lead to. Each list is signed by
+/// keys of the previous one. Lists are kept in `.moult/keys`, separate from the feed, so that deleting the feed does not bring
+/// back a revoked key. The seals of generations also record the number of the list, in case the lists are deleted as well.
 package struct KeyChain {
     package private(set) var roles: KeyRoles
     /// The number of the list in effect; 0 for the pinned keys.
     package private(set) var serial = 0
-    /// The lists that are not in `.moult/keys` yet, each after the signatures that prove it.
+    /// The lists that are not in `.moult/keys` yet, each after its signatures.
     package private(set) var new: [(name: String, bytes: [UInt8])] = []
     private let product: String
     private let layout: StoreLayout
     /// The number of the newest list under which a release of this store was installed, with the same pinned keys.
     private let floor: Int
 
-    /// The maximum number of consecutive lists that none of our keys signed: some servers return a page for every URL.
+    /// The maximum number of consecutive lists that none of the current keys signed: some servers return a page for every URL.
     private static let maxStrange = 16
 
     /// Reads the store's lists, and ignores those that do not follow from the pinned keys.
@@ -26,11 +25,11 @@ package struct KeyChain {
         roles = KeyRoles(all: pinned)
         (self.product, self.layout) = (product, layout)
         floor = try Self.floor(pinned, layout)
-        // Earlier versions kept them next to the feed.
+        // Earlier versions saved the lists next to the feed.
         for directory in [layout.keys, layout.feed] {
             let names = try Files.list(directory)
             for serial in 1...KeyList.most where serial > self.serial && names.contains(KeyList.fileName(serial)) {
-                // It was valid when it arrived; the keys' expiry only matters for what arrives from now on.
+                // The list was valid when it arrived; the keys' expiry only matters for lists that arrive from now on.
                 _ = try adopt(serial, at: Timestamp(seconds: 0), isNew: directory != layout.keys) { name, limit in
                     try Files.read("\(directory)/\(name)", limit: limit)
                 }
@@ -43,7 +42,7 @@ package struct KeyChain {
         var (next, strange) = (serial + 1, 0)
         while next <= KeyList.most, strange < Self.maxStrange {
             guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
-            // A list that our keys did not sign may be older than the pinned keys; a later one may be signed by them.
+            // A list that the current keys did not sign may be older than the pinned keys; they may have signed a later one.
             strange = isProven ? 0 : strange + 1
             next += 1
         }

@@ -5,12 +5,12 @@ package import MoultTrust
 /// The proof of a release's origin, as shown in the first line of a plan.
 package enum Provenance: Sendable, Equatable {
     case signed([KeyID])
-    /// It is signed, but the store has no key to check the signature.
+    /// The release is signed, but the store has no key to check the signature.
     case unchecked
     case unsigned
-    /// It comes from a kept generation, which was verified when it was installed.
+    /// The release comes from a kept generation, which was verified when it was installed.
     case kept
-    /// A saved plan names it by its digest, and the plan was approved.
+    /// A saved and approved plan names the release by its digest.
     case planned
 
     package var isSigned: Bool { if case .signed = self { true } else { false } }
@@ -30,7 +30,7 @@ extension Provenance {
     /// The limit for a signature file, which is far smaller.
     package static let largestSignature = 1 << 14
 
-    /// Verifies a file with the signatures next to it; without keys, no proof is needed.
+    /// Verifies a file with the signatures next to it; without keys, only finds out whether they exist.
     package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
             self = .signed(
@@ -42,9 +42,10 @@ extension Provenance {
         }
     }
 
-    /// Where nothing needs proof; `find` gets the name of a signature file and returns its bytes, nil if it does not exist.
+    /// For a store without keys: finds out whether the file is signed, without checking that. `find` gets the name of a
+    /// signature file and returns its bytes, nil if it does not exist.
     package init(unproven name: String, find: (String) throws -> [UInt8]?) {
-        // Only words depend on it, so a signature that cannot be looked for does not count.
+        // Only a message depends on this, so a signature that cannot be looked up counts as missing.
         let signature = (try? find("\(name).minisig")) ?? nil
         self = signature == nil ? .unsigned : .unchecked
     }

@@ -10,7 +10,7 @@ package struct ReplayGuard: Equatable {
     package var serial = 0
     /// The number of that key list, 0 for the pinned keys; nil in records of earlier versions.
     package var keyList: Int?
-    /// The sequence of the newest installed release, unless the operator went below it.
+    /// The sequence of the newest installed release, unless the operator accepted an older one.
     package var sequence = 0
     /// The last verified feed: its location, the server's tag for it, and its digest.
     package var url: String?
@@ -19,11 +19,11 @@ package struct ReplayGuard: Equatable {
 
     package static func path(_ layout: StoreLayout) -> String { "\(layout.feed)/seen.json" }
 
-    /// Whether the record exists, and was not only derived from the generations.
+    /// Whether the record exists; otherwise `read` derives it from the generations.
     package static func isThere(_ layout: StoreLayout) throws -> Bool { try Files.facts(path(layout)) != nil }
 
     package static func read(_ layout: StoreLayout) throws -> ReplayGuard {
-        // A power failure may leave it empty: then it counts as missing.
+        // A power failure may leave the file empty: then it counts as missing.
         guard let bytes = try Files.read(path(layout), limit: 1 << 16),
             let json = try? JSON(parsing: bytes, source: path(layout)), let serial = json["serial"]?.integer,
             let sequence = json["sequence"]?.integer
@@ -57,7 +57,7 @@ package struct ReplayGuard: Equatable {
         return "a release with sequence \(self.sequence) was already installed here"
     }
 
-    /// Replaces the record; durable if a power failure must not make an old feed acceptable.
+    /// Replaces the record; `durable` if a power failure must not make an old feed acceptable.
     package func write(_ layout: StoreLayout, durable: Bool) throws {
         let json = JSON.compact([
             "seen": 1, "serial": .size(serial), "keys": keyList.map { .size($0) }, "sequence": .size(sequence),

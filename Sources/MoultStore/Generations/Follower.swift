@@ -3,8 +3,7 @@ internal import MoultFiles
 internal import StepKit
 internal import Synchronization
 
-/// Reports each new generation of a store from the moment it is created. Use it from one thread; other threads may
-/// cancel it.
+/// Reports each generation that becomes current from now on. Use it from one thread; other threads may cancel it.
 package final class Follower: Sendable {
     package struct Change: Sendable, Equatable {
         package let generation: String
@@ -49,12 +48,12 @@ package final class Follower: Sendable {
         }
         let generation: Generation
         do { generation = try Generation.load(name, in: layout) } catch {
-            // Superseded by the next one, which is reported instead.
+            // Another generation is current by now, and is reported instead.
             if try Generation.currentName(layout) != name { return try look() }
             throw error
         }
         seen.withLock { $0 = name }
-        // It may have been removed by now; then everything counts as changed.
+        // The previous generation may have been removed by now; then all databases count as changed.
         let before = try? previous.map { try Generation.load($0, in: layout).manifest }
         return Change(
             generation: name, version: generation.manifest.version.description, previous: previous,

@@ -8,7 +8,8 @@ package struct Generation: Sendable {
     package static let manifestName = "manifest.json"
     /// The generation of files that were at their paths before moult; never removed automatically.
     package static let adopted = "0+adopted"
-    /// 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the generation of a release.
+    /// The number of a generation of adopted files: 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the generation
+    /// of a release.
     package static func adoptedNumber(of name: String) -> Int? {
         guard name.hasPrefix(adopted) else { return nil }
         return name == adopted ? 1 : Int(name.dropFirst(adopted.utf8.count + 1))
@@ -87,16 +88,15 @@ package struct Generation: Sendable {
             .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Restore it with: moult recover")
     }
 
-    /// The last installed generation according to the history, if it exists and no update is running; used only if the
-    /// pointer cannot be read.
+    /// The last installed generation according to the history, if it exists and no update is running; used only if `current`
+    /// cannot be read.
     private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
         guard try names(layout).contains(where: { isName($0) }), try Transaction.all(layout).isEmpty else { return nil }
         let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }
         return try last.flatMap { try Files.facts(layout.generation($0.to)) == nil ? nil : $0.to }
     }
 
-    /// Recreates the pointer from the history; returns the generation if it had to be recreated. Needs the store's
-    /// lock.
+    /// Recreates the link `current` from the history; returns the generation if it had to be recreated. Needs the store's lock.
     package static func repairPointer(_ layout: StoreLayout) throws -> String? {
         do {
             _ = try currentName(layout)
@@ -121,7 +121,7 @@ package struct Generation: Sendable {
         name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
     }
 
-    /// The size of its own files, without files that it only links to.
+    /// The size of a generation's own files, without files that it only links to.
     package static func size(_ name: String, _ layout: StoreLayout) throws -> Int {
         let directory = layout.generation(name)
         return try Files.list(directory).reduce(0) { sum, file in
@@ -176,7 +176,7 @@ extension Seal.Entry {
 }
 
 extension Generation {
-    /// The names of a generation and its release.
+    /// The name of a generation, and the version of its release.
     package struct Reference: Sendable, Equatable {
         package var version: Version
         package var generation: String

@@ -11,13 +11,13 @@ package struct LinkedFiles {
 
     package init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Brings a sealed file to another path without copying it, if the file system allows that.
+    /// Makes a sealed file available at another path, without copying it if the file system allows that.
     package func take(_ file: String, sha256: String, to target: String) throws {
         if try Files.shareIfPossible(file, at: target, mode: 0o444) { return }
         guard let facts = try Files.facts(file) else {
             throw MoultError(.digest, what: "\(file) cannot be reused", why: "it no longer exists")
         }
-        // Recorded before the name exists, so that a crash in between is noticed.
+        // Recorded before the link exists, so that a crash in between is noticed.
         try add(SealedFacts(sha256: sha256, facts))
         if try !Files.hardLinkIfPossible(file, at: target) { try Files.copy(file, to: target, mode: 0o444) }
     }

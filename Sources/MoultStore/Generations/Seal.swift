@@ -40,11 +40,11 @@ package struct Seal: Sendable, Equatable {
 
     /// The state of a sealed file, without reading it.
     package enum Standing: Equatable {
-        /// It is the verified file.
+        /// The file is the verified one.
         case confirmed
-        /// It may be a copy of the verified file: only its digest can tell.
+        /// The file may be a copy of the verified one: only its digest can tell.
         case unconfirmed
-        /// It differs in a way that a copy does not explain.
+        /// The file differs in a way that a copy does not explain.
         case damaged(String)
     }
 
@@ -61,7 +61,7 @@ package struct Seal: Sendable, Equatable {
 
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
-    /// This seal with the metadata that was recorded later for files with the same digests.
+    /// Returns this seal with the metadata that was recorded later for files with the same digests.
     func counting(_ records: [SealedFacts]) -> Seal {
         var seal = self
         for index in entries.indices {
@@ -112,9 +112,9 @@ package struct SealedFacts: Sendable, Equatable {
     package let inode: UInt64
     /// Nil in records of earlier versions.
     var device: UInt64?
-    /// Changes when the file is written to, but not with its names, owner or mode; nil in seals of earlier versions.
+    /// The modification time, which does not change with the file's names, owner or mode; nil in seals of earlier versions.
     var modified: FileFacts.Moment?
-    /// Nil for an adopted file, because its second name changes it.
+    /// The change time; nil for an adopted file, because adding its second name changes it.
     package var changed: FileFacts.Moment?
     /// The number of hard links; nil if it does not matter.
     package var links: Int?
@@ -132,7 +132,7 @@ package struct SealedFacts: Sendable, Equatable {
 
     func isSameFile(_ facts: FileFacts) -> Bool { inode == facts.inode && (device ?? facts.device) == facts.device }
 
-    /// Whether it is the same file and was written to. A copy may have the inode of the file that it replaced, but its
+    /// Whether this is the same file, and it was written to. A copy may have the inode of the file that it replaced, but its
     /// creation time is later than this record.
     fileprivate func isWritten(_ facts: FileFacts, _ path: String) throws -> Bool {
         guard device == facts.device, inode == facts.inode, let modified, modified != facts.modified else {

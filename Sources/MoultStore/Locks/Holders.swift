@@ -10,9 +10,9 @@ package struct Holders: Sendable {
             case gone
         }
         package enum How: String, Sendable {
-            /// Holds the store's lock: an update is running.
+            /// The process holds the store's lock: an update is running.
             case updating
-            /// Has a lease, so that the generation is kept.
+            /// The process has a lease, so that the generation is kept.
             case leased
             case open, reading, writing
         }

@@ -1,7 +1,7 @@
 package import MoultFiles
 internal import MoultLibc
 
-/// A process that still reads an older generation: if its lease has not moved, it has not reloaded.
+/// A process that still reads an older generation: it has not moved its lease, so it has not reloaded.
 package struct Laggard: Sendable, Equatable {
     package let process: ProcessFacts
     package let generation: String
@@ -10,8 +10,8 @@ package struct Laggard: Sendable, Equatable {
         (self.process, self.generation) = (process, generation)
     }
 
-    /// Waits until every lease is on the current generation; after the timeout, returns the holders of the others.
-    /// Without waiting, no reader counts as late: readers of an older generation may finish undisturbed.
+    /// Waits until every lease is on the current generation; after the timeout, returns the processes with other leases.
+    /// Without a timeout, no reader counts as late: readers of an older generation may finish undisturbed.
     package static func wait(_ layout: StoreLayout, seconds: Int, stop: () throws -> Void) throws -> [Laggard] {
         guard seconds > 0 else { return [] }
         let deadline = ContinuousClock.now + .seconds(seconds)

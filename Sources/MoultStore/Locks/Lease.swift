@@ -9,7 +9,7 @@ package final class Lease: Sendable {
     package let directory: String
     /// Nil in a store that only older versions have written to.
     private let lock: ReadLock?
-    /// For older versions, which look for this lock before they remove a generation.
+    /// A lock for older versions of moult, which look for it before they remove a generation.
     private let older: FileLock?
 
     private init(generation: String, directory: String, lock: ReadLock?, older: FileLock?) {
@@ -22,7 +22,7 @@ package final class Lease: Sendable {
         while let name = try Generation.currentName(layout) {
             let lease: Lease?
             do { lease = try take(name, layout) } catch {
-                // It was removed before it could be locked, so a newer one is current.
+                // The generation was removed before it could be locked, so a newer one is current.
                 if try Generation.currentName(layout) != name { continue }
                 throw error
             }

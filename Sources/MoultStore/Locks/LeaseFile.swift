@@ -9,7 +9,7 @@ package import MoultFiles
 package enum LeaseFile {
     private static let mode: UInt32 = 0o444
 
-    /// Creates the lease files of these generations, also in stores of older versions. Needs the store's lock.
+    /// Creates the lease files of these generations, which stores of older versions lack. Needs the store's lock.
     package static func make(_ generations: [String], _ layout: StoreLayout) throws {
         for name in generations {
             let path = layout.lease(name)

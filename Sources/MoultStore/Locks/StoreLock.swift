@@ -23,7 +23,7 @@ package final class StoreLock: Sendable {
             try stop()
             _ = backoff.pause()
         }
-        // The holder may end in the meantime; then its name is unknown.
+        // The holder may have ended in the meantime; then its name is unknown.
         let holders = try LockHolders.of(layout.lock).map(\.description)
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is in use",
@@ -35,10 +35,10 @@ package final class StoreLock: Sendable {
     /// How long to wait for a lock whose holder has ended.
     private static let leftBehind = Duration.seconds(5)
 
-    /// Whether the lock's holder has ended: if it was killed while it was starting a child, the child has a copy of the
-    /// lock until it executes its program. The process ID may have been reused by now; then the lock is not waited for.
+    /// Whether the lock's holder has ended: if it was killed while it was starting a child, the child has a copy of the lock
+    /// until it executes its program. The process ID may have been reused by now; then this does not wait for the lock.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
-        // Without /proc, it is unknown whether it has ended.
+        // Without /proc, it is unknown whether the holder has ended.
         guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }
         return try LockHolders.of(layout.lock).allSatisfy { try Files.facts("\(SystemFeatures.proc)/\($0.pid)") == nil }
     }

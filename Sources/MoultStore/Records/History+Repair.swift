@@ -1,8 +1,8 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Repairs a history with lines that cannot be read, or with something else in its place. Commands continue without it,
-/// and `moult recover` repairs it.
+/// Repairs a history with lines that cannot be read, or with something other than a file at its path. Commands continue without
+/// it, and `moult recover` repairs it.
 extension History {
     /// Whether the history is a file or missing. A link is refused when it is opened.
     static func isFile(_ layout: StoreLayout) throws -> Bool {

@@ -2,8 +2,8 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The log of a store, with one line per transaction. It informs people; moult only uses it to decide whether a saved
-/// plan was already applied.
+/// The log of a store, with one line per transaction. It informs users. Moult itself reads it to find out whether a saved plan
+/// was applied, and to rebuild damaged records.
 package enum History {
     /// The duration of one part of an update: of a step in one of its passes, or of the core's work between them.
     package struct Part: Sendable, Equatable {
@@ -99,7 +99,7 @@ package enum History {
         }
     }
 
-    /// Adds a line. It is synced only if it has the holds: after a power failure any other line may be missing without
+    /// Adds a line. The line is synced only if it contains holds: after a power failure any other line may be missing without
     /// harm to the store.
     package static func append(_ entry: Entry, to layout: StoreLayout) throws {
         if try !isFile(layout) { throw notAFile(layout.history) }
@@ -112,8 +112,7 @@ package enum History {
         try file.close()
     }
 
-    /// Removes an incomplete last line after a crash, so that the next one does not continue it. Needs the store's
-    /// lock.
+    /// Removes an incomplete last line after a crash, so that the next line does not continue it. Needs the store's lock.
     package static func dropTornLine(_ layout: StoreLayout) throws {
         guard try isFile(layout), let size = try Files.facts(layout.history)?.size, size > 0 else { return }
         let file = try Descriptor(layout.history, .append, mode: 0o644)

@@ -9,7 +9,7 @@ package final class HistoryReader {
     private let file: Descriptor?
     /// The part of the file before this position has not been read yet.
     private var position = 0
-    /// The text that was read but not yet returned; it begins with a complete line unless more precedes it.
+    /// The text that was read but not yet returned. Unless the whole file was read, its first line may be incomplete.
     private var block: ArraySlice<UInt8> = []
     /// The number of unreadable lines so far: a crash may cut one off, and no decision depends on the history.
     package private(set) var torn = 0
@@ -19,7 +19,7 @@ package final class HistoryReader {
     private static let blockSize = 1 << 16
     /// Longer than any entry.
     static let longestLine = 1 << 20
-    /// Commands must not read for hours if a file is damaged.
+    /// The limit for one line: commands must not read for hours if a file is damaged.
     private static let maxSkipped = 1 << 26
 
     package init(_ layout: StoreLayout) throws {
@@ -33,7 +33,7 @@ package final class HistoryReader {
     package func next() throws -> History.Entry? {
         while let line = try line() {
             if line.isEmpty { continue }
-            // Any other line is counted and reported.
+            // A line that is not an entry is counted and reported.
             if let json = try? JSON(parsing: Array(line), source: path), let entry = History.Entry(json: json) {
                 return entry
             }
@@ -48,8 +48,8 @@ package final class HistoryReader {
         return nil
     }
 
-    /// The newest entry of a transaction; entries for which `isOld` returns true end the search. Lines of other
-    /// transactions are hardly parsed.
+    /// The newest entry of a transaction; entries for which `isOld` returns true end the search. Few lines of other
+    /// transactions are parsed.
     package func entry(
         of transaction: String, until isOld: (History.Entry) -> Bool, where isWanted: (History.Entry) -> Bool
     ) throws -> History.Entry? {
@@ -79,7 +79,7 @@ package final class HistoryReader {
         return false
     }
 
-    /// The time is parsed in one of this many lines.
+    /// To find old entries, one of this many lines is parsed.
     private static let sampled = 64
 
     private func line() throws -> ArraySlice<UInt8>? {
@@ -118,7 +118,7 @@ package final class HistoryReader {
         guard skipped <= Self.maxSkipped else {
             throw History.damaged(path, "it has a line of more than 64 MiB")
         }
-        // Reads more each time, because otherwise a long line would be copied again and again.
+        // The block grows each time, because otherwise a long line would be copied again and again.
         let count = min(max(Self.blockSize, block.count), position, Self.longestLine + 1 - block.count)
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0

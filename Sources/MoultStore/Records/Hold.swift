@@ -12,7 +12,7 @@ package struct Hold: Sendable, Equatable {
     package var release: String
     package var reason: String
     package var since: Timestamp?
-    /// The rollback that placed it.
+    /// The rollback that placed the hold.
     package var transaction: String?
 
     package init(release: String, reason: String, since: Timestamp?, transaction: String? = nil) {

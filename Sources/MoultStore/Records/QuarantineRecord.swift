@@ -26,12 +26,12 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var why: String
     package var reason: KeptReason
     package var time: Timestamp
-    /// The release of the content; empty if it is not from a release.
+    /// The release that the content is from; empty if none.
     package var release: String
     package var owner: Owner?
-    /// The number of rows per table that are not in the content that replaced it; nil if they were not counted.
+    /// The number of rows per table that the new content does not have; nil if they were not counted.
     package var rows: [SQLName: Int]?
-    /// Whether the update that set it aside is still running: until it ends, the file may still be in use.
+    /// Whether the update that set the file aside is still running: until it ends, the file may still be in use.
     package var isPending = false
 
     package var json: JSON {
@@ -64,7 +64,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             let kind = json["kind"]?.string.flatMap({ Database.Kind(rawValue: $0) }), let path = json["path"]?.string,
             let time = json["time"]?.string.flatMap({ Timestamp($0) })
         else { return nil }
-        // Records of the first version have no reason: they are from caches and resets.
+        // Records of the first version have no reason: they are of caches and resets.
         let reason = json["reason"]?.string.flatMap { KeptReason(rawValue: $0) }
         self.init(
             database: database, kind: kind, path: path, why: json["why"]?.string ?? "",

@@ -23,10 +23,10 @@ package struct QuarantineShelf {
         /// The ID of the set in commands.
         package var id: String { Files.name(of: directory) }
 
-        /// Whether it can be recreated; anything else is data of the user or the app.
+        /// Whether the content can be recreated; any other content is data of the user or the app.
         package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
 
-        /// Whether its rows were counted, and it has none that are not elsewhere.
+        /// Whether the set has no rows that are missing from the new content; false if they were not counted.
         package var isWithoutRows: Bool { record?.rows.map { $0.values.allSatisfy { $0 == 0 } } ?? false }
 
         /// The path of the main file.

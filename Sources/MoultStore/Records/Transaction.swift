@@ -21,7 +21,7 @@ package struct Transaction {
             && parts[1].utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
     }
 
-    /// The name among the transactions for a generation that is being removed.
+    /// The directory among the transactions in which a generation is deleted.
     package static func trash(_ generation: String, _ layout: StoreLayout) -> Transaction {
         Transaction(layout: layout, id: "trash-\(generation)")
     }

@@ -10,7 +10,7 @@ package struct Custody {
     package struct Fault: Sendable, Equatable {
         package let path: String
         package let why: String
-        /// The command that fixes it; nil if the operator has to decide.
+        /// The command that fixes the fault; nil if the operator has to decide.
         package let remedy: [String]?
         /// The user who could run the command instead; nil if the file belongs to root.
         package let owner: UInt32?
@@ -69,7 +69,7 @@ package struct Custody {
         return faults
     }
 
-    /// The ways to fix it: run as a different user, change the mode, or have root trust the store.
+    /// How to fix the fault: run as a different user, change the mode, or have root trust the store.
     package func advice(_ fault: Fault) -> String {
         let first =
             if let user = fault.owner.map(Files.userName) {
@@ -102,7 +102,7 @@ package struct Custody {
                 continue
             }
             let next = "\(here)/\(name)"
-            // Missing files will belong to root.
+            // A missing file will belong to root when it is created.
             guard let facts = try look(next) else { break }
             guard facts.kind == .link, let target = try Files.target(ofLink: next) else {
                 here = next

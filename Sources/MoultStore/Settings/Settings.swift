@@ -39,7 +39,8 @@ package struct Settings: Sendable, Equatable {
     /// The check that is run on each file of a release, even if its publisher's proof would be enough.
     package var verify: Database.Depth?
 
-    /// A week is longer than any operation takes. Without a limit, calculations with the numbers could overflow.
+    /// The range of timeouts: at most a week, which is longer than any operation takes. Without a limit, calculations with the
+    /// numbers could overflow.
     static let timeouts = CheckTime.range
     static let maxSeconds = 100 * 365 * 86_400
     static let maxBytes = 1 << 48
@@ -68,7 +69,7 @@ package struct Settings: Sendable, Equatable {
         guard format == Self.format else {
             throw fields.fail("moult", "is format \(format), and this version of moult reads format \(Self.format)")
         }
-        // Editors use it to find the schema of the file.
+        // Editors use this field to find the schema of the file.
         _ = try fields.optionalString("$schema")
         self.init(product: try fields.string("product"))
         if let text = try fields.optionalString("app") {

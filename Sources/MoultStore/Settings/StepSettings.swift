@@ -8,19 +8,19 @@ package struct StepSettings: Sendable, Equatable {
     package var executable: String?
     /// The digest of the trusted program; nil until the operator trusts one.
     package var sha256: String?
-    /// Where it runs, regardless of the manifest; nil if the manifest decides.
+    /// Where the step runs, regardless of the manifest; nil if the manifest decides.
     package var use: Manifest.StepUse?
     /// The operator's parameters, which override those of the manifest.
     package var with: [JSON.Member] = []
-    /// The files and directories that it may write to when it is applied.
+    /// The files and directories that the step may write to when it is applied.
     package var writable: [String] = []
     package var network = Network.none
-    /// Seconds for each message, and for `prepare`.
+    /// The time limit in seconds for each message, and for `prepare`.
     package var timeout = 60
     package var prepareTimeout = 3600
-    /// Refuse releases that do not use it.
+    /// Whether releases that do not use the step are refused.
     package var isRequired = false
-    /// Refuse releases that use it.
+    /// Whether releases that use the step are refused.
     package var isForbidden = false
 
     package enum Network: Sendable, Equatable {

@@ -29,8 +29,7 @@ package struct TrustedSteps {
                     overridden: try part.optionalString("overrides"))
             }
         } catch {
-            // If the record cannot be read, no step is trusted: the step is refused, and the message shows how to trust
-            // it.
+            // If the record cannot be read, no pin counts. A step is then refused, with a message that shows how to trust it.
             pins = []
         }
     }

@@ -11,7 +11,7 @@ package struct Feed: Sendable, Equatable {
     /// The number of this feed, which increases so that an attacker cannot present an old feed as the current one.
     package var serial: Int
     package var created: Timestamp?
-    /// After this time the feed is invalid, so that withheld feeds are noticed.
+    /// After this time the feed is invalid, so that a store notices if newer feeds are withheld from it.
     package var expires: Timestamp
     package var releases: [Release]
     /// The number of the key list in effect when the feed was made; nil for the pinned keys, and in feeds of earlier
@@ -40,7 +40,7 @@ package struct Feed: Sendable, Equatable {
         package var requires: Manifest.Requires
         /// The percentage of machines that may install it.
         package var rollout: Int
-        /// Why it must no longer be installed; nil if it may be.
+        /// Why the release must no longer be installed; nil if it may be.
         package var withdrawn: String?
         /// The patches in its manifest that are next to the feed.
         package var patches: [Patch] = []

@@ -87,7 +87,7 @@ public struct Database: Sendable, Equatable {
     public enum Replacement: String, Sendable, CaseIterable {
         /// The content is written into the open file in one transaction.
         case live
-        /// Another file replaces it, while no process has it open.
+        /// Another file replaces the database's file while no process has that open.
         case exchange
     }
 

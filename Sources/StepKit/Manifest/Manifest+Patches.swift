@@ -9,7 +9,7 @@ extension Manifest {
         package init(size: Int, sha256: String) { (self.size, self.sha256) = (size, sha256) }
     }
 
-    /// A file next to the manifest that turns a file of an older release into a newer one.
+    /// A file next to the manifest that turns a file of an older release into one of this release.
     public struct Patch: Sendable, Equatable {
         /// The member of this release that it produces, directly or through a later patch.
         public var member: String

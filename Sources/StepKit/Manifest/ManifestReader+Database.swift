@@ -36,21 +36,21 @@ extension ManifestReader {
         return database
     }
 
-    /// Only archives packed by other programs have directories.
+    /// Reads the path of a member in the bundle. Only archives packed by other programs have directories.
     private func memberPath(_ fields: Fields, _ name: String) throws -> String {
         if form == .draft || fields.json("place")?.string == Database.Place.inPlace.rawValue {
             return try plainName(fields, name)
         }
         let path = try fields.string(name)
         if let fault = PlainName.fault(path: path) { throw fields.fail(name, "\"\(path)\" \(fault)") }
-        // This is also the name of the file in the generation.
+        // The last part is also the name of the file in the generation.
         if let fault = path.split(separator: "/").last.flatMap({ PlainName.fault(String($0)) }) {
             throw fields.fail(name, "\"\(path)\" has a part that \(fault)")
         }
         return path
     }
 
-    /// A field that belongs to a different kind is a mistake that must be reported.
+    /// Throws if the database has a field that belongs to a different kind.
     private func refuseForeign(to kind: Database.Kind, _ fields: Fields) throws {
         let owners: KeyValuePairs<String, Set<Database.Kind>> = [
             "place": [.reference], "preserve": [.shared], "unpreserved": [.shared], "replace": [.shared],

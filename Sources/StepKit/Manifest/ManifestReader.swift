@@ -32,7 +32,7 @@ struct ManifestReader {
         }
         let product = try fields.string("product")
         if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
-        // Editors use it to find the schema of a draft.
+        // Editors use this field to find the schema of a draft.
         if form == .draft { _ = try fields.optionalString("$schema") }
         var manifest = Manifest(
             product: product,

@@ -46,7 +46,7 @@ struct ManifestRules {
     }
 
     private func aliases(_ databases: [Database]) throws {
-        // SQLite opens the same name on another connection.
+        // Each group has its own connection, so two groups may use the same alias.
         for group in Set(databases.map(\.attach.group)) {
             var seen: [String: String] = [:]
             let all = databases.filter { $0.attach.group == group }
