@@ -235,7 +235,7 @@ FAVORITES = "pantry.db: SELECT food FROM favorite ORDER BY 1"
 
 
 def left(way, wal):
-    """An update that leaves rows of the app behind: a table is no longer preserved, and other rows were never selected."""
+    """An update that leaves rows of the app behind: the release stops preserving a table, and other rows were never selected."""
     return Flow(
         f"rows left behind by {way}" + mode(wal), with_rows(f"left-{way}-1.0.0", "pantry.db", *LEFT, wal=wal),
         ["apply", f"{{left-{way}-2.0.0}}", "--accept-unpreserved"], {

@@ -222,7 +222,7 @@ def key_list(place, directory):
 
 
 def packed(place, directory, is_over):
-    """If there is a manifest, its bundle is next to it, and the release can be installed."""
+    """A manifest has its bundle next to it, and the release can be installed."""
     if not os.path.exists(place.path(directory, "app.json")):
         if is_over:
             raise Wrong("no release")

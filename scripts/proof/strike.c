@@ -229,7 +229,7 @@ static enum __ptrace_request judge(pid_t thread) {
         return PTRACE_SYSCALL;
     }
     if (full || !strcmp(wish.action, "EIO")) {
-        /* There is no call number -1: the kernel does nothing, and the value in rax is the result. */
+        /* The kernel does nothing for call number -1, and the value in rax is the result. */
         registers.orig_rax = (unsigned long long)-1;
         registers.rax = (unsigned long long)(full ? -ENOSPC : -EIO);
         if (ptrace(PTRACE_SETREGS, thread, 0, &registers)) fail("strike: setregs");
