@@ -91,7 +91,7 @@ extension Call {
         try value(InitVerb.feed).map { url in
             // An address that can never be downloaded from is not recorded, least of all with a password.
             _ = try Location(url)
-            return FeedSettings(url: Self.feedAddress(url.contains("://") ? url : Files.absolute(url)))
+            return FeedSettings(url: try Self.feedAddress(url.contains("://") ? url : Files.absolute(url)))
         }
     }
 
