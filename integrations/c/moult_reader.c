@@ -21,13 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Limits, as the command has them. */
+/* The same limits as in the command. */
 enum {
     MOST_BYTES = 1 << 20,
     MOST_DEPTH = 64,
     MOST_NAME = 128,
     PATIENCE_MILLISECONDS = 2000,
-    /* Each attempt after the first needs another release to be installed meanwhile. */
+    /* Another attempt is only needed if a release was installed during the attempt before it. */
     MOST_ATTEMPTS = 1000
 };
 
@@ -72,7 +72,7 @@ static int out_of_memory(moult_error *error, const char *store) {
     return -1;
 }
 
-/* A path as an argument in a shell. */
+/* A path, quoted as an argument for a shell. */
 static const char *quoted(const char *path, char *to, size_t size) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@";
     if (*path && *path != '-' && strspn(path, plain) == strlen(path)) return path;
@@ -98,15 +98,15 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
     return text;
 }
 
-/* --- JSON: a document as a list of nodes, each followed by those inside of it */
+/* --- JSON: a document as a list of nodes, each followed by the nodes inside it */
 
 typedef enum { J_NULL, J_FALSE, J_TRUE, J_NUMBER, J_STRING, J_ARRAY, J_OBJECT } json_type;
 
 typedef struct {
     json_type type;
-    /* Of a string or number, in the document. */
+    /* The position of a string or number in the document. */
     uint32_t start, length;
-    /* The index behind everything inside of it. */
+    /* The index after the last node inside this node. */
     uint32_t end;
 } json_node;
 
@@ -141,7 +141,7 @@ static int json_add(json *j, json_type type) {
 
 static int json_comment(json *j) {
     int kind = j->position + 1 < j->size ? j->bytes[j->position + 1] : -1;
-    if (!j->draft || (kind != '/' && kind != '*')) return json_fail(j, "a '/' outside of a string");
+    if (!j->draft || (kind != '/' && kind != '*')) return json_fail(j, "a '/' outside a string");
     for (j->position += 2; j->position < j->size; j->position++) {
         if (j->bytes[j->position] == '\n') {
             if (kind == '/') return 0;
@@ -150,7 +150,7 @@ static int json_comment(json *j) {
         if (kind == '*' && j->bytes[j->position] == '*' && j->position + 1 < j->size && j->bytes[j->position + 1] == '/')
             return j->position += 2, 0;
     }
-    return kind == '/' ? 0 : json_fail(j, "a comment without an end");
+    return kind == '/' ? 0 : json_fail(j, "an unterminated comment");
 }
 
 static int json_space(json *j) {
@@ -189,7 +189,7 @@ static int json_hex(json *j, uint32_t *value) {
     for (int i = 0; i < 4; i++) {
         unsigned c = j->bytes[j->position++];
         unsigned digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : 16;
-        if (digit == 16) return json_fail(j, "a \\u escape that is not four hexadecimal digits");
+        if (digit == 16) return json_fail(j, "a \\u escape without four hexadecimal digits");
         *value = *value << 4 | digit;
     }
     return 0;
@@ -230,7 +230,7 @@ static int json_string(json *j) {
     uint32_t start = ++j->position, to = start;
     for (;;) {
         int c = json_peek(j);
-        if (c < 0) return json_fail(j, "a string without an end");
+        if (c < 0) return json_fail(j, "an unterminated string");
         if (c < 0x20) return json_fail(j, "a control character in a string");
         if (c == '"') break;
         if (c == '\\') {
@@ -251,7 +251,7 @@ static int json_string(json *j) {
 static int json_digits(json *j) {
     uint32_t start = j->position;
     while (json_peek(j) >= '0' && json_peek(j) <= '9') j->position++;
-    return j->position > start ? 0 : json_fail(j, "a number without a digit");
+    return j->position > start ? 0 : json_fail(j, "a number without digits");
 }
 
 static int json_number(json *j) {
@@ -285,7 +285,7 @@ static int compare_keys(const void *left, const void *right) {
     return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-/* Refuses an object that has a member twice: readers would differ in which of the two counts. */
+/* Refuses an object that has a member twice, because JSON parsers differ in which of the two they use. */
 static int json_distinct(json *j, uint32_t object, uint32_t members) {
     if (members < 2) return 0;
     json_key *keys = (json_key *)malloc(members * sizeof *keys);
@@ -299,7 +299,7 @@ static int json_distinct(json *j, uint32_t object, uint32_t members) {
     qsort(keys, count, sizeof *keys, compare_keys);
     for (uint32_t i = 1; i < count; i++) twice |= !compare_keys(&keys[i - 1], &keys[i]);
     free(keys);
-    return twice ? json_fail(j, "an object that has a member twice") : 0;
+    return twice ? json_fail(j, "an object with two members of the same name") : 0;
 }
 
 static int json_value(json *j);
@@ -325,7 +325,7 @@ static int json_list(json *j, json_type type) {
             members++;
             break;
         }
-        if (json_peek(j) != ',') return json_fail(j, "a missing ',' or end of a list");
+        if (json_peek(j) != ',') return json_fail(j, "a missing ',' or closing bracket");
         j->position++;
     }
     j->depth--, j->position++;
@@ -349,11 +349,11 @@ static int json_value(json *j) {
 static int json_document(json *j) {
     if (j->size >= 3 && !memcmp(j->bytes, "\xEF\xBB\xBF", 3)) j->position = 3;
     if (json_space(j) || json_value(j) || json_space(j)) return -1;
-    if (j->position < j->size) return json_fail(j, "more text after the end");
-    return j->nodes[0].type == J_OBJECT ? 0 : json_fail(j, "something else than an object");
+    if (j->position < j->size) return json_fail(j, "text after the end");
+    return j->nodes[0].type == J_OBJECT ? 0 : json_fail(j, "a value that is not an object");
 }
 
-/* The member of an object, NULL if it has none of this name. */
+/* The member of an object with this name; NULL if the object does not have it. */
 static const json_node *json_get(const json *j, const json_node *object, const char *name) {
     size_t length = strlen(name);
     if (!object || object->type != J_OBJECT) return NULL;
@@ -369,19 +369,19 @@ static int json_is(const json *j, const json_node *node, json_type type, const c
 
 /* --- files of the store */
 
-/* Reads a record of the store as JSON. A damaged one is EBADMSG, a missing one ENOENT. */
+/* Reads a record of the store as JSON. A damaged record is EBADMSG, a missing record is ENOENT. */
 static int read_json(int directory, const char *name, int follow, int draft, json *j, moult_error *error) {
     struct stat facts;
     memset(j, 0, sizeof *j);
     j->line = 1, j->draft = draft;
-    /* O_NONBLOCK: opening a FIFO would wait for a writer. */
+    /* With O_NONBLOCK, because opening a FIFO would wait for a writer. */
     int file = openat(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
     if (file < 0) return because(error, errno), -1;
     if (fstat(file, &facts)) return because(error, errno), close(file), -1;
     error->code = EBADMSG;
     if (!S_ISREG(facts.st_mode)) return WHY(error, "it is not a regular file"), close(file), -1;
     if (facts.st_size > MOST_BYTES) return WHY(error, "it is larger than %d bytes", MOST_BYTES), close(file), -1;
-    /* One byte more than the size shows that the file grew after fstat. */
+    /* Reads up to one byte more than the size, to detect that the file grew after fstat. */
     uint32_t capacity = (uint32_t)facts.st_size + 1;
     j->bytes = (unsigned char *)malloc(capacity);
     if (!j->bytes) return because(error, ENOMEM), close(file), -1;
@@ -409,7 +409,7 @@ struct moult_lease {
     char *store, *generation, *product, *version;
     /* The read lock on the lease file; -1 in a store that only older versions have written to. */
     int lock;
-    /* The directory of the release, with the lock that older versions look for if it was free. */
+    /* The directory of the release, with the lock that older versions look for, unless another process has locked it. */
     int directory;
     moult_database *databases;
     size_t count;
@@ -430,7 +430,7 @@ static int damaged_pointer(moult_error *error, const char *store, const char *wh
     return -1;
 }
 
-/* No link: distinguishes a directory that is not a store from a store without a release. */
+/* Without the link `current`: distinguishes a directory that is not a store from a store without a release. */
 static int no_pointer(moult_error *error, const char *store) {
     char path[PATH_MAX], shell[2 * PATH_MAX];
     struct stat facts;
@@ -479,14 +479,15 @@ static int read_pointer(const char *store, char name[NAME_MAX + 1], moult_error 
 
 typedef enum { TAKEN, BLOCKED, FAILED } attempt;
 
-/* Whether the file system, or this user, cannot use a lease file. Then the lock on the directory is the lease. */
+/* Whether an error means that the file system or this user cannot use a lease file. Then the lock on the directory is the
+ * lease. */
 static int is_impossible(int code) {
     static const int codes[] = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP, ENXIO};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) if (codes[i] == code) return 1;
     return 0;
 }
 
-/* Takes a read lock on the lease file: -1 with errno, 1 if the file was replaced meanwhile. */
+/* Takes a read lock on the lease file. Returns -1 with errno on failure, and 1 if the file was replaced meanwhile. */
 static int lock_file(const char *path, int *lock) {
     struct flock whole;
     struct stat open_file, file;
@@ -527,7 +528,7 @@ static attempt lock_generation(moult_lease *lease, moult_error *error) {
     switch (lock_file(path, &lease->lock)) {
     case 1: return BLOCKED;
     case 0:
-        /* Older versions look for this one before they remove a generation. Any reader can block it, so it is not required. */
+        /* Older versions look for this lock before they remove a generation. Any reader can block it, so it is not required. */
         (void)flock(lease->directory, LOCK_SH | LOCK_NB);
         return TAKEN;
     default: break;
@@ -540,7 +541,7 @@ static attempt lock_generation(moult_lease *lease, moult_error *error) {
 }
 
 static void unlock(moult_lease *lease) {
-    /* Not F_UNLCK and not LOCK_UN: they would also end the lease of a child process that fork made. */
+    /* Without F_UNLCK and LOCK_UN, which would also end the lease of a child process created by fork. */
     if (lease->lock >= 0) close(lease->lock);
     if (lease->directory >= 0) close(lease->directory);
     lease->lock = lease->directory = -1;
@@ -562,7 +563,7 @@ static int take_lease(moult_lease *lease, moult_error *error) {
         lease->generation = strdup(name);
         if (!lease->generation) return out_of_memory(error, lease->store);
         attempt result = lock_generation(lease, error);
-        /* A lock counts if its generation is still installed afterwards; else an update may have removed it before the lock. */
+        /* A lock is valid if its generation is still installed afterwards; otherwise an update may have removed it before. */
         int same = !read_pointer(lease->store, again, &other) && !strcmp(name, again);
         if (same && result == TAKEN) return 0;
         unlock(lease);
@@ -587,7 +588,7 @@ static int take_lease(moult_lease *lease, moult_error *error) {
 
 static int is_alphanumeric(int c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
-/* Why a string is not one of letters, digits and the characters of `extra`, at most `longest`; NULL if it is. */
+/* Why a node is not a string of at most `longest` letters, digits and characters in `extra`; NULL if it is. */
 static const char *fault_of(const json *j, const json_node *node, const char *extra, size_t longest) {
     if (!node) return "is missing";
     if (node->type != J_STRING) return "is not a string";
@@ -600,7 +601,7 @@ static const char *fault_of(const json *j, const json_node *node, const char *ex
     return NULL;
 }
 
-/* A copy of such a string; NULL, and `error`, if it is something else. */
+/* A copy of such a string; otherwise NULL and `error`. */
 static char *plain(const json *j, const json_node *node, const char *field, const char *extra, size_t longest, moult_error *error) {
     const char *fault = fault_of(j, node, extra, longest);
     if (fault) {
@@ -618,9 +619,10 @@ static int ends_with(const char *text, const char *ending) {
     return length >= part && !strcasecmp(text + length - part, ending);
 }
 
-/* The name of a file in a directory of the store, which must not lead out of it or be a file with another purpose. */
+/* The name of a database file in a directory of the store: it must not lead out of the directory, or name another kind of
+ * file. */
 static char *file_name(const json *j, const json_node *database, const char *field, moult_error *error) {
-    /* Archives that other tools packed may have directories; the generation has only the file. */
+    /* A member in an archive that another tool packed may be in a directory; the generation only has its file name. */
     char *path = plain(j, json_get(j, database, field), field, strcmp(field, "member") ? "._-" : "._-/", 8 * 256, error);
     if (!path) return NULL;
     char *slash = strrchr(path, '/');
@@ -636,7 +638,7 @@ static char *file_name(const json *j, const json_node *database, const char *fie
     return path;
 }
 
-/* The path of a file for SQLite's `file:` URIs. */
+/* Writes the path of a file as a `file:` URI for SQLite. */
 static char *uri_of(const char *path, const char *parameters) {
     static const char digits[] = "0123456789ABCDEF";
     char *uri = (char *)malloc(3 * strlen(path) + strlen(parameters) + 16), *to = uri;
@@ -650,13 +652,13 @@ static char *uri_of(const char *path, const char *parameters) {
     return uri;
 }
 
-/* The fixed path of a database that the app writes to. */
+/* The path of a writable database. */
 static char *writable_path(const moult_lease *lease, const char *kind, const char *file, const char *cache_root) {
     static const char ending[] = ".moult", only[] = "database";
     const char *name = strrchr(lease->store, '/') + 1;
     size_t directory = (size_t)(name - lease->store), length = strlen(name), end = sizeof ending - 1, skip = sizeof only - 1;
     if (cache_root && !strcmp(kind, "cache")) return text_of("%s/%s", cache_root, file);
-    /* The store `.app.db.moult` has one database, the file app.db beside it, and releases call it `database`. */
+    /* The store `.app.db.moult` has one database, the file app.db next to the store, which releases call `database`. */
     int is_of_one_file = name[0] == '.' && length > end + 1 && !strcmp(name + length - end, ending);
     if (is_of_one_file && !strncmp(file, only, skip) && (!file[skip] || file[skip] == '-'))
         return text_of("%.*s%.*s%s", (int)directory, lease->store, (int)(length - end - 1), name + 1, file + skip);
@@ -669,12 +671,12 @@ static const char *known_kind(const json *j, const json_node *node) {
     return NULL;
 }
 
-/* Whether two databases open together; those without a group do. */
+/* Whether two databases are opened on one connection: they are in the same group, or both have no group. */
 static int are_together(const moult_database *one, const moult_database *other) {
     return one->group && other->group ? !strcmp(one->group, other->group) : one->group == other->group;
 }
 
-/* Whether an earlier database is the main one of the connection that this one belongs to. */
+/* Whether the connection of a database already has a main database. */
 static int has_main(const moult_lease *lease, const moult_database *of) {
     for (const moult_database *one = lease->databases; one < of; one++)
         if (are_together(one, of) && !strcmp(one->kind, "user")) return 1;
@@ -708,7 +710,7 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
     return to->schema && to->uri ? 0 : (because(error, ENOMEM), -1);
 }
 
-/* Two databases cannot have one name on a connection, and SQLite ignores the case of letters. */
+/* Two databases on a connection need different names, and SQLite ignores the case of letters. */
 static int compare_schemas(const void *left, const void *right) {
     const moult_database *one = *(const moult_database *const *)left, *other = *(const moult_database *const *)right;
     int order = strcmp(one->group ? one->group : "", other->group ? other->group : "");
@@ -735,7 +737,7 @@ static int check_schemas(const moult_lease *lease, moult_error *error) {
     return wrong ? -1 : 0;
 }
 
-/* The directory of caches, from the operator's settings; NULL if they are in the store. */
+/* The directory of caches in the operator's settings; NULL if caches are in the store. */
 static int read_cache_root(const moult_lease *lease, char **root, moult_error *error) {
     char path[PATH_MAX], shell[2 * PATH_MAX];
     json j;
@@ -746,7 +748,7 @@ static int read_cache_root(const moult_lease *lease, char **root, moult_error *e
     const json_node *node = failed ? NULL : json_get(&j, j.nodes, "cacheRoot");
     if (!failed && !json_is(&j, json_get(&j, j.nodes, "moult"), J_NUMBER, "1")) {
         failed = -1, error->code = EPROTO;
-        WHY(error, "they are not in format 1, which this library reads");
+        WHY(error, "their format is not 1, the only one that this library reads");
         NEXT(error, "Install a newer libmoult-reader.");
     } else if (node) {
         uint32_t length = node->length;
@@ -792,7 +794,7 @@ static int read_manifest(moult_lease *lease, moult_error *error) {
     if (failed && (error->code == ENOENT || error->code == ELOOP)) error->code = EBADMSG;
     if (!failed && !json_is(&j, json_get(&j, j.nodes, "manifest"), J_NUMBER, "1")) {
         failed = -1, error->code = EPROTO;
-        WHY(error, "it is not in format 1, which this library reads");
+        WHY(error, "its format is not 1, the only one that this library reads");
         NEXT(error, "Install a newer libmoult-reader.");
     }
     if (!failed) lease->product = plain(&j, json_get(&j, j.nodes, "product"), "product", "._-", 255, error);
@@ -808,7 +810,7 @@ static int read_manifest(moult_lease *lease, moult_error *error) {
 
 const char *moult_reader_version(void) { return MOULT_READER_VERSION; }
 
-/* The store's directory without symbolic links; NULL, and `error`, if it does not exist. The caller frees it. */
+/* The directory of the store without symbolic links, which the caller frees; NULL and `error` if it does not exist. */
 static char *directory_of(const char *store, moult_error *error) {
     char shell[2 * PATH_MAX];
     memset(error, 0, sizeof *error);
@@ -897,7 +899,7 @@ int moult_watch(const char *store, moult_error *error) {
         if (error->code == EMFILE) NEXT(error, "Close unused watches, or raise fs.inotify.max_user_instances.");
         return -1;
     }
-    /* IN_MOVED_TO is the switch; the others show that the store itself was moved or removed. */
+    /* IN_MOVED_TO reports a switch; the other events report that the store itself was moved or removed. */
     if (inotify_add_watch(watch, hidden, IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) < 0) {
         because(error, errno);
         if (error->code == ENOSPC) NEXT(error, "Raise fs.inotify.max_user_watches.");

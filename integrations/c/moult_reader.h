@@ -57,7 +57,7 @@ extern "C" {
 #define MOULT_API
 #endif
 
-/* Why a call failed, as UTF-8 text that ends with a NUL; long texts are cut. `next` may be empty. */
+/* Why a call failed, as NUL-terminated UTF-8 texts; long texts are truncated. `next` may be empty. */
 typedef struct moult_error {
     /* A value of errno:
      *   ENOENT   no store at the path
@@ -66,7 +66,7 @@ typedef struct moult_error {
      *   EBADMSG  a record of the store is damaged
      *   EPROTO   the store needs a newer version of this library
      *   EINVAL   an argument is wrong
-     * and others as the kernel reported them, such as EACCES, EMFILE and ENOMEM. */
+     * or another value that the kernel reported, such as EACCES, EMFILE or ENOMEM. */
     int code;
     char what[1024]; /* what failed, and where */
     char why[1024];  /* the cause */
@@ -76,8 +76,8 @@ typedef struct moult_error {
 /* One database of a release. The texts are valid until moult_close. Later versions may append members. */
 typedef struct moult_database {
     const char *name;
-    /* Its schema name on a connection that has all databases of its group: "main" for the first one of kind "user", otherwise
-     * the name under which to attach it. If none is "main", open ":memory:" and attach all of them. */
+    /* The schema name on a connection that has all databases of its group: "main" for the first database of kind "user",
+     * otherwise the name under which to attach it. If no database is "main", open ":memory:" and attach all databases. */
     const char *schema;
     /* "reference", "shared", "user" or "cache" */
     const char *kind;
@@ -87,8 +87,9 @@ typedef struct moult_database {
     const char *uri;
     /* 0: only releases change it; 1: the app writes to it */
     int writable;
-    /* NULL for the databases of the store's connection; otherwise open the databases of one group on a separate connection,
-     * starting with the one whose schema is "main". Releases with more than ten databases to attach have groups. */
+    /* NULL for databases without a group, which share one connection. Otherwise, open the databases of each group on a
+     * separate connection, starting with the database whose schema is "main". Releases with more than ten databases to
+     * attach have groups. */
     const char *group;
 } moult_database;
 

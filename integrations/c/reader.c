@@ -12,13 +12,13 @@ static int print_row(void *unused, int count, char **values, char **names) {
     return puts("") < 0;
 }
 
-/* Opens the user's database as main, and attaches the others under their names; a group would get a connection of its own. */
+/* Opens the user database as main, and attaches the other databases under their names; a group would need its own connection. */
 static int open_all(const moult_lease *lease, sqlite3 **db) {
     const char *first = ":memory:";
     const moult_database *database;
     for (size_t i = 0; (database = moult_database_at(lease, i)); i++)
         if (!database->group && !sqlite3_stricmp(database->schema, "main")) first = database->uri;
-    /* SQLITE_OPEN_URI also counts for each ATTACH on this connection. */
+    /* SQLITE_OPEN_URI also applies to each ATTACH on this connection. */
     int status = sqlite3_open_v2(first, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL);
     if (!status) status = sqlite3_busy_timeout(*db, 10000);
     for (size_t i = 0; !status && (database = moult_database_at(lease, i)); i++) {
@@ -40,7 +40,7 @@ int main(int count, char **words) {
     if (!status) status = sqlite3_exec(db, words[2], print_row, NULL, NULL);
     if (status) fprintf(stderr, "%s: %s\n", words[1], db ? sqlite3_errmsg(db) : sqlite3_errstr(status));
     sqlite3_close(db);
-    /* After the last connection: until then no update removes the files. */
+    /* The lease ends after the last connection is closed: until then, no update removes the files. */
     moult_close(lease);
     return status != SQLITE_OK;
 }

@@ -1,4 +1,4 @@
-// Runs SQL on all databases of a moult store, in Rust without any crate:
+// Runs SQL on all databases of a moult store, in Rust without crates:
 //
 //     rustc --edition 2021 reader.rs -L DIRECTORY -l moult-reader -l sqlite3
 //
@@ -51,7 +51,7 @@ unsafe fn text(pointer: *const c_char) -> String {
     CStr::from_ptr(pointer).to_string_lossy().into_owned()
 }
 
-/// A lease on one release, which ends with this value; so `Connection` borrows it.
+/// A lease on one release, which ends when this value is dropped; so `Connection` borrows it.
 struct Lease(*mut c_void);
 
 impl Lease {
@@ -65,7 +65,7 @@ impl Lease {
         unsafe { Err(format!("{}: {}\n{}", text(error.what.as_ptr()), text(error.why.as_ptr()), text(error.next.as_ptr()))) }
     }
 
-    /// The schema and the URI of each database that belongs to no group; each group would need a separate connection.
+    /// The schema and the URI of each database without a group; each group would need a separate connection.
     fn attachments(&self) -> Vec<(String, CString)> {
         let mut found = Vec::new();
         for index in 0.. {
@@ -100,7 +100,7 @@ struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    /// Opens the user's database as main, and attaches the others under their names.
+    /// Opens the user database as main, and attaches the other databases under their names.
     fn open(lease: &'a Lease) -> Result<Connection<'a>, String> {
         let databases = lease.attachments();
         let memory = CString::new(":memory:").map_err(|error| error.to_string())?;
