@@ -88,7 +88,7 @@ import Testing
         #expect(status == 1)
         #expect(
             result["msg"]?.string
-                == "\(bench.path("store")) trusts no key, and the keys given are \(try bench.id("a")). Change \"keys\" in \(bench.path("store"))/moult.json."
+                == "\(bench.path("store")) trusts no key, but the given keys are \(try bench.id("a")). Change \"keys\" in \(bench.path("store"))/moult.json."
         )
         #expect(try Files.factsThroughLinks(bench.path("store/food.db")) == nil)
     }

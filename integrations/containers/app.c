@@ -1,8 +1,8 @@
-/* An app that reads a store by lease, and moves to each new release:
+/* An app that reads a store with a lease, and switches to each new release:
  *     cc -static -o app app.c moult_reader.c -lsqlite3 -lm
  *
- * usage: app STORE SQL         prints version and first result for each release
- *        app --stay STORE SQL  stays with the first release
+ * usage: app STORE SQL         prints the version and the first result for each release
+ *        app --stay STORE SQL  keeps the first release
  */
 #include "moult_reader.h"
 #include <poll.h>

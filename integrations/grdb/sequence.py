@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Runs what GRDB 7.8.0 runs when a DatabasePool opens, reads and writes, against real stores, with a file attached as a
-path and as a URI.
+"""Runs the statements with which a DatabasePool of GRDB 7.8.0 opens, reads and writes on real stores, with the databases
+attached by path and by URI.
 
-usage: integrations/grdb/sequence.py MOULT [FLIPS]     FLIPS releases under the pool, default 100
+usage: integrations/grdb/sequence.py MOULT [FLIPS]     FLIPS is the number of releases to install, by default 100
 
-The flags and statements were recorded from GRDB 7.8.0 itself, with its trace function, on Linux. It does not set
-SQLITE_OPEN_URI, so this needs a SQLite that was built with SQLITE_USE_URI, as Debian's is. If root runs it, it runs a second time
-as an ordinary user.
+The flags and statements were recorded with the trace function of GRDB 7.8.0 on Linux. GRDB does not set SQLITE_OPEN_URI, so
+this needs a SQLite that was built with SQLITE_USE_URI, such as Debian's. As root, it runs a second time as an ordinary user.
 """
 import ctypes, ctypes.util, hashlib, json, os, pathlib, shutil, subprocess, sys, tempfile
 
@@ -133,7 +132,7 @@ class Example:
 
 
 def as_path(example):
-    """The damage: root changes a read-only file, and another user cannot open the pool."""
+    """With paths, root changes a read-only file, and another user cannot open the pool."""
     store = example.store("path")
     databases, before = example.databases(store), digests(store)
     attached = {"words": databases["words"]["path"]}
@@ -153,7 +152,7 @@ def as_path(example):
 
 
 def as_uri(example, flips):
-    """With the URI: no file of the release changes, writes to it are refused, and the app's own files are written."""
+    """With URIs, no file of the release changes, writes to it are refused, and the app's own databases can be written to."""
     store = example.store("a b%25?#\u00e9")
     example.apply(store, 2)
     example.apply(store, 1)

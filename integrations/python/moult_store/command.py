@@ -15,18 +15,18 @@ from .errors import CommandNotFound, MoultError, MoultTimeout
 
 Words = List[str]
 
-#: The command that a wheel for one platform carries.
+#: The command in a wheel for one platform.
 BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "moult")
 
-#: How long a command may take to undo its work after it was asked to stop. Then it is killed, and the next one recovers.
+#: How long a command may take to undo its work after it was asked to stop. Then it is killed, and the next command recovers.
 _GRACE = 30.0
 
-#: The longest that an interruption may go unnoticed.
+#: The longest time until an interruption is noticed.
 _SLICE = 0.5
 
 
 def option(name: str, value: Union[None, bool, int, str]) -> Words:
-    """The arguments for an option; none if it has no value, or is off."""
+    """The arguments for an option; none if its value is None or False."""
     if value is None or value is False or value == 0 and not isinstance(value, str):
         return []
     return [name] if value is True else [name, str(value)]
@@ -39,7 +39,7 @@ def repeated(name: str, values: Iterable[str]) -> Words:
 
 
 class Command:
-    """The command `moult`: a given path, else that of the variable MOULT, else the bundled one, else one in PATH."""
+    """The command `moult`: at the given path, or else named by the variable MOULT, bundled with this package, or in PATH."""
 
     def __init__(self, path: Union[None, str, os.PathLike[str]] = None) -> None:
         self._path = None if path is None else os.fspath(path)
@@ -55,12 +55,12 @@ class Command:
             return found
         raise CommandNotFound(
             "cannot run moult",
-            "it is not in PATH, the variable MOULT is not set, and this package has no command of its own",
+            "it is not in PATH, the variable MOULT is not set, and this package does not contain it",
             "Install moult, or name it: MOULT=/path/of/moult, or Store(path, command=...).",
         )
 
     def run(self, words: Words, timeout: Optional[float] = None) -> List[Any]:
-        """All objects that the command prints. Raises the error if it prints one."""
+        """Returns all objects that the command prints. If it prints an error, raises that error."""
         path = self.find()
         child = _Child([path, *words])
         in_time = child.wait(timeout)
@@ -86,11 +86,11 @@ class _Child:
         self._starting, self._is_cancelled, self._ended = threading.Lock(), False, threading.Event()
 
     def wait(self, timeout: Optional[float]) -> bool:
-        """Runs it, and returns whether it ended in time. It has ended in any case, even if this is interrupted."""
+        """Runs the command, and returns whether it ended in time. Afterwards, it has ended, even if this is interrupted."""
         try:
             threading.Thread(target=self._run, name="moult", daemon=True).start()
             deadline = math.inf if timeout is None else time.monotonic() + timeout
-            # A signal that arrives just before the wait does not end it: Python handles it at the end of a slice.
+            # A signal that arrives just before the wait does not end the wait: Python handles it at the end of a slice.
             while not self._ended.wait(max(0, min(_SLICE, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     self._stop()
@@ -136,7 +136,7 @@ def _answer(output: bytes, errors: bytes, status: int, said: str, timeout: Optio
         answers = []
     last = answers[-1] if answers else {}
     error = last.get("error")
-    # A command that had passed the point of no return completes despite the request to stop: its result counts.
+    # A command that can no longer undo its work completes despite the request to stop. Then its result is returned.
     if timeout is not None and (error or status < 0 or not answers):
         why = error["what"] if error else "it was killed"
         now = error.get("now") if error else "Finish or undo the update: moult recover"
@@ -154,6 +154,6 @@ def _answer(output: bytes, errors: bytes, status: int, said: str, timeout: Optio
         raise MoultError(f"{said} did not finish", f"signal {-status} ended it", now, exit_status=status)
     if not answers:
         text = errors.decode(errors="replace").strip()
-        now = "Check that this is the command moult, in the version that this package was made for."
+        now = "Check that this is the command moult, in the version that this package supports."
         raise MoultError(f"{said} printed no JSON", text or None, now, exit_status=status)
     return answers

@@ -16,7 +16,7 @@ from .lease import Database, Lease
 
 
 class Connection(sqlite3.Connection):
-    """A connection to one release. It holds a lease on it until it is closed."""
+    """A connection to one release. It holds a lease on the release until it is closed."""
 
     lease: Lease
     closed = False
@@ -24,7 +24,7 @@ class Connection(sqlite3.Connection):
 
     @property
     def generation(self) -> str:
-        """The generation that its read-only databases belong to."""
+        """The generation of its read-only databases."""
         return self.lease.generation
 
     @property
@@ -44,7 +44,7 @@ class Connection(sqlite3.Connection):
         return False
 
     def _define(self) -> None:
-        # SQLite refuses to redefine a function while a statement is running. The module has no other way to find out.
+        # SQLite refuses to redefine a function while a statement is running. This is the only way to detect that.
         self.create_function("moult_in_use", 0, int)
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class Connection(sqlite3.Connection):
             self.lease.close()
 
     def __del__(self) -> None:
-        # Cursors reference their connection, so no cursor can need it any more.
+        # Cursors reference their connection, so no cursor can still use it.
         with contextlib.suppress(sqlite3.Error):
             self._abandon()
 
@@ -68,7 +68,7 @@ def close_if_unused(reference: weakref.ref[Connection]) -> bool:
     """Closes a connection that neither a cursor nor the program references; returns whether it is closed or gone.
 
     A connection references itself in its cache of statements, so it would otherwise stay open until the garbage
-    collector runs. Without reference counts (PyPy), it does.
+    collector runs, as it does in PyPy, which has no reference counts.
     """
     count = _count(reference)
     connection = reference()
@@ -78,8 +78,8 @@ def close_if_unused(reference: weakref.ref[Connection]) -> bool:
 
 
 def _count(reference: weakref.ref[Connection]) -> int:
-    """The number of references to a connection, including its own; 0 if they are not counted."""
-    # The connection must not be in a variable here, because that would count as a reference.
+    """The number of references to a connection, including its own; 0 if Python does not count references."""
+    # The connection must not be in a variable here, because a variable is a reference.
     return sys.getrefcount(reference()) if hasattr(sys, "getrefcount") else 0
 
 
@@ -94,7 +94,7 @@ def open_release(
     check_same_thread: bool,
     cached_statements: int,
 ) -> Connection:
-    """Opens the databases of a leased release. The connection owns the lease from then on."""
+    """Opens the databases of a leased release. Then the connection owns the lease."""
     try:
         databases = lease.group(group)
     except MoultError:
@@ -121,7 +121,7 @@ def open_release(
             opening = databases[0]
             # All databases of a connection must have the same text encoding.
             connection.execute(f"PRAGMA encoding = '{_encoding(opening.uri(read_only))}'")
-        # SQLite reads a file only when it is first used.
+        # SQLite reads a file only when the file is first used.
         connection.execute("PRAGMA schema_version").fetchone()
         for opening in databases:
             if opening is not main:
@@ -141,20 +141,20 @@ def open_release(
 
 
 def _encoding(uri: str) -> str:
-    # Read through SQLite: closing a file that this process also has open elsewhere would drop SQLite's locks on it.
+    # Read through SQLite, because closing a file that this process also has open elsewhere would drop SQLite's locks.
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
         encoding: str = database.execute("PRAGMA encoding").fetchone()[0]
     return encoding
 
 
 def _explain(error: sqlite3.Error, database: Database, lease: Lease) -> Optional[MoultError]:
-    """The cause, if the file shows it. Other errors, such as a lock, remain errors of sqlite3."""
+    """The cause, if the file shows it. Other errors, such as a locked file, remain errors of sqlite3."""
     what = f"cannot open database {database.name} at {database.path}"
-    verify = f"Find out what is wrong: moult verify --store {shlex.quote(lease.directory)}"
+    verify = f"Check the store: moult verify --store {shlex.quote(lease.directory)}"
     if not os.path.exists(database.path):
         return MoultError(what, "the file is missing", verify, code="E521")
     if not os.access(database.path, os.R_OK):
-        now = f"Run the program as a user who may, or change the mode: ls -l {shlex.quote(database.path)}"
+        now = f"Run the program as a user who may read it, or change its mode: ls -l {shlex.quote(database.path)}"
         return MoultError(what, "this user may not read the file", now, code="E401")
     # sqlite3 raises exactly this class for a damaged file, and subclasses for everything else.
     if type(error) is sqlite3.DatabaseError:

@@ -23,7 +23,7 @@ from .store import Store
 
 
 class Release:
-    """A release that requests read. The lease ends with the last request."""
+    """A release that requests read. The lease ends with the last of these requests."""
 
     def __init__(self, store: Store) -> None:
         self.attachments = store.attachments()
@@ -36,7 +36,7 @@ _requested: ContextVar[Optional[Release]] = ContextVar("moult_store_release", de
 
 
 class _Connections(threading.local):
-    """A thread's connections by release. A connection is closed when no request reads its release any more."""
+    """The connections of a thread by release. A connection is closed when the last request of its release has ended."""
 
     def __init__(self) -> None:
         self.by_release: MutableMapping[Release, sqlite3.Connection] = weakref.WeakKeyDictionary()
@@ -47,7 +47,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
     def __init__(self, follower: Follower, name: str) -> None:
         self._follower, self._database, self._threads = follower, name, _Connections()
-        # Opened as a mutable database, because datasette caches the sizes and counts of immutable ones forever.
+        # Opened as a mutable database, because datasette caches the sizes and counts of immutable databases forever.
         super().__init__(follower.datasette, is_mutable=True)
 
     @property
@@ -56,7 +56,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
     @path.setter
     def path(self, value: Any) -> None:
-        """The base class sets it."""
+        """Ignored: the base class sets this property."""
 
     def _release(self) -> Release:
         # Without a request, for instance when datasette starts, use the newest release.
@@ -90,7 +90,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
 
 class Follower:
-    """Keeps a datasette at the newest release of a store."""
+    """Lets datasette serve the newest release of a store."""
 
     def __init__(self, datasette: Any, store: Store) -> None:
         self.datasette, self.store = datasette, store

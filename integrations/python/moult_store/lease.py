@@ -25,11 +25,11 @@ class Database(NamedTuple):
     #: `reference`, `shared`, `user` or `cache`.
     kind: str
     path: str
-    #: The databases of one group open together on a separate connection; None for those of the store's connection.
+    #: The databases of one group share a separate connection; None for databases of the store's connection.
     group: Optional[str] = None
 
     def uri(self, read_only: bool = False) -> str:
-        """The URI to open it with."""
+        """The URI with which SQLite opens the database."""
         if self.kind == "reference":
             # Releases never change an installed file, so SQLite needs neither locks nor a -wal.
             options = "mode=ro&immutable=1"
@@ -43,7 +43,7 @@ class Lease:
 
     def __init__(self, directory: str) -> None:
         descriptor, self.generation = _take(directory)
-        # Also runs if the lease is dropped without close(), but only once.
+        # Also runs, but only once, if the lease is garbage-collected without close().
         self._release = weakref.finalize(self, os.close, descriptor)
         self.directory = directory
         self._path = f"{directory}/.moult/generations/{self.generation}"
@@ -54,7 +54,7 @@ class Lease:
 
     @property
     def databases(self) -> Tuple[Database, ...]:
-        """All databases of the release. The first one of kind `user` in each group has the schema name `main`."""
+        """All databases of the release. The first database of kind `user` in each group has the schema name `main`."""
         described = self._manifest["databases"]
         mains: Dict[Optional[str], str] = {}
         for name, database in described.items():
@@ -63,13 +63,13 @@ class Lease:
         return tuple(self._database(name, one, mains.get(_group(one)) == name) for name, one in described.items())
 
     def group(self, name: Optional[str] = None) -> Tuple[Database, ...]:
-        """The databases that open together: those of a group, or those without one."""
+        """The databases that share a connection: those of a group, or those without a group."""
         found = tuple(database for database in self.databases if database.group == name)
         groups = sorted({database.group for database in self.databases if database.group is not None})
         if not found and name is not None:
             raise MoultError(
                 f'release {self.version} has no group "{name}" of databases',
-                f"it has {', '.join(groups)}" if groups else "all its databases open together",
+                f"it has {', '.join(groups)}" if groups else "all its databases share one connection",
             )
         return found
 
@@ -109,7 +109,7 @@ def installed(directory: str) -> str:
         raise MoultError(
             f"nothing is installed in {directory}",
             "no release has been installed yet" if exists else "no such directory",
-            f"Apply one: moult apply {'' if exists else '--create '}--store {shlex.quote(directory)} MANIFEST",
+            f"Install a release: moult apply {'' if exists else '--create '}--store {shlex.quote(directory)} MANIFEST",
             code="E800",
         ) from None
 
@@ -126,10 +126,10 @@ def _take(directory: str) -> Tuple[int, str]:
             raise MoultError(
                 f"generation {name} of {directory} cannot be read",
                 f"{missing.filename} is missing",
-                f"Find out what is wrong: moult verify --store {shlex.quote(directory)}",
+                f"Check the store: moult verify --store {shlex.quote(directory)}",
                 code="E803",
             ) from None
-        # A lease counts only if its generation is still the installed one after locking.
+        # A lease is valid only if its generation is still installed after locking.
         if installed(directory) == name:
             return descriptor, name
         os.close(descriptor)
@@ -156,7 +156,7 @@ def _lock(directory: str, name: str) -> int:
         raise MoultError(
             f"cannot take a lease on generation {name} of {directory}",
             "another process has an exclusive lock on it",
-            f"Find the process: moult who --store {shlex.quote(directory)}",
+            f"List the processes: moult who --store {shlex.quote(directory)}",
             code="E402",
             exit_status=75,
         ) from None
@@ -166,7 +166,7 @@ def _lock(directory: str, name: str) -> int:
     return descriptor
 
 
-# Strings stay as they are; comments and trailing commas, which moult.json may contain, are removed.
+# Keeps strings, and removes comments and trailing commas, which moult.json may contain.
 _NOT_JSON = re.compile(
     r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
 )

@@ -1,4 +1,4 @@
-"""The results of the command. Each has the most used fields; `json` is the complete object, as in docs/json.md."""
+"""The results of the command. Each has the most important fields; `json` is the complete object, as in docs/json.md."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Effect:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an update would do."""
+    """The changes that an update would make."""
 
-    #: False if everything is installed already.
+    #: False if the release is already installed.
     changes: bool
     #: The release that would be installed; None if the feed has nothing newer.
     version: Optional[str]
@@ -59,7 +59,7 @@ class Update:
     changed: bool
     version: str
     generation: str
-    #: The version before.
+    #: The version that was installed before.
     previous: Optional[str]
     warnings: Tuple[str, ...]
     json: Object = field(repr=False)
@@ -90,10 +90,10 @@ class DatabaseStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """What is installed."""
+    """The state of a store."""
 
     product: str
-    #: None if nothing is installed.
+    #: None if no release is installed.
     version: Optional[str]
     generation: Optional[str]
     databases: Tuple[DatabaseStatus, ...]

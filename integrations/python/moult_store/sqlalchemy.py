@@ -1,4 +1,4 @@
-"""A SQLAlchemy engine on a store: each checkout from its pool gives a connection to the newest release."""
+"""A SQLAlchemy engine for a store: each checkout from its pool returns a connection to the newest release."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .store import Store
 
 
 def create_engine(store: Store, **options: Any) -> sqlalchemy.Engine:
-    """An engine whose pool replaces connections to an earlier release when they are checked out.
+    """Creates an engine whose pool replaces connections to an earlier release when they are checked out.
 
-    A connection that is checked out keeps its release until it is returned, and so does its transaction.
+    A connection, and its transaction, keep their release until the connection is returned.
     """
     options.setdefault("poolclass", pool.QueuePool)
-    # The pool passes a connection from thread to thread, but only one uses it at a time.
+    # The pool passes a connection from thread to thread, but only one thread uses it at a time.
     engine = sqlalchemy.create_engine("sqlite://", creator=lambda: store.connect(check_same_thread=False), **options)
 
     @event.listens_for(engine, "connect")
@@ -26,7 +26,7 @@ def create_engine(store: Store, **options: Any) -> sqlalchemy.Engine:
 
     @event.listens_for(engine, "checkout")
     def follow(connection: Connection, record: pool.ConnectionPoolEntry, proxy: pool.PoolProxiedConnection) -> None:
-        # The pool makes only two attempts, so a connection opened by this checkout counts as the newest.
+        # The pool makes only two attempts, so a connection that this checkout opened is not replaced again.
         if not record.info.pop("moult_new", False) and connection.generation != store.generation:
             raise exc.DisconnectionError("another release is installed")
 

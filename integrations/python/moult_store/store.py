@@ -104,7 +104,7 @@ class Store:
         return Lease(self.path)
 
     def attachments(self, read_only: bool = False, group: Optional[str] = None) -> Attachments:
-        """The schema names and URIs of the databases that open together, with a lease. The user's database is `main`.
+        """The schema names and URIs of the databases that share a connection, with a lease. The user database is `main`.
 
         A release with more databases than SQLite can attach divides them into groups, each for a separate connection.
         """

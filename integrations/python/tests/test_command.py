@@ -56,7 +56,7 @@ def test_status_and_verify(store):
     assert [check.subject for check in store.verify("food").checks][0] == "food"
 
 
-def test_a_release_that_is_not_there(store, place):
+def test_a_missing_release(store, place):
     with pytest.raises(MoultError) as raised:
         store.apply(place / "none.json")
     error = raised.value
@@ -75,7 +75,7 @@ def busy(store):
         yield lock
 
 
-def test_a_store_that_is_busy(store, releases, busy):
+def test_a_busy_store(store, releases, busy):
     with pytest.raises(MoultError) as raised:
         store.apply(releases[2])
     assert (raised.value.code, raised.value.exit_status) == ("E802", 75)
@@ -145,7 +145,7 @@ def test_a_killed_command(place):
     assert raised.value.exit_status == -9
 
 
-def test_another_program_of_that_name(place):
+def test_another_program_named_moult(place):
     with pytest.raises(MoultError, match="printed no JSON"):
         Store(place, command="/bin/echo").status()
 

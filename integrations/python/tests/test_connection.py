@@ -51,7 +51,7 @@ def test_connection_moves_to_the_next_release(store, releases):
     assert store.connection.generation == store.generation
 
 
-def test_connection_is_the_same_as_long_as_the_release_is(store):
+def test_connection_stays_the_same_within_a_release(store):
     assert store.connection is store.connection
 
 
@@ -90,7 +90,7 @@ def test_a_cursor_with_rows_left_keeps_the_connection(store, releases):
     assert release(store.connection) == 1
 
 
-def test_an_old_cursor_goes_on_in_its_release(store, releases):
+def test_an_old_cursor_continues_in_its_release(store, releases):
     cursor = store.connection.cursor()
     install(store, releases[2])
     assert release(store.connection) == 2
@@ -141,7 +141,7 @@ def test_lost_changes_are_reported(store):
         gc.collect()
 
 
-def test_a_connection_of_ones_own_keeps_its_release(store, releases):
+def test_a_separate_connection_keeps_its_release(store, releases):
     own = store.connect()
     before = store.generation
     install(store, releases[2])
@@ -229,7 +229,7 @@ def test_each_connection_is_configured(place, store, releases):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_of_directories(place, releases, name):
+def test_directories_with_special_characters(place, releases, name):
     store = Store(place / name)
     store.apply(releases[1], create=True)
     assert release(store.connection) == 1
@@ -270,7 +270,7 @@ def test_a_damaged_database_is_named(store):
     assert "notes.db" in raised.value.what
 
 
-def test_a_store_with_nothing_installed(place, moult):
+def test_a_store_without_a_release(place, moult):
     store = Store(place / "none")
     with pytest.raises(MoultError) as raised:
         store.connection

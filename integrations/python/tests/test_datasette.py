@@ -84,7 +84,7 @@ def test_each_request_is_answered_from_one_release(server, store, releases):
     assert [each["current"] for each in store.status().json["generations"] if each["holders"]] == [True]
 
 
-def test_it_serves_what_other_processes_write_during_replacements_and_migrations(server, store, releases, program, capsys):
+def test_datasette_serves_rows_that_other_processes_write_during_updates(server, store, releases, program, capsys):
     writers = [program("writer", store.path, how, how).ready() for how in ["connection", "connect"]]
     ended, errors, counts = threading.Event(), [], [0] * 3
     sql = "select+count(*),count(distinct+cents),(select+count(*)+from+price+where+own)+from+price+where+own=0"

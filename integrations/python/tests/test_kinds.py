@@ -10,7 +10,7 @@ from conftest import pack
 from moult_store import MoultError, Store
 
 
-def test_databases_without_one_of_the_user_in_another_encoding(place, moult):
+def test_databases_in_another_encoding_without_a_user_database(place, moult):
     scripts = {"a.sql": "PRAGMA encoding = 'UTF-16le'; CREATE TABLE word (text); INSERT INTO word VALUES ('smørrebrød');"}
     draft = {"manifest": 1, "product": "org.example.words", "version": "1.0.0", "sequence": 1}
     draft["databases"] = {"a": {"kind": "reference", "build": {"script": "a.sql"}}}

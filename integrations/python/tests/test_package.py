@@ -16,7 +16,7 @@ def test_the_wheel_carries_a_command_that_runs(store):
     assert printed.stdout.startswith("moult ")
 
 
-def test_it_is_typed_and_the_tests_use_the_installed_one():
+def test_the_package_is_typed_and_the_tests_use_the_installed_one():
     assert (PACKAGE / "py.typed").exists()
     assert "site-packages" in PACKAGE.parts
 

@@ -48,7 +48,7 @@ def test_an_open_transaction_keeps_its_release(engine, store, releases):
         assert release(connection) == 2
 
 
-def test_every_pooled_connection_moves(engine, store, releases):
+def test_every_pooled_connection_follows_the_release(engine, store, releases):
     connections = [engine.connect() for _ in range(4)]
     assert [release(connection) for connection in connections] == [1] * 4
     for connection in connections:
@@ -61,7 +61,7 @@ def test_every_pooled_connection_moves(engine, store, releases):
     assert [each["current"] for each in store.status().json["generations"] if each["holders"]] == [True]
 
 
-def test_threads_under_flips(engine, store, releases):
+def test_threads_during_switches_of_releases(engine, store, releases):
     """Many switches while threads check connections out: no error, and no connection with two releases."""
     ended, errors, counts = threading.Event(), [], [0] * 4
 

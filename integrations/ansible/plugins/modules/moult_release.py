@@ -88,8 +88,8 @@ class Moult:
         self.module, self.parameters = module, module.params
 
     def run(self, verb, *words, fine=(0,), as_json=True):
-        """Returns the output of a verb; the module fails with its error if the verb ends with any other status than
-        these."""
+        """Returns the status and the output of a verb; if the status is not in `fine`, the module fails with the error of the
+        verb."""
         command = [self.parameters["executable"], verb, *words, "--store", self.parameters["store"]]
         status, output, errors = self.module.run_command(command + (["--json"] if as_json else []))
         lines = [json.loads(line) for line in output.splitlines()] if as_json else output.splitlines()
@@ -102,7 +102,7 @@ class Moult:
             rc=status, outcome=error.get("outcome"), code=error.get("code"))
 
     def make_store(self):
-        """Whether the store had to be created."""
+        """Creates the store if it does not exist, unless in check mode; returns whether it did not exist."""
         if not self.parameters["product"] or os.path.exists(os.path.join(self.parameters["store"], "moult.json")):
             return False
         if not self.module.check_mode:
@@ -111,24 +111,24 @@ class Moult:
         return True
 
     def prove_trust(self):
-        """Fails unless the store trusts exactly these keys, or unsigned releases are wanted."""
+        """Fails unless the store trusts exactly the given keys, or unsigned releases are allowed."""
         if not self.parameters["keys"]:
             return
         wanted = {self.key_id(key) for key in self.parameters["keys"]}
         trusted = set(self.run("status")[1][0].get("trusted", []))
         if trusted != wanted:
             self.module.fail_json(
-                msg=f"{self.parameters['store']} trusts {' '.join(sorted(trusted)) or 'no key'}, and the keys given are "
+                msg=f"{self.parameters['store']} trusts {' '.join(sorted(trusted)) or 'no key'}, but the given keys are "
                 f"{' '.join(sorted(wanted))}. Change \"keys\" in {self.parameters['store']}/moult.json.")
 
     def key_id(self, key):
-        """The ID of a key: minisign writes its eight bytes in reverse order."""
+        """The ID of a key, as minisign writes it: eight bytes in reverse order."""
         try:
             data = base64.b64decode(key, validate=True)
         except (binascii.Error, ValueError):
             data = b""
         if len(data) != 42:
-            self.module.fail_json(msg=f"{key} is not a public key: give the last line of its .pub file")
+            self.module.fail_json(msg=f"{key} is not a public key: use the last line of the .pub file")
         return data[2:10][::-1].hex().upper().lstrip("0") or "0"
 
     def release(self):
@@ -139,7 +139,7 @@ class Moult:
         return words + (["--allow-downgrade"] if self.parameters["allow_downgrade"] else [])
 
     def plan(self):
-        """Whether there are changes, the plan, and its lines as moult prints them."""
+        """Returns whether there are changes, the plan, and the lines that moult prints for it."""
         status, (plan,) = self.run("plan", *self.release(), fine=(0, 2))
         return status == 2, plan, self.run("plan", *self.release(), fine=(0, 2), as_json=False)[1]
 
@@ -162,7 +162,7 @@ def main():
             "(allow_unsigned: true)." + (" Both are given." if module.params["keys"] else ""))
     made = moult.make_store()
     if made and module.check_mode:
-        # Without a store, a plan cannot be made.
+        # Without a store, moult cannot make a plan.
         lines = [f"+ {module.params['store']}: a store for {module.params['product']}, and its first release"]
         module.exit_json(changed=True, plan=lines, diff={"prepared": "\n".join(lines) + "\n"})
     moult.prove_trust()
