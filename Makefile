@@ -1,15 +1,15 @@
-# The commands of this project. `make demo` demonstrates it, `make test` tests it; each installs missing packages.
+# The targets of this project. `make demo` demonstrates moult and `make test` tests it; targets install missing packages.
 .PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test portable-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
 
-# Libraries for the build: Debian's libraries and the linker.
+# Debian packages for the build: libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
-# Programs for the tests, which people use on the same files.
+# Debian packages for the tests: other programs that read or write the same files.
 TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx docker-registry skopeo apache2-utils openssl gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
 
-# Installs missing packages; asks for no password if none is missing.
+# Installs missing packages. If none is missing, it does not run sudo.
 define install_missing
 	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 	if [ -n "$$missing" ]; then echo "installing" $$missing; $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
@@ -22,9 +22,9 @@ test-deps: deps
 	$(call install_missing,$(TEST_DEPS))
 
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
-# One static file: loading seven shared libraries took longer than a whole update without changes. Static-pie keeps the
-# addresses random, because this program reads untrusted archives; packed relocations make that cheap. The C library
-# crashes at the start of such a program if it has a run path.
+# The command is one static file, because loading seven shared libraries would take longer than an update without changes.
+# Static-pie keeps its addresses random, because it reads untrusted archives; packed relocations make that cheap. The C
+# library crashes at the start of such a program if it has a run path.
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -static-executable -Xswiftc -Xclang-linker -Xswiftc -static-pie \
 	-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --strip-debug $(SWIFT_FLAGS)
 
@@ -35,7 +35,7 @@ FETCH_FLAGS := -c release --static-swift-stdlib --disable-local-rpath --scratch-
 build: deps
 	swift build $(SWIFT_FLAGS)
 
-# The command as it is installed: one file that does not need a Swift runtime on the machine.
+# Builds the command as it is installed: one file that does not need a Swift runtime.
 release: deps
 	swift build $(RELEASE_FLAGS) --product moult
 	swift build $(FETCH_FLAGS) --product moult-fetch
@@ -55,19 +55,19 @@ lint:
 	scripts/check-words
 	scripts/ledger/mutations --list >/dev/null
 
-# The documentation of the public API, as archives that any web server can serve; fails on a warning, or a symbol
+# Builds the documentation of the public API as archives that any web server can serve; fails on a warning, or on a symbol
 # without a doc comment.
 docs: build
 	scripts/docs .build/docs
 
-# A change must pass this: all tests except the heavy ones, with the checks of a debug build.
+# Every change must pass this: lint, and all tests except the heavy ones, with a debug build.
 test: test-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	scripts/docs .build/docs
 	scripts/test --skip '$(HEAVY)'
 
-# The other tests: those that build other packages, power failures, and the installed command, killed at its system
-# calls and running random stories. `make test` is expected to have passed.
+# Runs the heavy tests: builds of other packages, power failures, and the installed command, which is killed at its system
+# calls and runs random stories. Run `make test` first.
 HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|RegistryFeed|FailingRegistry|KilledRegistry|Mirror)|FeedTests.(PatchTests|InterruptedPublish)|PrometheusTests|CheckTimeTests|HostileStepTests|ExitStatusTests|LeftoverTests|Hazard02
 test-all: test-deps proof-deps release
 	swift build --build-tests $(SWIFT_FLAGS)
@@ -85,15 +85,15 @@ test-all: test-deps proof-deps release
 	$(MAKE) --no-print-directory reader-test python-test
 	scripts/sample-package $(MOULT)
 
-# The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
-# than an hour on two idle cores, so `make test` does not run it. Every finding in any process that a test starts is
-# written to a file, and fails.
+# Runs the whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind. This
+# takes more than an hour on two idle cores, so `make test` does not run it. Every finding in any process that a test starts
+# is written to a file, and makes this fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
 # - SANITIZED removes the memory limit of the examiner, because the sanitizers map terabytes of addresses.
-# - Some tests crash an examiner with SIGSEGV, which the parent must notice and which is not a finding.
+# - Some tests crash an examiner with SIGSEGV on purpose: its parent must notice this, and it is not a finding.
 # - The thread sanitizer reports state protected by Swift's Mutex as a race: see scripts/thread-sanitizer.supp.
-# - Address randomization is off here, because newer kernels place programs where the thread sanitizer has its map.
-# - valgrind does not support the instructions of newer processors or the sanitizers, so it has a separate build.
+# - Address randomization is off, because newer kernels place programs where the thread sanitizer has its memory map.
+# - valgrind supports neither the instructions of newer processors nor the sanitizers, so it has a separate build.
 REPORTS = $(CURDIR)/.build/sanitizer-reports
 SANITIZERS := address thread
 
@@ -109,19 +109,19 @@ test-sanitize: test-deps proof-deps
 	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
 	scripts/memcheck .build/memcheck/debug/moult
 
-# Every disk state that a power failure may leave, according to the model of the file system in Tests/ModelTests;
+# Tests every disk state that a power failure may leave, according to the model of the file system in Tests/ModelTests;
 # `make test-all` tries a sample.
 model: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_MODEL=all swift test --skip-build --filter ModelTests
 
-# Makes each system call of an update and of a reset fail, once and from then on; `make test-all` tries a sample.
+# Makes each system call of an update and of a reset fail, only once or from then on; `make test-all` tries a sample.
 faults: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_FAULTS=all scripts/test --only 'FaultTests' --limit 7200
 
-# Runs each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. An input that crashes a reader is kept in
-# .build/fuzz/NAME, and becomes a test.
+# Runs each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. Inputs that crash a reader are kept in .build/fuzz;
+# make each of them a test.
 FUZZ_SECONDS ?= 60
 READERS := json manifest draft feed signature key versions script archive patch difference
 
@@ -131,19 +131,18 @@ fuzz: deps
 		.build/fuzz/debug/Fuzz $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=8192 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done
 
-# Kills the built command at every system call that changes a disk, in minutes; SAMPLE=50 tries about that many points
-# per flow. The table goes to docs/proof.md; flows that are not run keep their rows. Power failures need root, loop
-# devices and mkfs.xfs; skipped parts are reported.
+# Kills the built command at every system call that changes a disk; SAMPLE=50 tries about 50 points per flow, and does not
+# write the table to docs/proof.md. Power failures need root, loop devices and mkfs.xfs; skipped parts are reported.
 proof: test-deps proof-deps release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
 
-# Each file of a store is missing, empty, truncated, garbage, a directory, a pipe or from another release: every verb
-# must report it, and its advice must repair the store.
+# Damages each file of a store: it is missing, empty, truncated, garbage, a directory, a pipe, unreadable or from another
+# release. Every verb must report this, and the commands in the messages must repair the store.
 broken: test-deps release
 	scripts/broken/run .build/release/moult --json .build/broken.json
 
-# Random stories of an app, its data and its updates, compared with an oracle that predicts where each row must be.
-# `make test-all` runs 100 of them; a report goes to docs/proof.md by hand.
+# Runs random stories of an app, its data and its updates, and compares them with an oracle that predicts where each row
+# must be. `make test-all` runs 100 stories; the counts in docs/proof.md are updated by hand.
 STORIES ?= 2000
 SEED ?= 1
 ledger: test-deps proof-deps release
@@ -152,13 +151,13 @@ ledger: test-deps proof-deps release
 proof-deps:
 	$(call install_missing,gcc libc6-dev e2fsprogs xfsprogs)
 
-# Many releases in a row with readers and writers, and a read-only set that is switched again and again.
+# Installs many releases in a row while readers and writers run, and switches a read-only release again and again.
 load: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
 
-# Simulates a week of a million machines with the code that decides in a store, in a few minutes; WRITE=1 writes figures
-# and pictures to docs/scale.md.
+# Simulates a week of a million machines in a few minutes, with the code with which stores decide; WRITE=1 writes figures
+# and charts to docs/scale.md.
 simulate: test-deps release
 	swift build $(RELEASE_FLAGS) --product FleetSimulation
 	scripts/simulate .build/release/moult .build/release/FleetSimulation $(if $(MACHINES),--machines $(MACHINES)) --seed $(SEED) $(if $(WRITE),--write)
@@ -167,22 +166,21 @@ simulate: test-deps release
 load-servers: test-deps release
 	scripts/scale/load .build/release/moult $(if $(STORES),--stores $(STORES)) $(if $(WRITE),--write)
 
-# Compares push, pull and an unchanged feed with skopeo.
+# Compares push and pull of a release with skopeo, and times requests for an unchanged feed.
 bench-registry: test-deps release
 	scripts/scale/registry .build/release/moult $(if $(WRITE),--write)
 
-# Runs one store for some minutes with readers, writers, kills, a damaged feed and a full disk (root, for a separate
-# disk).
+# Runs one store for some minutes with readers, writers, kills, a damaged feed and a full disk; the full disk needs root.
 soak: test-deps proof-deps release
 	scripts/soak/run --minutes $(or $(MINUTES),5) .build/release/moult
 
-# Checks memory, and ratios of times, of the installed command.
+# Checks the memory of the built command, and ratios of its times.
 limits: test-deps bench-deps release
 	scripts/limits .build/release/moult
 
-# Compares the speed with hand-written scripts, and with BEFORE=FILE with an earlier moult. QUICK=1 uses small data and
-# few runs, CURVES=1 only measures how times grow. bench-report writes docs/benchmarks.md and its pictures with
-# everything: run it on an otherwise idle machine.
+# Compares the speed with hand-written scripts, and with an earlier moult if BEFORE=FILE names one. QUICK=1 uses small data
+# and few runs, CURVES=1 only measures how times grow. bench-report runs all of this and writes docs/benchmarks.md and its
+# charts: run it on an otherwise idle machine.
 BENCH = scripts/bench/run .build/release/moult $(if $(QUICK),--quick) $(if $(CURVES),--curves) $(if $(ONLY),--only "$(ONLY)")
 
 bench: test-deps bench-deps release
@@ -191,7 +189,7 @@ bench: test-deps bench-deps release
 bench-report: test-deps bench-deps release
 	$(BENCH) --report docs/benchmarks.md
 
-# The last ones are the programs to compare with; programs that cannot be installed are left out of the tables.
+# Installs the programs to compare with; the tables leave out programs that cannot be installed.
 bench-deps:
 	$(call install_missing,sqlite3-tools xdelta3 bsdiff time)
 	-$(call install_missing,swupdate rauc casync ostree cpio squashfs-tools dbus xxhash)
@@ -199,15 +197,15 @@ bench-deps:
 SHARE = $(DESTDIR)$(PREFIX)/share
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-# The built command; set it to test a different one.
+# The built command; set MOULT to test a different one.
 MOULT ?= .build/release/moult
 FETCH ?= .build/fetch/release/moult-fetch
 
 install: release
 	@$(MAKE) --no-print-directory put put-reader
 
-# The command, its completions, manual pages, JSON Schemas and systemd units, readable by every user whatever the umask.
-# With RUN_AS=USER the units run as that user, otherwise as root; for a single store see docs/running.md.
+# Installs the command, its completions, manual pages, JSON Schemas and systemd units, readable by every user whatever the
+# umask. With RUN_AS=USER, the units run as that user, otherwise as root; for a single store, see docs/running.md.
 put:
 	install -D -m 755 $(MOULT) $(DESTDIR)$(PREFIX)/bin/moult
 	mkdir -p $(DESTDIR)$(PREFIX)/libexec/moult && ln -sf ../../bin/moult $(DESTDIR)$(PREFIX)/libexec/moult/moult
@@ -223,7 +221,7 @@ put:
 	umask 022 && mkdir -p $(UNITS) && for unit in service timer; do \
 		sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/moult@.$$unit > $(UNITS)/moult@.$$unit || exit; done
 
-# The C library for apps: a header, a static and a shared library, and a file for pkg-config.
+# Installs the C library for apps: a header, a static and a shared library, and a file for pkg-config.
 LIBDIR ?= $(PREFIX)/lib
 put-reader:
 	integrations/c/build .build/reader "$(PREFIX)" "$(LIBDIR)"
@@ -233,8 +231,8 @@ put-reader:
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig .build/reader/moult-reader.pc
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 
-# Tests the C library, and the statements of a GRDB pool, with stores created by the command; as root, also as an
-# ordinary user.
+# Tests the C library and the statements of a GRDB pool with stores that the command has created; as root, the tests run a
+# second time as an ordinary user.
 reader-test: release
 	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind $(if $(shell command -v rustc),,rustc))
 	integrations/c/tests/run $(MOULT)
@@ -245,8 +243,8 @@ python-test: release
 	$(call install_missing,python3 python3-venv)
 	integrations/python/tests/run $(MOULT)
 
-# Builds the library without Linux-only calls (docs/porting.md), next to the usual build, and runs the tests of the
-# library. Tests of features that this build refuses are skipped; PortableBuildTests tests what it does instead.
+# Builds the library without Linux-only calls (docs/porting.md) in a separate directory, and runs the tests of the library.
+# Tests of features that this build lacks are skipped; PortableBuildTests tests how this build refuses them.
 PORTABLE := MoultBasicsTests,MoultFilesTests,StepKitTests,MoultSQLiteTests,MoultTests
 portable-test: export MOULT_PORTABLE := 1
 portable-test: export MOULT_TESTS := $(PORTABLE)
@@ -254,12 +252,12 @@ portable-test: test-deps
 	swift build --build-tests --scratch-path .build/portable $(SWIFT_FLAGS)
 	scripts/test --skip "$$(grep -v '^#' scripts/portable-skip | paste -sd '|')" .build/portable/debug/moultPackageTests.xctest
 
-# A Swift package in .build/moult-plugins with the plugins and the compiled command, so that its users do not have to
-# compile it.
+# Makes a Swift package in .build/moult-plugins with the plugins and the compiled command, so that users of the package do
+# not have to compile it.
 artifactbundle: release
 	scripts/artifact-bundle $(MOULT) .build/moult-plugins
 
-# Debian packages in `build`, with Debian's own tools and a C compiler.
+# Makes Debian packages in `build`, with Debian's tools and a C compiler.
 deb: release
 	@packaging/deb/build $(MOULT) build
 	@packaging/deb/build-reader build

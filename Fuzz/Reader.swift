@@ -47,12 +47,12 @@ enum Reader {
         "archive": { bytes in
             let path = try File.put(bytes)
             for name in ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip"] {
-                // Each kind refuses nearly everything; what the next one says is of interest, too.
+                // Each kind of archive refuses most inputs, so all kinds read the same input.
                 try? archive(path, ArchiveKind(fileName: name))
             }
         },
         "patch": { bytes in
-            // Of the size that the database in the corpus comes to.
+            // The size of the result of the patches in the corpus.
             let reader = try PatchReader(
                 Descriptor(File.put(bytes), .read), base: Descriptor("Fuzz/old.db", .read), resultSize: 2048)
             let filled = Mutex(0)
@@ -72,7 +72,8 @@ enum Reader {
         },
     ]
 
-    /// A closure for itself would get a layer with each look at it, until the stack is full of them.
+    /// A closure is wrapped once more each time it is read from a `Mutex`, until the stack overflows; in a struct, it is
+    /// not.
     private struct Chosen {
         let read: @Sendable ([UInt8]) throws -> Void
     }
@@ -90,7 +91,7 @@ enum Reader {
         {}
     }
 
-    /// Reading, writing and reading again must give the same.
+    /// Reading, writing and reading again must give the same value.
     private struct Difference: Error {
         let one: String
         let other: String

@@ -13,7 +13,7 @@ guard CommandLine.arguments.count >= 3 else {
 let store = Store(at: CommandLine.arguments[1])
 let releases = CommandLine.arguments.dropFirst(2)
 
-/// Has the prices open, and closes them while they are replaced.
+/// Keeps the prices open, and closes them while an update replaces them.
 actor Board: DatabaseConsumer {
     private let store: Store
     private var connection: StoreConnection?
@@ -31,7 +31,7 @@ actor Board: DatabaseConsumer {
 
     func reload(_ change: DatabaseChange) throws {
         connection = try store.connect()
-        // Unchanged prices need not be redrawn.
+        // Only changed tables have to be drawn again.
         for database in change.databases { print("new: \(database.tables?.joined(separator: ", ") ?? database.name)") }
         try show()
     }

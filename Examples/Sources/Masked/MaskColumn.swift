@@ -23,12 +23,12 @@ struct MaskColumn: Step {
         try column.mask(in: "\(context.stagedGeneration)/\(column.database.member)")
     }
 
-    // Everything was done in staging, where it is not yet visible.
+    // `prepare` has done all the work in staging, which apps do not see.
     func apply(_ effect: Effect, _ context: ApplyContext) {}
     func undo(_ effect: Effect, _ context: ApplyContext) {}
 }
 
-/// The column that a manifest names.
+/// The column to mask, as named in the manifest.
 struct Column {
     let database: Database
     let table: String
@@ -40,8 +40,8 @@ struct Column {
             let column = with?["column"]?.string, let database = release.database(name), database.kind == .reference
         else {
             throw Self.failed(
-                "the step example.mask does not know what to mask",
-                "it takes a reference database, a table and a column")
+                "the step example.mask has no column to mask",
+                "its parameters must be a reference database, a table and a column")
         }
         (self.database, self.table, self.column) = (database, table, column)
     }

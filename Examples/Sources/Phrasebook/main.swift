@@ -1,7 +1,7 @@
 import Glibc
 import Moult
 
-// An app that ships its phrases as a sealed database and keeps the user's notes in another one.
+// An app that ships its phrases in a read-only database and keeps the user's notes in another database.
 //
 //     Phrasebook MANIFEST STORE [NOTE]
 //
@@ -20,7 +20,7 @@ do {
     for sentence in update.settled { print(sentence) }
     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
 
-    // 2. Open everything on one connection: the user's database is `main`, the shipped one has its name.
+    // 2. Open both databases on one connection: the user database is `main`, the shipped database has its own name.
     let connection = try store.connect()
     print("phrases \(connection.lease.version):")
     for row in try connection.rows("SELECT danish, english FROM phrases.phrase ORDER BY danish LIMIT 3") {

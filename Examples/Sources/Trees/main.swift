@@ -1,8 +1,8 @@
 import Foundation
 import Moult
 
-// An app whose build also builds its database: see Database/ next to this file. The database stays among the app's
-// resources, wherever they are; it is attached there and never copied.
+// An app whose build also builds its database: see Database/ next to this file. The database stays in the app's
+// resources; it is attached there and never copied.
 //
 //     Trees STORE
 //

@@ -1,7 +1,7 @@
 /* usage: follow STORE [write]
  *
- * Reads all databases of a store on one connection until its standard input ends, and follows each switch. Every answer
- * must be of the release that the lease names. Prints "ready" after the first answer, and how much it read at the end. */
+ * Reads all databases of a store on one connection until its standard input ends, and follows each switch. Every result
+ * must come from the release of the lease. Prints "ready" after the first result, and the number of reads at the end. */
 #include "../moult_reader.h"
 #include <poll.h>
 #include <sqlite3.h>

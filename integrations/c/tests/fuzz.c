@@ -1,5 +1,5 @@
-/* libFuzzer: the input is the manifest, or after a first byte of 's' the settings, of a store in MOULT_FUZZ_STORE, a
- * directory that `moult apply` made. Whatever the library returns must stay in the store and be valid. */
+/* libFuzzer: the input is the manifest, or after a first byte of 's' the settings, of the store MOULT_FUZZ_STORE, which
+ * `moult apply` has created. Every path that the library returns must be valid and in the store. */
 #define _GNU_SOURCE
 #include "../moult_reader.h"
 #include <errno.h>

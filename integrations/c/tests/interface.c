@@ -1,4 +1,4 @@
-/* usage: interface STORE     arguments, descriptors, fork and exec */
+/* usage: interface STORE     tests arguments, descriptors, fork and exec */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* F_OFD_GETLK, pipe2 */
 #endif

@@ -1,6 +1,6 @@
-"""Reads a store through libmoult-reader with ctypes and Python's own SQLite: any language with a C interface can do the same.
+"""Reads a store through libmoult-reader with ctypes and Python's SQLite, as any language that can call C can do.
 
-usage: reader.py LIBRARY STORE [MOULT MANIFEST]     the latter installs another release while the store is open
+usage: reader.py LIBRARY STORE [MOULT MANIFEST]     with MOULT MANIFEST, installs another release while the store is open
 """
 import ctypes, os, select, sqlite3, subprocess, sys
 

@@ -1,5 +1,5 @@
-/* usage: show STORE           prints the release and its databases, one in a line, or an error and its code
- *        show --hold STORE    the same, then keeps the lease until its standard input ends */
+/* usage: show STORE           prints the release and its databases, one per line, or an error and its code
+ *        show --hold STORE    also keeps the lease until its standard input ends */
 #include "../moult_reader.h"
 #include <errno.h>
 #include <stdio.h>

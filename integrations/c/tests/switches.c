@@ -1,4 +1,4 @@
-/* usage: switches STORE OLD NEW     with two installed releases: the store changes at the worst moments while a lease is taken */
+/* usage: switches STORE OLD NEW     switches between two installed releases at the worst moments while a lease is taken */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
