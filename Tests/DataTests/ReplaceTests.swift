@@ -273,7 +273,7 @@ import Testing
         #expect(replaced.contains("replacement of app.db done in "))
         #expect(replaced.contains("\nOld copies, each from before a replacement:\n  20"))
         let undo = try #require(
-            replaced.split(separator: "bring the newest one back with: ").last?.split(separator: "\n").first)
+            replaced.split(separator: "restore the newest with: ").last?.split(separator: "\n").first)
         try scratch.must("\(undo)")
         #expect(try content() == "new1\n")
         try scratch.must("moult replace --undo app.db")

@@ -195,10 +195,11 @@ import Testing
         let roots = "--root root.pub --root new.pub --threshold root=2"
         let made = try bench.must("moult trust keys \(roots) -k root.key --json")
         let both = "2 of \(try bench.id("root")), \(try bench.id("new"))"
-        #expect(try JSON(parsing: Array(made.utf8), source: "made")["missing"]?.string == "it needs \(both)")
+        #expect(
+            try JSON(parsing: Array(made.utf8), source: "made")["missing"]?.string == "it must be signed by \(both)")
         #expect(
             try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
-                == "moult: error: keys/keys-2.json is not signed by the root keys that it names: it needs \(both)\n"
+                == "moult: error: keys/keys-2.json is not signed by the root keys that it names: it must be signed by \(both)\n"
                 + "  Sign it with a root key: moult sign keys/keys-2.json --key ROOT.key\n")
         try bench.must("moult sign -q keys/keys-2.json -k new.key")
         try bench.must("moult publish public -q --trust keys/keys-2.json -k online.key; moult check")
@@ -207,7 +208,7 @@ import Testing
         try bench.must("cp keys/keys-3.json.minisig keys/keys-3.json.$(head -1 new.pub | sed 's/.* //').minisig")
         #expect(
             try bench.refusal("moult publish public --trust keys/keys-3.json -k online.key", status: 3)
-                .contains("keys/keys-3.json is not signed by the keys of list 2: it needs \(both)"))
+                .contains("keys/keys-3.json is not signed by the keys of list 2: it must be signed by \(both)"))
         try bench.must("cp keys/keys-3.json* public")
         #expect(try bench.must("moult check; ls store/.moult/keys").contains("keys-3") == false)
     }

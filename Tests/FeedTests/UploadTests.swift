@@ -152,11 +152,11 @@ import Testing
         ("oci://example.org/x --list-uploads", "--list-uploads needs a directory: moult itself pushes to a registry"),
         (
             "public --check --upload-with true",
-            "--check and --upload-with exclude each other: a check publishes nothing"
+            "--check and --upload-with cannot both be given: a check publishes nothing"
         ),
         (
             "public --list-uploads rel/a.json",
-            "--list-uploads and rel/a.json exclude each other: a list publishes nothing"
+            "--list-uploads and rel/a.json cannot both be given: a list publishes nothing"
         ),
     ])
     func `invalid use of the upload options is reported`(arguments: String, message: String) throws {

@@ -36,7 +36,7 @@ import Testing
         #expect(error.code == .noStore)
         #expect(error.what == "no store is named, and this directory is not a store")
         let here = scratch.path
-        #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json is there")
+        #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json exists")
         #expect(
             error.now
                 == "Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"

@@ -204,7 +204,7 @@ import Testing
             """
         let ended = try harmless("python3 -c '\(script)'")
         #expect(ended.output == "1\n")
-        #expect(ended.errors == "moult: error: stopped: SIGTERM came\n")
+        #expect(ended.errors == "moult: error: stopped: moult received SIGTERM\n")
         // No process is left.
         #expect(try Shell.run(["pgrep", "-f", "secluded-1 \(scratch.path)"]).status == 1)
     }

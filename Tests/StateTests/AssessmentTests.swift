@@ -106,7 +106,7 @@ import Testing
         try Shell.must(["cp", path("app"), old])
         try store.must("apply", releases.manifest(2))
         try Shell.must(["cp", old, path("app")])
-        #expect(try store.moult(["verify"]).output.contains("its content is of release 1.0.0"))
+        #expect(try store.moult(["verify"]).output.contains("its content is from release 1.0.0"))
         #expect(try store.moult(["status", "--nagios"]).status == 2)
         #expect(try store.moult(["plan", releases.manifest(2)]).status == 2)
         try store.must("apply", releases.manifest(2))

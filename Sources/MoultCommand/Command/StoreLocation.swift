@@ -22,7 +22,7 @@ package enum StoreLocation {
         for candidate in [directory, directory + "/store"] where isStore(candidate) { return candidate }
         throw MoultError(
             .noStore, what: "no store is named, and this directory is not a store",
-            why: "neither \(directory)/moult.json nor \(directory)/store/moult.json is there",
+            why: "neither \(directory)/moult.json nor \(directory)/store/moult.json exists",
             now: "Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE")
     }
 

@@ -31,11 +31,11 @@ package struct UsageErrors {
 
     /// The names that other programs use for these verbs.
     private static let synonyms = [
-        "install": "moult apply does that", "update": "moult apply does that", "upgrade": "moult apply does that",
-        "undo": "moult rollback does that for a store, and moult replace --undo for a file",
-        "restore": "moult rollback does that for a release, and moult quarantine --restore for old content",
-        "list": "moult status shows what is installed", "log": "moult history does that",
-        "create": "moult init makes a store, and moult pack a release",
+        "install": "use moult apply", "update": "use moult apply", "upgrade": "use moult apply",
+        "undo": "use moult rollback for a store, or moult replace --undo for a file",
+        "restore": "use moult rollback for a release, or moult quarantine --restore for old content",
+        "list": "moult status shows the installed release", "log": "use moult history",
+        "create": "moult init creates a store, and moult pack a release",
     ]
 
     func unknownTopic(_ word: String, among topics: [String]) -> MoultError {
@@ -87,8 +87,9 @@ package struct UsageErrors {
         case .number(let range):
             if let number = Int(text), range.contains(number) { return nil }
             let bounds =
-                range.upperBound == .max ? "\(range.lowerBound) on" : "\(range.lowerBound) to \(range.upperBound)"
-            return error("\(owner) must be a whole number from \(bounds), not \"\(text)\"")
+                range.upperBound == .max
+                ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
+            return error("\(owner) must be a whole number \(bounds), not \"\(text)\"")
         }
     }
 

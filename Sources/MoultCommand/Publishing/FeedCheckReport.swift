@@ -13,7 +13,7 @@ extension PublishVerb {
         ]
         if let other = others.first(where: { call.has($0) })?.name ?? call.values(manifests).first {
             throw call.wrongUsage(
-                "--check and \(other.hasSuffix(".json") ? other : "--\(other)") exclude each other",
+                "--check and \(other.hasSuffix(".json") ? other : "--\(other)") cannot both be given",
                 why: "a check publishes nothing")
         }
         let trusted = try trustedKeys(call)
@@ -62,12 +62,12 @@ private struct FeedCheckReport: Report {
             )
         }
         if keys.isEmpty {
-            page.wrapped("signatures were not checked: name the public key that stores trust with --trust KEY.pub")
+            page.wrapped("signatures were not checked: give the public key that stores trust with --trust KEY.pub")
         }
         guard !checked.leftovers.isEmpty else { return }
         for name in checked.leftovers { page.line("\("?", .warning) \(name): left over") }
         page.line(
-            "remove it with: \(shellLine(["moult", "publish", directory, "--check", "--tidy"]), .heading)")
+            "remove leftovers with: \(shellLine(["moult", "publish", directory, "--check", "--tidy"]), .heading)")
     }
 
     var json: JSON {

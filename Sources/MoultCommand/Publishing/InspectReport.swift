@@ -36,7 +36,7 @@ struct InspectReport: Report {
         for patch in manifest.patches {
             facts.row("patch", "\(patch.member) from \(patch.from): \(patch.file), \(ByteCount(patch.size))")
         }
-        for check in manifest.checks { facts.row("check", "\(check.on): \(check.sql) gives \(check.expect)") }
+        for check in manifest.checks { facts.row("check", "\(check.on): \(check.sql) returns \(check.expect)") }
         for step in manifest.steps { facts.row("step", "\(step.step) \(step.when.rawValue) \(step.phase.rawValue)") }
         page.table(facts)
     }
@@ -46,7 +46,7 @@ struct InspectReport: Report {
         page.line("\(entry.name, .heading)\(kind)")
         guard let found = entry.found else {
             if let fault = entry.fault { return page.line("  \("\(page.terminal.symbols.cross) \(fault)", .bad)") }
-            return page.line("  it is not here")
+            return page.line("  its file is not available")
         }
         page.table(facts(found, isHere: inspection.hasFile(of: entry)))
         if !found.tables.isEmpty { page.table(tables(found)) }
@@ -72,7 +72,7 @@ struct InspectReport: Report {
         facts.row("user_version", "\(identity.userVersion)")
         facts.row("schema", "\(found.schemaDigest)")
         facts.row("form", "\(identity.encoding), \(found.isWAL ? "WAL mode" : "rollback mode")")
-        for sidecar in found.sidecars { facts.row("beside it", "\(sidecar.name), \(ByteCount(sidecar.size))") }
+        for sidecar in found.sidecars { facts.row("sidecar", "\(sidecar.name), \(ByteCount(sidecar.size))") }
         return facts
     }
 

@@ -16,14 +16,14 @@ extension PackChanges {
         }
         DiffSummary(diff: diff).writeLines(to: &page)
         for migration in migrations {
-            page.wrapped("\("~", .changed) \(migration.database): users run \(migration.member)", indent: 2)
+            page.wrapped("\("~", .changed) \(migration.database): stores run \(migration.member)", indent: 2)
         }
         for table in unpreserved {
             page.wrapped(
                 "\("!", .warning) \(table.database): rows that apps add to \(table.table) are not preserved", indent: 2)
         }
         if let bundleSizeBefore, bundleSize > 0 {
-            let patch = patchSize.map { ", by patches \(ByteCount($0))" } ?? ""
+            let patch = patchSize.map { ", with patches \(ByteCount($0))" } ?? ""
             page.line("  bundle: \(ByteCount(bundleSizeBefore)) -> \(ByteCount(bundleSize))\(patch)")
         }
     }

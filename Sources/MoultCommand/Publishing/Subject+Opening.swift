@@ -54,7 +54,7 @@ extension Interruption {
     /// Throws if the user or the system asked the process to end.
     static func check(_ what: String = "stopped") throws {
         guard isRequested else { return }
-        throw MoultError(.interrupted, what: what, why: name.map { "\($0) came" })
+        throw MoultError(.interrupted, what: what, why: name.map { "moult received \($0)" })
     }
 
     /// Runs a long operation. After a request to stop, any error is reported as an interruption, because stopped code fails in

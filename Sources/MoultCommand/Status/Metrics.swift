@@ -60,13 +60,14 @@ struct Metrics {
             Metric("info", "The installed release.", [.init(labels: labels, value: "1")]),
             Metric("installed", "Whether a release is installed.", status.current == nil ? 0 : 1),
             Metric(
-                "installed_timestamp_seconds", "When the installed release came into service.", status.since?.seconds),
+                "installed_timestamp_seconds", "When the installed release was put into service.", status.since?.seconds
+            ),
             Metric(
-                "release_created_timestamp_seconds", "When the installed release was made.", status.created?.seconds),
+                "release_created_timestamp_seconds", "When the installed release was created.", status.created?.seconds),
             Metric(
                 "release_expires_timestamp_seconds", "When the installed release expires.", status.expires?.seconds),
             Metric(
-                "state", "The state that status --nagios gives: 0 ok, 1 warning, 2 critical.",
+                "state", "The state that status --nagios reports: 0 ok, 1 warning, 2 critical.",
                 Int(verdict.state.rawValue)),
             Metric(
                 "findings", "The number of findings of status --nagios.",
@@ -86,7 +87,7 @@ struct Metrics {
         return [
             followed, keys,
             Metric("feed_serial", "The serial of the last known feed.", known.serial),
-            Metric("feed_created_timestamp_seconds", "When the last known feed was made.", known.created?.seconds),
+            Metric("feed_created_timestamp_seconds", "When the last known feed was created.", known.created?.seconds),
             Metric("feed_expires_timestamp_seconds", "When the last known feed expires.", known.expires.seconds),
             Metric("newer", "Whether a newer release is known and not installed.", known.newest == nil ? 0 : 1),
             Metric(
@@ -98,10 +99,10 @@ struct Metrics {
     private func parts(_ status: Status) -> [Metric] {
         [
             Metric(
-                "database_sound", "Whether a database is there and no fault of it is known.",
+                "database_sound", "Whether a database exists and has no known fault.",
                 status.databases.map { .init(labels: Self.labels($0), value: $0.state.isFault ? "0" : "1") }),
             Metric(
-                "database_verified", "Whether a database is the verified file, and no copy that was not read since.",
+                "database_verified", "Whether a database is the verified file, not a copy that was not read since.",
                 status.databases.map { .init(labels: Self.labels($0), value: $0.state == .unverified ? "0" : "1") }),
             Metric(
                 "database_bytes", "The size of a database.",
@@ -149,7 +150,7 @@ struct Metrics {
                 "last_duration_seconds", "How long the last operation took.",
                 (status.last?.milliseconds).map { [.init(value: Self.seconds($0))] } ?? []),
             Metric(
-                "last_result", "The outcome of the last operation: 1 for the one that it had, 0 for the others.",
+                "last_result", "The outcome of the last operation: 1 for that outcome, 0 for the others.",
                 status.last.map { last in
                     History.Entry.Outcome.allCases.map {
                         .init(labels: [("outcome", $0.rawValue)], value: last.outcome == $0 ? "1" : "0")

@@ -62,6 +62,6 @@ extension StatusReport {
                 "\(copy.time.map { "\($0.text(for: page.terminal))" } ?? copy.generation)", "\(ByteCount(copy.size))")
         }
         page.table(table)
-        page.line("bring the newest one back with: \(shellLine(["moult", "replace", "--undo", path]), .heading)")
+        page.line("restore the newest with: \(shellLine(["moult", "replace", "--undo", path]), .heading)")
     }
 }

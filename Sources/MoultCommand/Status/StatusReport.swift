@@ -54,8 +54,8 @@ struct StatusReport: Report {
             table.row("keys", "\(list.name)\(until)")
         }
         if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
-        if let created = status.created { table.row("made", "\(created.text(for: terminal))") }
-        if let expires = status.expires { table.row("good until", "\(expires.text(for: terminal))") }
+        if let created = status.created { table.row("created", "\(created.text(for: terminal))") }
+        if let expires = status.expires { table.row("expires", "\(expires.text(for: terminal))") }
         table.row("guard", "\(status.protection)")
         if let last = status.last { table.row("last", attempt(last, terminal)) }
         if let failure = status.failure {
@@ -106,8 +106,9 @@ struct StatusReport: Report {
             )
         }
         if known.isOver() {
-            page.wrapped(StyledText("the last known feed has expired, and newer ones may be withheld", .warning))
-            page.line("ask for a newer one with: \(command("check"), .heading)")
+            page.wrapped(
+                StyledText("the last known feed has expired, and an attacker may be withholding newer ones", .warning))
+            page.line("check for a newer one with: \(command("check"), .heading)")
         }
     }
 
@@ -140,7 +141,7 @@ struct StatusReport: Report {
             guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
             // In the store of a single file, the database has no name.
             let name = status.file.map(Files.name(of:)) ?? file.name
-            let first = file.state == .missing ? "bring \(name) back, or" : "set \(name) aside and"
+            let first = file.state == .missing ? "restore \(name), or" : "set \(name) aside and"
             let new =
                 status.file != nil
                 ? "the content that replaced the old one"

@@ -31,7 +31,9 @@ struct Verdict {
             critical.append("\(file.name) is \(file.state.rawValue)" + (file.note.map { ", \($0)" } ?? ""))
         }
         if status.unfinished.workers.isEmpty { critical += status.unfinished.sentences }
-        if let reason = status.known?.choice.withdrawn { critical.append("it was withdrawn: \(reason)") }
+        if let reason = status.known?.choice.withdrawn {
+            critical.append("the installed release was withdrawn: \(reason)")
+        }
         var warning: [String] = []
         let unverified = status.databases.filter { $0.state == .unverified }.map(\.name)
         if !unverified.isEmpty { warning.append("copied and not verified: \(unverified.joined(separator: ", "))") }

@@ -68,7 +68,8 @@ enum ApplyVerb {
             case (let name?, nil): try bring(call, name)
             case (nil, let file?): try apply(call, file)
             case (nil, nil): try follow(call, nil)
-            case (_?, _?): throw call.wrongUsage("a release and a saved plan cannot both be applied", why: "name one")
+            case (_?, _?):
+                throw call.wrongUsage("a release and a saved plan cannot both be applied", why: "give only one")
             }
         }
         return .done
@@ -121,9 +122,9 @@ enum ApplyVerb {
         {
             throw MoultError(
                 .distrusted, .refused, what: "\(address) cannot be verified",
-                why: "a new store trusts no key unless one is named",
+                why: "a new store trusts no key unless one is given",
                 now:
-                    "Name the publisher's public key: moult apply --key KEY. To do without one this time, add --allow-unsigned."
+                    "Give the publisher's public key: moult apply --key KEY. To do without a key this time, add --allow-unsigned."
             )
         }
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }

@@ -63,11 +63,11 @@ enum BuildVerb {
             try DatabaseBuilder(options).build(script: call.required(script), output: output)
         }
         bar.end()
-        for why in report.unrepeatable { call.output.warn("a second build may give other bytes: \(why)") }
+        for why in report.unrepeatable { call.output.warn("a second build may produce different bytes: \(why)") }
         call.output.print(json: report.json) { page in
-            for file in report.imports { page.line("  \(file.table): \(counted(file.rows, "row")) of \(file.file)") }
+            for file in report.imports { page.line("  \(file.table): \(counted(file.rows, "row")) from \(file.file)") }
             page.line(
-                "\("+", .added) \(report.output)  \(ByteCount(report.size)), made by SQLite \(report.sqliteVersion)")
+                "\("+", .added) \(report.output)  \(ByteCount(report.size)), built with SQLite \(report.sqliteVersion)")
         }
         return .done
     }
@@ -79,7 +79,7 @@ enum BuildVerb {
             return
         }
         throw MoultError(
-            .output, .refused, what: "cannot build \(output)", why: "it already exists, in a store",
+            .output, .refused, what: "cannot build \(output)", why: "it exists and belongs to a store",
             now: "Build it elsewhere, and install it in the store with a release.")
     }
 }
@@ -88,7 +88,7 @@ extension Call {
     fileprivate func int32(_ option: Option) throws -> Int32? {
         guard let text = value(option) else { return nil }
         guard let number = Int32(text) else {
-            throw wrongUsage("--\(option.name) needs a whole number of 32 bits, not \"\(text)\"")
+            throw wrongUsage("--\(option.name) needs a 32-bit whole number, not \"\(text)\"")
         }
         return number
     }

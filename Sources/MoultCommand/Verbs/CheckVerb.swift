@@ -48,7 +48,7 @@ struct FeedReport: Report {
             page.line("\("\(newest.version) is available", .heading), \(installed) is installed")
             if look.choice.way.count > 1 {
                 let between = look.choice.way.dropLast().map { "\($0.version)" }.joined(separator: ", ")
-                page.wrapped("it is reached through \(between)")
+                page.wrapped("the update to it also installs \(between)")
             }
             if let note = look.choice.note { page.wrapped("\(note)") }
         } else {
@@ -70,7 +70,7 @@ struct FeedReport: Report {
         page.holds(look.holds, storeWords: storeWords)
         if let obstacle = look.obstacle {
             let why = obstacle.why.map { ": \($0)" } ?? ""
-            page.wrapped(StyledText("it cannot be installed as it is: \(obstacle.what)\(why)", .warning))
+            page.wrapped(StyledText("moult apply would refuse it: \(obstacle.what)\(why)", .warning))
             if let now = obstacle.now { page.wrapped(StyledText(now), indent: 2) }
         } else if look.newest != nil {
             page.line("install it with: \(shellLine(install), .heading)")

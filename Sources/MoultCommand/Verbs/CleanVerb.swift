@@ -63,7 +63,7 @@ private struct CleanReport: Report {
         }
         for (set, why) in quarantine.kept { page.wrapped("\("=", .dim) \(set.directory) stays: \(why)") }
         if collected.removed.isEmpty, quarantine.removed.isEmpty {
-            page.line("nothing to do: no generation \(collected.kept.isEmpty ? "is too many" : "can be removed")")
+            page.line("nothing to do: no generation \(collected.kept.isEmpty ? "exceeds the limit" : "can be removed")")
         } else {
             page.line("\(ByteCount(freed)) \(dry ? "would be freed" : "freed")")
         }

@@ -69,7 +69,7 @@ enum DeltaVerb {
         ]
         call.output.print(json: json) {
             $0.line(
-                "\("+", .added) \(path)  \(ByteCount(made.size)), makes \(ByteCount(new.size)) of \(ByteCount(old.size))"
+                "\("+", .added) \(path)  \(ByteCount(made.size)), turns \(ByteCount(old.size)) into \(ByteCount(new.size))"
             )
         }
         return .done
@@ -100,7 +100,7 @@ enum DeltaVerb {
             return (old, new)
         }
         if [before, after].contains(where: { $0.kind == .store }) {
-            throw call.wrongUsage("a store cannot be compared so", why: "patches are made between releases")
+            throw call.wrongUsage("patches cannot be made from a store", why: "they are made between releases")
         }
         let pairs = after.parts.compactMap { part -> (name: String, old: String, new: String)? in
             guard let new = part.path, let old = before.part(part.name)?.path,
@@ -113,7 +113,7 @@ enum DeltaVerb {
         let names = pairs.map(\.name).joined(separator: ", ")
         throw call.wrongUsage(
             pairs.isEmpty ? "no files to make a patch from" : "--database is missing",
-            why: pairs.isEmpty ? "no database that both have has changed" : "these have changed: \(names)")
+            why: pairs.isEmpty ? "no database that is in both has changed" : "these have changed: \(names)")
     }
 
     /// Content in the WAL is not in the file.
@@ -121,6 +121,6 @@ enum DeltaVerb {
         guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
         throw MoultError(
             .packing, .refused, what: "\(path) is in use", why: "part of its content is in \(path)-wal",
-            now: "Close it, or run: sqlite3 \(path) 'PRAGMA wal_checkpoint(TRUNCATE)'")
+            now: "Close the programs that use it, or run: sqlite3 \(path) 'PRAGMA wal_checkpoint(TRUNCATE)'")
     }
 }

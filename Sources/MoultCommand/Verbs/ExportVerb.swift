@@ -46,7 +46,7 @@ enum ExportVerb {
         call.output.print(json: json) { page in
             for file in files { page.line("\("+", .added) \(target)/\(file)") }
             let apply = shellLine(["moult", "apply", "--feed", "\(target)/feed.json"])
-            page.line("take it from there with: \(apply, .heading)")
+            page.line("install it from there with: \(apply, .heading)")
         }
         return .done
     }

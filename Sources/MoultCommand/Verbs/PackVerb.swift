@@ -161,7 +161,7 @@ extension Call {
             let text = ReleaseDraft.commented(
                 try draft.json(in: Files.directory(of: path)), named: value(PackVerb.writeDraft) ?? path)
             guard try Files.facts(path) == nil else {
-                throw wrongUsage("--write-draft does not overwrite a file", why: "\(path) is there")
+                throw wrongUsage("--write-draft does not overwrite a file", why: "\(path) already exists")
             }
             try Files.writeNew(Array(text.utf8), to: path)
             do { return try body(path) } catch var error as MoultError where !has(PackVerb.writeDraft) {
@@ -223,7 +223,7 @@ private struct PackedReport: Report {
         }
         page.line("\("+", .added) \(packed.manifest)")
         if let before = packed.counted {
-            let after = before.isEmpty ? "the first release there" : "one more than \(before)"
+            let after = before.isEmpty ? "the first release in the output directory" : "one more than \(before)"
             page.wrapped("sequence \("\(packed.sequence)"): \(after)")
         }
         page.wrapped(packed.trials.text(page.terminal))

@@ -39,7 +39,7 @@ enum PlanVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         guard call.has(deep) else { return try plan(call) }
-        return try call.sandboxed("compare what is installed in \(call.store()) with the release") { try plan(call) }
+        return try call.sandboxed("compare the databases in \(call.store()) with the release") { try plan(call) }
     }
 
     private static func plan(_ call: Call) throws -> ExitCode {
@@ -70,7 +70,7 @@ enum PlanVerb {
         if call.has(deep), plan.manifestPath == nil {
             throw call.wrongUsage(
                 "--deep needs a manifest on this machine",
-                why: "the bundle of a release from elsewhere is fetched when it is applied")
+                why: "the bundle of a remote release is downloaded only when it is applied")
         }
         var command = ["moult", "apply"] + words + call.storeWords + call.requestWords
         if let file = call.value(out) {

@@ -144,7 +144,7 @@ enum PublishVerb {
 
     private static func listFiles(_ call: Call) throws -> ExitCode {
         if let other = call.values(manifests).first ?? call.values(key).first {
-            throw call.wrongUsage("--list-uploads and \(other) exclude each other", why: "a list publishes nothing")
+            throw call.wrongUsage("--list-uploads and \(other) cannot both be given", why: "a list publishes nothing")
         }
         _ = try registryFeed(call)
         let files = try FeedUpload.files(in: call.required(directory))
@@ -188,7 +188,7 @@ enum PublishVerb {
             mountingFrom: try call.value(mount).map { try repository($0, "--mount") })
     }
 
-    private static let stopped = "stopped; the old feed is public"
+    private static let stopped = "stopped; the old feed is still public"
 
     /// Uploads of large bundles may take hours; a stalled connection is ended much earlier.
     private static var uploads: Transport {
@@ -203,7 +203,8 @@ enum PublishVerb {
         if call.has(reason), !call.has(withdraw) { throw call.wrongUsage("--reason needs --withdraw VERSION") }
         if call.has(threshold), !call.has(trust) { throw call.wrongUsage("--threshold needs --trust KEY") }
         if call.has(channel), call.values(manifests).isEmpty {
-            throw call.wrongUsage("--channel needs a MANIFEST", why: "it is the channel of the releases that are added")
+            throw call.wrongUsage(
+                "--channel needs a MANIFEST", why: "it sets the channel of the releases that are added")
         }
         var changes: [PublishOptions.Change] = []
         if let version = try call.version(withdraw) {
@@ -216,7 +217,7 @@ enum PublishVerb {
             guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
             changes.append(.roll(version, to: share))
         } else if call.has(rollout), call.values(manifests).isEmpty {
-            throw call.wrongUsage("--rollout needs a MANIFEST or --release VERSION", why: "it is a release's share")
+            throw call.wrongUsage("--rollout needs a MANIFEST or --release VERSION", why: "it applies to a release")
         }
         if let list = call.values(trust).first, call.values(trust).count == 1, list.hasSuffix(".json") {
             changes.append(.keyList(list))
@@ -238,7 +239,7 @@ private struct PublishedReport: Report {
             case .withdraw(let version, let reason):
                 page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)")
             case .roll(let version, let share):
-                page.wrapped("\("~", .changed) \("\(version)") goes to \("\(share)") % of the machines")
+                page.wrapped("\("~", .changed) \("\(version)") is rolled out to \("\(share)") % of machines")
             case .trust, .keyList: break
             }
         }

@@ -154,12 +154,12 @@ extension QuarantineVerb {
 
     private static func showRestored(_ fate: RowFate, of set: QuarantineShelf.Set, _ call: Call) {
         call.output.print(json: fate.json.setting("set", to: .string(set.id))) { page in
-            page.line("\(counted(fate.carried, "row")) of \(fate.table) put back")
+            page.line("\(counted(fate.carried, "row")) of \(fate.table) restored")
             if fate.rejected > 0 {
                 page.wrapped(
                     "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows now have their keys")
             }
-            if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) have no place in the database now") }
+            if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) do not fit into the current database") }
         }
     }
 
@@ -169,8 +169,8 @@ extension QuarantineVerb {
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
             if let release = set.record?.release, !release.isEmpty, release != installed {
                 page.wrapped(
-                    "its content is of release \(release), and \(installed) is installed: an app of \(installed) may not "
-                        + "be able to read it. To go back as a whole: "
+                    "its content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
+                        + "be able to read it. To go back to \(release) completely: "
                         + "\(shellLine(["moult", "rollback", "--to", release] + call.storeWords))")
             }
             for kept in result.kept { page.line("  the database it replaced is in \(kept.directory)") }

@@ -127,7 +127,7 @@ enum ReplaceVerb {
     private static func bringBack(_ call: Call, _ replacement: FileReplacement) throws -> ExitCode {
         for option in [preserve, check] where !call.values(option).isEmpty {
             throw call.wrongUsage(
-                "--\(option.name) cannot be used with --undo", why: "the old file comes back as it was")
+                "--\(option.name) cannot be used with --undo", why: "the old file is restored unchanged")
         }
         try replacement.requireUndoable()
         try call.check(replacement.store)

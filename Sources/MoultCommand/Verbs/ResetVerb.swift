@@ -48,14 +48,14 @@ enum ResetVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let name = try call.required(database)
-        let why = call.value(reason) ?? "the operator reset it"
+        let why = call.value(reason) ?? "reset by the operator"
         let aside = call.has(userData)
         let store = try call.store()
         if call.has(again) {
             if let other = [userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason) {
                 throw call.wrongUsage(
-                    "--\(again.name) and --\(other.name) exclude each other",
-                    why: "--\(again.name) resets nothing, and reads only what was set aside before")
+                    "--\(again.name) and --\(other.name) cannot both be given",
+                    why: "--\(again.name) resets nothing, and reads only files that were set aside before")
             }
             let reset = try call.orchestrator().salvageAgain(name, wait: call.wait)
             show(reset, "\(reset.database) was salvaged again", call)
@@ -99,7 +99,7 @@ private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
     } else if salvage.mayBeRepeated {
         page.line("  nothing was salvaged: \(salvage.note ?? "the copy failed")")
     } else {
-        page.line("  nothing could be read of them\(salvage.note.map { ": \($0)" } ?? "")")
+        page.line("  no rows could be read from them\(salvage.note.map { ": \($0)" } ?? "")")
         for table in salvage.tables where !table.isWhole {
             page.line("  table \(table.name): \(table.why ?? "it is damaged")")
         }

@@ -35,7 +35,7 @@ enum SQLVerb {
         let text = try call.value(sql) ?? standardInput(call)
         let mayWrite = call.has(write)
         let showsHeader = !call.has(noHeader) && !call.output.isQuiet
-        if call.has(csv), call.output.format == .json { throw call.wrongUsage("--csv and --json are two forms") }
+        if call.has(csv), call.output.format == .json { throw call.wrongUsage("--csv and --json cannot both be given") }
         let store = try Store(at: call.store()).openConnection(group: call.value(group))
         let connection = store.connection
         if !mayWrite { try connection.execute("PRAGMA query_only = 1") }
@@ -79,7 +79,7 @@ enum SQLVerb {
                 "Only the databases \(group.map { "in the group \($0)" } ?? "without a group") are open here. "
                 + "To open others, \(ways.joined(separator: ", or "))."
         }
-        if case .readOnly = said.resultCode { explained.now = "Only the user's databases can be written to." }
+        if case .readOnly = said.resultCode { explained.now = "Only writable databases can be changed." }
         return explained
     }
 

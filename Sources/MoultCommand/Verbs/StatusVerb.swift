@@ -48,7 +48,7 @@ enum StatusVerb {
         let forms = [Option.json, prometheus, nagios].filter { call.has($0) }
         guard forms.count <= 1 else {
             let names = forms.map { "--\($0.name)" }.joined(separator: " and ")
-            throw call.wrongUsage("\(names) cannot both be given", why: "each is a form of its own")
+            throw call.wrongUsage("\(names) cannot both be given", why: "each is an output format")
         }
         if call.has(nagios) {
             let line = NagiosLine { try Status(of: call.snapshot()) }

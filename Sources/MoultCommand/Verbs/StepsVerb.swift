@@ -88,7 +88,7 @@ enum StepsVerb {
         else {
             throw MoultError(
                 .settings, what: "moult.json has no step \(name) with an executable",
-                now: "Write under \"steps\": \"\(name)\": { \"executable\": \"/path/of/it\" }")
+                now: "Add it under \"steps\": \"\(name)\": { \"executable\": \"/path/to/program\" }")
         }
         let (sha256, before) = (try StepExecutable(path).sha256, settings.sha256)
         try orchestrator.trustStep(name, sha256: sha256, wait: call.wait)

@@ -88,7 +88,7 @@ private struct VerifyReport: Report {
                 ? "to let this user read it"
                 : remedy.starts(with: ["moult", "reset"])
                     // Data that only the app had cannot be repaired.
-                    ? "bring back a backup, or set it aside, salvage what can be read and start with an empty one"
+                    ? "restore a backup, or set it aside, salvage its readable rows and start with an empty one"
                     : "repair it with"
             page.line("\(verb): \(shellLine(all), .heading)")
         }

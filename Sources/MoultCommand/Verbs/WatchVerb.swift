@@ -39,7 +39,7 @@ enum WatchVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let words = call.values(program)
         guard call.has(exec) == !words.isEmpty else {
-            throw call.wrongUsage("--exec and CMD belong together", why: "one is there without the other")
+            throw call.wrongUsage("--exec and CMD must be given together", why: "one of them is missing")
         }
         let layout = try StoreLayout(root: call.store())
         if let name = call.value(since), !Generation.isName(name) {

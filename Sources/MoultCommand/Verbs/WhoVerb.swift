@@ -39,7 +39,7 @@ private struct WhoReport: Report {
         }
         guard holders.unseen > 0 else { return }
         page.line(
-            "\("processes of other users: \(holders.unseen), whose open files cannot be seen; ask as root to see them", .warning)"
+            "\("this user cannot see the open files of \(counted(holders.unseen, "process", "processes")) of other users; run the command as root", .warning)"
         )
     }
 

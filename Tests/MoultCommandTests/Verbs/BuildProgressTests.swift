@@ -65,7 +65,7 @@ import Testing
             """)
         #expect(run.status == 1)
         #expect(run.err.hasPrefix("moult: error: stopped before anything was "))
-        #expect(run.err.hasSuffix(": SIGTERM came\n"))
+        #expect(run.err.hasSuffix(": moult received SIGTERM\n"))
         let left = try scratch.moult(
             "find . -name '*.db' -o -name '.*build*' -o -name '.moult-pack*' -o -name '*.tar.zst'")
         #expect(left.out == "")

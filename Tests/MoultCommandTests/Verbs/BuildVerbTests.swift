@@ -15,7 +15,7 @@ import Testing
         #expect((refused.status, refused.out) == (0, "3\n"))
         #expect(
             refused.err == """
-                moult: error: cannot build store/notes.db: it already exists, in a store
+                moult: error: cannot build store/notes.db: it exists and belongs to a store
                   Build it elsewhere, and install it in the store with a release.
 
                 """)

@@ -189,7 +189,7 @@ import Testing
             "moult pack 2.json -o rel --json > packed.json; rm rel/food-2*; moult pack 2.json -o rel")
         #expect(packed.status == 0, "\(packed.err)")
         for line in [
-            "changes from 1.0.0", "food: index by_name", "food: 1 row added", "mine: users run 2-text.sql",
+            "changes from 1.0.0", "food: index by_name", "food: 1 row added", "mine: stores run 2-text.sql",
             "shop: rows that apps add to note are not preserved", "bundle: ",
         ] {
             #expect(packed.out.contains(line), "\(line) in \(packed.out)")

@@ -102,7 +102,7 @@ import Testing
 
                 4 checks: 2 found a problem
                 repair it with: mv \(sealed)-wal \(sealed)-wal.old
-                bring back a backup, or set it aside, salvage what can be read and start with an empty one: \
+                restore a backup, or set it aside, salvage its readable rows and start with an empty one: \
                 moult reset user --set-user-data-aside
 
                 """)
@@ -160,7 +160,7 @@ import Testing
         #expect(run.out.split(separator: "\n").count == 1)
         let file = "\(world.store)/.moult/history.jsonl"
         let warning =
-            "1 line of \(file) cannot be read; a crash may have torn it. Repair the history with: moult recover"
+            "1 line of \(file) cannot be read; a crash may have truncated it. Repair the history with: moult recover"
         #expect(run.err == "moult: warning: \(warning)\n")
         #expect(try world.json("moult history --json").first?["torn"]?.integer == 1)
     }

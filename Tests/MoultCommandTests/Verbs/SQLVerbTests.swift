@@ -98,7 +98,7 @@ import Testing
                 1, "",
                 """
                 moult: error: cannot run "DELETE FROM food.food": attempt to write a readonly database
-                  Only the user's databases can be written to.
+                  Only writable databases can be changed.
 
                 """
             ))

@@ -86,7 +86,7 @@ import Testing
             """)
         #expect(
             try world.must("moult status").contains(
-                "\nthe last known feed has expired, and newer ones may be withheld\nask for a newer one with: moult check\n"
+                "\nthe last known feed has expired, and an attacker may be withholding newer ones\ncheck for a newer one with: moult check\n"
             ))
         #expect(try status()["known"]?["expired"]?.bool == true)
         let check = try world.run("moult status --nagios")

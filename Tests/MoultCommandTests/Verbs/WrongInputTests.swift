@@ -160,7 +160,7 @@ import Testing
         Case(
             "no store here", "cd rel; moult status", 1,
             """
-            no store is named, and this directory is not a store: neither ./moult.json nor ./store/moult.json is there
+            no store is named, and this directory is not a store: neither ./moult.json nor ./store/moult.json exists
               Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE
             """),
         Case(
