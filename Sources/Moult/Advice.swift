@@ -44,7 +44,7 @@ enum Advice {
             return function + (end.map { String(part[$0...]) } ?? "")
         }
         return ([String(parts[0])] + calls).joined(separator: ": ")
-            .replacing("wait for it: --wait SECONDS", with: "wait longer: waiting:")
+            .replacing("wait for the other process: --wait SECONDS", with: "wait longer: waiting:")
             .replacing("with --allow-downgrade", with: "with follow: .match")
     }
 }

@@ -243,7 +243,7 @@ package struct FileReplacement {
         throw MoultError(
             .locked, .busy, what: "\(name) is being replaced",
             why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(layout.root)",
-            now: "Try again later, or wait for it: --wait SECONDS")
+            now: "Try again later, or wait for the other process: --wait SECONDS")
     }
 
     private func newestCopy() throws -> String? {

@@ -35,13 +35,13 @@ package enum ArchiveKind: Hashable, Sendable {
                 let repacked = name.dropLast(Self.unsupported.count) + ".tar.zst"
                 throw MoultError(
                     .archiveKind, what: "\(name) is a 7z archive, which moult does not read",
-                    why: "supported are \(endings)",
+                    why: "the supported extensions are \(endings)",
                     now: "Repack it: " + shellLine(["bsdtar", "-acf", String(repacked), "@\(name)"]))
             }
             throw MoultError(
                 .archiveKind, what: "unknown archive type: \(name)",
-                why: "the supported endings are \(endings)",
-                now: "Rename it if its ending is wrong, or pack it again as .tar.zst.")
+                why: "the supported extensions are \(endings)",
+                now: "Rename it if its extension is wrong, or pack it again as .tar.zst.")
         }
         self = kind
     }

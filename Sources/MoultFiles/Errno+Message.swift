@@ -16,7 +16,7 @@ extension Errno {
 
     /// The advice if a file cannot grow even though the disk has free space.
     package static let fileSizeAdvice =
-        "A file cannot grow beyond the limit of this shell, or of the file system. To raise that of the shell: ulimit -f unlimited"
+        "A file cannot grow beyond the limit of this shell, or of the file system. To raise the limit of the shell: ulimit -f unlimited"
 
     private func remedy(_ needs: [Permission]) -> String? {
         switch self {

@@ -39,7 +39,7 @@ package struct Sidecars: Equatable, Sendable {
                 case .file, .other: "not a regular file"
                 }
             return (
-                "\(sidecar.path) is \(what), and SQLite would use it as a part of the database",
+                "\(sidecar.path) is \(what), and SQLite would use it as part of the database",
                 ["mv", sidecar.path, "\(sidecar.path).aside"]
             )
         }

@@ -107,7 +107,7 @@ import Testing
         let start = ContinuousClock.now
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: shop.release(2)) }
         #expect(error?.outcome == .busy)
-        #expect(error?.why == "this process did not release it in time")
+        #expect(error?.why == "the release callback of this process did not return in time")
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 

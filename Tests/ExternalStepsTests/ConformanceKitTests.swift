@@ -29,7 +29,7 @@ import Testing
             """, scratch.path("yes"))
         #expect(
             try failures(program)
-                == ["unknown message", "other protocol", "garbage"].map {
+                == ["unknown message", "unsupported protocol", "garbage"].map {
                     "\($0): it returned a result for an invalid request"
                 })
     }

@@ -53,7 +53,7 @@ import Testing
         let (scratch, bytes) = try stored()
         let error = try refusal(scratch, Array(marker.utf8) + bytes[..<41] + bytes)
         #expect(error.code == .archiveGarbage)
-        #expect(error.why == "the bytes at 0 belong to no entry of the zip archive")
+        #expect(error.why == "the bytes at 0 do not belong to any entry of the zip archive")
     }
 
     /// A reader that uses the directory's offset unchanged finds another directory in front of the archive.
@@ -86,7 +86,7 @@ import Testing
         #expect(scratch.run("unzip -tq a.zip") == 0)
         let error = try refusal(scratch, gap)
         #expect(error.code == .archiveGarbage)
-        #expect(error.why == "the bytes at 80 belong to no entry of the zip archive")
+        #expect(error.why == "the bytes at 80 do not belong to any entry of the zip archive")
     }
 
     @Test(arguments: [1, 22, 300, 65_535]) func `an archive comment is accepted`(size: Int) throws {

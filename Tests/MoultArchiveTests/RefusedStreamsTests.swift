@@ -90,7 +90,7 @@ import Testing
         #expect(error.code == .archiveGarbage)
         #expect(
             error.why == "it is padded with NUL bytes after its zstd stream, as bsdtar does when it writes to a pipe")
-        #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes.")
+        #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let zstd compress the output of tar.")
     }
 
     /// NULs after gzip, up to the end of the file and up to 1 MiB.
@@ -270,7 +270,7 @@ import Testing
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
         #expect(
-            error.why == "the supported endings are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
+            error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
     }
 
     /// A 7z archive is refused by its name, and the command in the message repacks it.
@@ -283,7 +283,7 @@ import Testing
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
         #expect(error.what == "\(name) is a 7z archive, which moult does not read")
-        #expect(error.why == "supported are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
+        #expect(error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
         let command = try #require(error.now?.split(separator: ": ", maxSplits: 1).last)
         #expect(scratch.run(String(command)) == 0)
         #expect(try scratch.unpack(name.replacing(".7z", with: ".tar.zst")) == Sample.contents)

@@ -174,9 +174,9 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(
             found.diff(against: expected) == [
                 "table food: column \"name\" is INTEGER, expected TEXT not null",
-                "table food: column \"desc\" missing",
-                "table food: column \"note\" not expected",
-                "table food: missing: unique (\"name\")",
+                "table food: column \"desc\" is missing",
+                "table food: column \"note\" is not expected",
+                "table food: the constraint unique (\"name\") is missing",
                 "table meal is missing",
                 "table version: columns are in the order ver, at, expected at, ver",
                 "table stray is not expected",

@@ -53,7 +53,7 @@ import Testing
 
     @Test func `objects that only the template has are reported`() throws {
         let report = try report(trial("ALTER TABLE note ADD COLUMN finished"))
-        #expect(report.lack == "table note: column \"done\" missing")
+        #expect(report.lack == "table note: column \"done\" is missing")
     }
 
     /// A statement that stays in one function does not check the deadline.

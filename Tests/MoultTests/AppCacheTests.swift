@@ -34,11 +34,12 @@ import Testing
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
         let next = Self.schema + "ALTER TABLE thumb ADD COLUMN width INTEGER;"
-        #expect(try Store.cache(at: path, schema: next) == .fresh("table thumb: column \"width\" missing"))
+        #expect(try Store.cache(at: path, schema: next) == .fresh("table thumb: column \"width\" is missing"))
         #expect(try sqlite("SELECT count(*), max(width) FROM thumb") == "0|\n")
         #expect(try Store.cache(at: path, schema: next) == .ready)
         // The app is downgraded: the cache that it cannot read is dropped again.
-        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("table thumb: column \"width\" not expected"))
+        #expect(
+            try Store.cache(at: path, schema: Self.schema) == .fresh("table thumb: column \"width\" is not expected"))
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 

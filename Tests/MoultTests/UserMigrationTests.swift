@@ -126,7 +126,7 @@ import Testing
         ),
         (
             "leads elsewhere", "ALTER TABLE note ADD COLUMN finished; PRAGMA user_version = 2;",
-            "table note: column \"done\" missing"
+            "table note: column \"done\" is missing"
         ),
         ("is not SQL", "ALTER TABEL note; PRAGMA user_version = 2;", "near \"TABEL\""),
     ]

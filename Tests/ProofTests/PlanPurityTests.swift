@@ -66,7 +66,7 @@ import Testing
             #expect(ended.status == 3)
             #expect(
                 ended.errors.contains(
-                    "not enough space in \(small)/store: the update needs 1.91 MiB and 256 KiB in reserve, "),
+                    "not enough space in \(small)/store: the update needs 1.91 MiB and a reserve of 256 KiB, but only "),
                 "\(ended.errors)")
         }
         #expect(try Tree(small) == before)

@@ -120,7 +120,7 @@ import Testing
         for release in 1...2 {
             let refused = try store.moult(["apply", releases.manifest(release)])
             #expect(refused.status == 3)
-            #expect(refused.errors.contains(#"column "t" missing"#), "\(refused.errors)")
+            #expect(refused.errors.contains(#"column "t" is missing"#), "\(refused.errors)")
         }
         #expect(try line("diary", of: store.moult(["status"]).output).contains("✗"))
         // Additional content of the app is allowed.

@@ -62,7 +62,7 @@ import Testing
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb VALUES(1)")
         let json = try JSON(parsing: cache("--json").output, source: "cache")
         #expect(json["state"]?.string == "recreated")
-        #expect(json["why"]?.string == "table thumb: column \"image\" missing")
+        #expect(json["why"]?.string == "table thumb: column \"image\" is missing")
         #expect(json["cache"]?.string == "thumbs.db")
         #expect(try sqlite("SELECT count(image) FROM thumb") == "0\n")
         #expect(try JSON(parsing: cache("--json").output, source: "cache")["state"]?.string == "ready")

@@ -11,7 +11,7 @@ struct Rollback {
             try context.store.proveSeal(of: context.generation)
             for database in context.release.databases where database.kind.isMigrated { try readable(database) }
             let from = context.installed.map { "\($0.version)" } ?? "nothing"
-            return ["back from \(from) to \(context.release.version), with its verified files"]
+            return ["rollback from \(from) to \(context.release.version), with its verified files"]
         }
     }
 

@@ -96,7 +96,7 @@ package struct FeedChoice: Sendable {
         if let why = seen.refusal(of: release.sequence, after: installedSequence, policy) {
             return ("it has sequence \(release.sequence), and \(why)", nil)
         }
-        if try !isAvailable(release) { return ("it is not beside the feed", nil) }
+        if try !isAvailable(release) { return ("its manifest is not in the directory of the feed", nil) }
         guard release.rollout < 100 else { return (nil, nil) }
         let place = try machine.rolloutPosition(for: release.version, of: feed.product)
         let text = "it is rolled out to \(release.rollout) % of machines, and this machine is at \(place) %"

@@ -17,7 +17,7 @@ extension Doctor {
             for path in places.flatMap(Self.beside) where try Files.facts(path) != nil {
                 findings.append(
                     Finding(
-                        kind: "sidecar", path: path, what: "it is beside the read-only database \(database.name)",
+                        kind: "sidecar", path: path, what: "it is next to the read-only database \(database.name)",
                         why: "SQLite would read it as part of the database, and return wrong data",
                         fix: try moveAway(path)))
             }
@@ -100,7 +100,7 @@ extension Doctor {
         Finding(
             kind: "sqliteVersion", path: path,
             what: "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
-            why: "in rare cases two processes that write and checkpoint at the same moment corrupt the database",
+            why: "in rare cases two processes that write and checkpoint at the same moment can corrupt the database",
             fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
     }
 

@@ -141,12 +141,12 @@ package struct Status: Sendable {
                 let finding = try assessment.finding(of: database, .glance)
                 let state: File.State =
                     finding.isMissing ? .missing : finding.fault == nil ? .living : .damaged
-                var file = file(state, finding.isMissing ? "nothing at \(path)" : finding.fault)
+                var file = file(state, finding.isMissing ? "no file at \(path)" : finding.fault)
                 file.finding = finding
                 file.remedy = finding.remedy?.command(for: database)
                 return file
             }
-            guard facts != nil else { return file(.missing, "nothing at \(path)") }
+            guard facts != nil else { return file(.missing, "no file at \(path)") }
             let sealed = try assessment.sealedFile(of: database)
             if let fault = sealed.linkFault { return file(.changed, fault) }
             switch sealed.standing {

@@ -39,7 +39,7 @@ struct ZipDirectory {
         let prefix = start - end.start
         guard start >= 0, prefix >= 0 else { throw ArchiveRefusal.damaged("its end record does not give its position") }
         if let locator = end.locator, locator != end.place - prefix {
-            throw ArchiveRefusal.damaged("its zip64 locator points elsewhere")
+            throw ArchiveRefusal.damaged("its zip64 locator points to the wrong place")
         }
         // Some readers look for a directory at the offset in the end record, ignoring the bytes in front of the
         // archive.
@@ -127,7 +127,7 @@ struct ZipDirectory {
         }
         let target = try locator.number(8)
         let recordPlace = place - locatorSize - recordSize
-        guard recordPlace >= 0 else { throw ArchiveRefusal.damaged("its zip64 locator points elsewhere") }
+        guard recordPlace >= 0 else { throw ArchiveRefusal.damaged("its zip64 locator points to the wrong place") }
         var record = LittleEndian(try file.bytes(at: recordPlace, count: recordSize)[...])
         guard try record.take(4).elementsEqual("PK\u{6}\u{6}".utf8), try record.number(8) == recordSize - 12 else {
             throw ArchiveRefusal.damaged("its zip64 record has an unexpected size")

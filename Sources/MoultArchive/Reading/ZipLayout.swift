@@ -53,7 +53,7 @@ struct ZipLayout {
     }
 
     private static func gap(at place: Int) -> ArchiveRefusal {
-        ArchiveRefusal(.archiveGarbage, "the bytes at \(place) belong to no entry of the zip archive")
+        ArchiveRefusal(.archiveGarbage, "the bytes at \(place) do not belong to any entry of the zip archive")
     }
 
     /// Compares an entry's header with the directory and returns the range of its compressed content.

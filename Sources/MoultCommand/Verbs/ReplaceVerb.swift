@@ -248,7 +248,7 @@ private struct ReplaceReport: Report {
             page.wrapped("\(tick) \(replacement.name) is restored to its state\(time), before it was replaced")
             if !result.kept.isEmpty {
                 page.line(
-                    "the content from before this undo is kept: \(shellLine(["moult", "quarantine"] + storeWords), .heading)"
+                    "the content from before this undo is in quarantine: \(shellLine(["moult", "quarantine"] + storeWords), .heading)"
                 )
             }
         }

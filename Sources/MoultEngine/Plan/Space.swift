@@ -22,7 +22,7 @@ enum Space {
             throw MoultError(
                 .space, .refused, what: "not enough space in \(layout.root)",
                 why:
-                    "the update needs \(ByteCount(plan.needs)) and \(ByteCount(overhead)) in reserve, and \(ByteCount(free)) is free",
+                    "the update needs \(ByteCount(plan.needs)) and a reserve of \(ByteCount(overhead)), but only \(ByteCount(free)) is free",
                 // `moult clean` might remove the generation that the rollback returns to. A store of a single file has no
                 // generation to remove, and a new one is removed after this error.
                 now: plan.purpose == .rollback || layout.onlyFile != nil

@@ -60,7 +60,7 @@ struct SigningKeys {
         if let expires = list.roles.expires, expires < now {
             throw MoultError(
                 .publishing, .refused, what: "the key list \(KeyList.fileName(list.serial)) has expired",
-                why: "it was valid until \(expires), and stores refuse everything under it",
+                why: "it was valid until \(expires), and stores refuse all files signed under it",
                 now: "Make the next one: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.")
         }
         let role = list.roles.isSplit ? "timestamp" : "release"

@@ -127,7 +127,7 @@ package struct ReleaseDraft {
             return
         }
         throw refusal(
-            "the database \"\(missing)\" is missing", "\(before.path) has it",
+            "the database \"\(missing)\" is missing", "the previous release has it: \(before.path)",
             "Add its file. To drop the database, write a draft: moult help draft")
     }
 

@@ -113,7 +113,7 @@ struct TableIndexes {
                 case .behind: return "index \(index.name) is out of order"
                 }
             }
-            return found == wanted ? nil : "index \(index.name) and table \(table) do not hold the same rows"
+            return found == wanted ? nil : "index \(index.name) and table \(table) do not contain the same rows"
         }
     }
 }

@@ -14,7 +14,7 @@ package struct RowTransfer {
     /// Databases with shipped rows: an old row that equals one of theirs is left out.
     let shipped: [Connection]
 
-    static let orphaned = "its foreign key refers to a row that was replaced by a carried row"
+    static let orphaned = "its foreign key refers to a row that a carried row replaced"
 
     package init(rules: [RowRule], rejects: RejectTable, shipped: [Connection] = []) {
         (self.rules, self.rejects, self.shipped) = (rules, rejects, shipped)

@@ -38,7 +38,7 @@ final class SelectionAuthorizer {
         case SQLITE_FUNCTION:
             let name = second.lowercased()
             if Self.functions.contains(name) || TimeFunctions.names.contains(name) { return true }
-            return deny("the function \(second), which may give another result each time")
+            return deny("the function \(second), which may return a different result each time")
         case SQLITE_READ:
             let name = SQLName(first)
             if name == "json_each" || name == "json_tree" { return true }

@@ -53,8 +53,8 @@ extension SchemaShape.Table {
         }
         pair(columns, expected.columns, by: \.name) { found, wanted in
             switch (found, wanted) {
-            case (let column?, nil): words.append("column \(quoteIdentifier(column.name)) not expected")
-            case (nil, let column?): words.append("column \(quoteIdentifier(column.name)) missing")
+            case (let column?, nil): words.append("column \(quoteIdentifier(column.name)) is not expected")
+            case (nil, let column?): words.append("column \(quoteIdentifier(column.name)) is missing")
             case (let found?, let wanted?) where found != wanted:
                 words.append("column \(quoteIdentifier(found.name)) is \(found.facts), expected \(wanted.facts)")
             default: break
@@ -67,8 +67,8 @@ extension SchemaShape.Table {
                     + "expected \(wantedOrder.joined(separator: ", "))")
         }
         pair(constraints, expected.constraints, by: \.self) { found, wanted in
-            if found == nil, let wanted { words.append("missing: \(wanted)") }
-            if wanted == nil, let found { words.append("not expected: \(found)") }
+            if found == nil, let wanted { words.append("the constraint \(wanted) is missing") }
+            if wanted == nil, let found { words.append("the constraint \(found) is not expected") }
         }
         return words
     }

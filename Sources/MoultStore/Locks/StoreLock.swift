@@ -29,7 +29,7 @@ package final class StoreLock: Sendable {
             .locked, .busy, what: "the store \(layout.root) is in use",
             why: holders.isEmpty
                 ? "another moult process has its lock" : "\(holders.joined(separator: ", ")) has its lock",
-            now: "Try again later, or wait for it: --wait SECONDS")
+            now: "Try again later, or wait for the other process: --wait SECONDS")
     }
 
     /// How long to wait for a lock whose holder has ended.

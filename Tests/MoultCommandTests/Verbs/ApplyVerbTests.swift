@@ -126,7 +126,7 @@ import Testing
         let run = try world.run("moult apply rel/test-1.0.0.json")
         #expect(run.status == 75)
         #expect(run.err.hasPrefix("moult: error: the store \(world.store) is in use: pid \(getpid()) ("))
-        #expect(run.err.hasSuffix("\n  Try again later, or wait for it: --wait SECONDS\n"))
+        #expect(run.err.hasSuffix("\n  Try again later, or wait for the other process: --wait SECONDS\n"))
         withExtendedLifetime(lock) {}
     }
 

@@ -110,7 +110,7 @@ import Testing
     @Test(arguments: [
         ("ALTER TABEL note ADD COLUMN day; PRAGMA user_version = 2;", "syntax error"),
         ("ALTER TABLE note ADD COLUMN day;", "user_version"),
-        ("ALTER TABLE note ADD COLUMN month; PRAGMA user_version = 2;", "column \"day\" missing"),
+        ("ALTER TABLE note ADD COLUMN month; PRAGMA user_version = 2;", "column \"day\" is missing"),
     ])
     func `a migration that does not lead to the new database is refused`(sql: String, why: String) throws {
         try draft(1, databases: note(1, "CREATE TABLE note(text); PRAGMA user_version = 1;"))

@@ -89,7 +89,7 @@ import Testing
         )
         let status = try world.must("moult status")
         #expect(status.contains("\n  - food  reference  8.00 KiB  copied; not verified\n"))
-        #expect(status.contains("\n  x user  user              -  missing: nothing at \(world.store)/user.db\n"))
+        #expect(status.contains("\n  x user  user              -  missing: no file at \(world.store)/user.db\n"))
         let verify = try world.run("moult verify")
         #expect(verify.status == 1)
         let sealed = "\(world.store)/.moult/generations/\(try world.generation(world.first))/food.db"

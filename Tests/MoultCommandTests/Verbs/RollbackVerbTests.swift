@@ -19,7 +19,7 @@ import Testing
                 """
                 test 2.0.0 -> 1.0.0   (store ./store, rollback, not signed)
 
-                ok   check    back from 2.0.0 to 1.0.0, with its verified files
+                ok   check    rollback from 2.0.0 to 1.0.0, with its verified files
                 ok - delete   food        out of service, kept for rollback (generation \(two))
                 ok ~ copy     food        restored from the kept generation \(one)
                 ok = copy     user        exists: never replaced

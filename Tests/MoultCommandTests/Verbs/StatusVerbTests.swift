@@ -185,7 +185,7 @@ import Testing
         #expect(broken.status == 2)
         #expect(
             broken.out.hasPrefix(
-                "MOULT CRITICAL - org.example.test 1.0.0; user is missing, nothing at \(world.store)/user.db; every release"
+                "MOULT CRITICAL - org.example.test 1.0.0; user is missing, no file at \(world.store)/user.db; every release"
             ))
     }
 

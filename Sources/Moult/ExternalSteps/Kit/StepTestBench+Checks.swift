@@ -85,7 +85,7 @@ extension StepTestBench {
     private func checkRefusals(_ program: StepExecutable, _ description: StepDescription) {
         let wrong: [(String, String)] = [
             ("unknown message", "{\"message\":\"frobnicate\",\"protocol\":1}\n"),
-            ("other protocol", "{\"message\":\"plan\",\"protocol\":99,\"context\":{}}\n"),
+            ("unsupported protocol", "{\"message\":\"plan\",\"protocol\":99,\"context\":{}}\n"),
             ("garbage", "}{ \u{1}\n"),
         ]
         for (name, line) in wrong {
