@@ -103,7 +103,7 @@ import Testing
         let report = try DatabaseBuilder(options).build(script: scratch.path("s.sql"), output: scratch.path("s.db"))
         #expect(said == warnings)
         #expect(report.warnings == warnings.count)
-        let reasons = warnings.filter { $0.contains("another result") }.count
+        let reasons = warnings.filter { $0.contains("a different result") }.count
         #expect(report.unrepeatable.count == reasons)
     }
 
