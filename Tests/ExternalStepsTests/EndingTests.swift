@@ -35,7 +35,7 @@ import Testing
         let settled = try Shell.run([moult, "recover", "--store", world.store])
         #expect(settled.status == 0)
         #expect(
-            settled.errors.contains("warning: the step test.step failed at clean: the ending is failed"),
+            settled.errors.contains("warning: the step test.step failed during clean: the ending is failed"),
             "\(settled.errors)")
         #expect(try world.world.visible() == before)
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })

@@ -54,7 +54,7 @@ import Testing
         let before = try world.world.visible()
         let error = try #require(try world.failure())
         #expect(error.outcome == .undone)
-        #expect(error.why == "the step test.step failed at apply: no")
+        #expect(error.why == "the step test.step failed during apply: no")
         #expect(error.now == "Try it later.")
         #expect(try world.world.visible() == before)
         #expect(try Files.list(world.granted).isEmpty)
@@ -67,7 +67,7 @@ import Testing
         let cases: [(JSON, String?)] = [
             (["size": 3], nil), (["size": 0], "with.size must be at least 1"),
             (["size": "3"], "with.size must be of type integer, but is a string"),
-            (["seize": 3], "with.seize is not known"),
+            (["seize": 3], "with.seize is not allowed"),
         ]
         for (with, fault) in cases {
             let world = try StepWorld(program, with: with)
@@ -160,7 +160,7 @@ import Testing
         let watcher = Watcher(tell: { event in if case .warning(let text) = event { told.withLock { $0.append(text) } }
         })
         do { try world.update(watcher) } catch let error as MoultError { #expect(error.outcome == .undone) }
-        #expect(told.withLock { $0 } == ["the step test.step failed at clean: the ending is \(ending)"])
+        #expect(told.withLock { $0 } == ["the step test.step failed during clean: the ending is \(ending)"])
         #expect(try world.world.versions() == [ending == .done ? "2.0.0" : "1.0.0"])
     }
 

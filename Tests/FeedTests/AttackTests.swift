@@ -60,7 +60,7 @@ import Testing
         try bench.must("rm -r public; mv old public")
         try refused(
             """
-            \(feed) is older than a feed seen before: its serial is 2, and 3 was seen
+            \(feed) is older than a feed seen before: its serial is 2, and this store has seen serial 3
               An attacker may be withholding newer releases. If the publisher started the feed over, use --allow-downgrade.
             """)
     }

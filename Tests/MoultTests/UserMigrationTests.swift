@@ -203,7 +203,7 @@ import Testing
         let next = try release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo])
         let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .refused)
-        #expect(error?.what == "\(path) is newer than release 2.0.0 knows")
+        #expect(error?.what == "\(path) is newer than release 2.0.0 supports")
         #expect(error?.why == "its user_version is 5, and that release supports 2")
         #expect(try tree() == before)
     }

@@ -72,7 +72,7 @@ struct RegistryAttackTests {
         try bench.publish("2.0.0", 2, to: registry.address("team/food"))
         try bench.must("moult apply -q")
         try bench.must("skopeo copy -q --dest-tls-verify=false dir:old docker://\(registry.host)/team/food:feed")
-        try refused("\(place) is older than a feed seen before: its serial is 1, and 2 was seen")
+        try refused("\(place) is older than a feed seen before: its serial is 1, and this store has seen serial 2")
     }
 
     @Test func `an expired feed is refused`() throws {
