@@ -65,7 +65,7 @@ final class Authorizer {
     }
 
     /// Installs this authorizer. The connection must keep it alive.
-    func stand(on database: OpaquePointer) -> Int32 {
+    func install(on database: OpaquePointer) -> Int32 {
         sqlite3_set_authorizer(
             database,
             { context, action, first, second, _, _ in

@@ -51,7 +51,7 @@ extension Connection {
     }
 
     private func raise(_ authorizer: Authorizer) throws {
-        try check(authorizer.stand(on: handle), doing: "guard \(path)")
+        try check(authorizer.install(on: handle), doing: "guard \(path)")
         self.authorizer = authorizer
     }
 

@@ -25,7 +25,7 @@ package final class Interrupter: Sendable {
         database.withLock { $0 = 0 }
     }
 
-    /// Takes the handle back, because it was not freed after all.
+    /// Stores the handle again, because it was not freed after all.
     func arm(_ handle: OpaquePointer) {
         database.withLock { $0 = UInt(bitPattern: handle) }
     }

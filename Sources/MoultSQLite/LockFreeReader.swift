@@ -10,11 +10,11 @@ import MoultLibc
 package enum LockFreeReader {
     /// The method of reading the database, which depends on its sidecars.
     package enum Way: Sendable {
-        /// Rollback mode: with normal locks; we and a writer wait for each other.
+        /// Rollback mode: with normal locks; this process and a writer wait for each other.
         case locks
         /// WAL mode, in use or left by a crash: through the existing shared memory, read-only.
         case sharedMemory
-        /// WAL mode with a `-wal` that no process has open: its index is built in our own memory.
+        /// WAL mode with a `-wal` that no process has open: its index is built in this process's own memory.
         case privateIndex
         /// WAL mode, closed cleanly: the file is complete.
         case closed
@@ -77,8 +77,9 @@ package enum LockFreeReader {
         return try result.get()
     }
 
-    /// SQLite run by root changes the owner of a `-wal` or `-journal` that it opens to the database's owner, which updates ctime
-    /// even if the owner stays the same. From here on, this process's SQLite skips the call where it would change nothing.
+    /// Prevents SQLite from changing ctimes. If root runs SQLite, it sets the owner of a `-wal` or `-journal` that it opens to
+    /// the database's owner, which updates ctime even if the owner stays the same. From here on, this process's SQLite skips
+    /// the call where it would change nothing.
     private static func keepOwnersQuietly() throws {
         guard geteuid() == 0 else { return }
         let code = moult_sqlite_keep_ctime()
@@ -89,7 +90,8 @@ package enum LockFreeReader {
         }
     }
 
-    /// Reads a WAL without `-shm`. In exclusive mode its index is on the heap, and without locks that mode needs no write access.
+    /// Opens a database whose WAL has no `-shm`. In exclusive mode the WAL's index is on the heap, and without locks that mode
+    /// needs no write access.
     private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
         let connection = try Connection(
             uri: Access.readOnly.uri(for: path, extra: "&vfs=unix-none"), path: path, busyTimeout: 0, serialized: false)

@@ -20,10 +20,11 @@ package enum NonInvasiveReader {
         }
         let end = ContinuousClock.now + .milliseconds(Int(busyTimeout))
         while true {
-            do { return try naming(path) { try look(path, deadline, busyTimeout, body) } } catch let error as MoultError
+            do { return try naming(path) { try attempt(path, deadline, busyTimeout, body) } } catch let error
+                as MoultError
             {
-                // A process opened or wrote it at that moment. That is not a fault of the database, and the next attempt may
-                // succeed.
+                // A process opened or wrote the database at that moment. That is not a fault of the database, and the next
+                // attempt may succeed.
                 guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
                 usleep(1000)
             }
@@ -42,7 +43,7 @@ package enum NonInvasiveReader {
         }
     }
 
-    private static func look<R>(
+    private static func attempt<R>(
         _ path: String, _ deadline: Double?, _ busyTimeout: Int32, _ body: (Connection) throws -> R
     ) throws -> R {
         do {
@@ -59,8 +60,8 @@ package enum NonInvasiveReader {
         }
     }
 
-    /// A hot journal, or a WAL index that a crash left half written. The next writer repairs both; until then they are repaired
-    /// only in a copy.
+    /// Whether the error was caused by a hot journal, or by a WAL index that a crash left half written. The next writer repairs
+    /// both; until then they are repaired only in a copy.
     private static func needsCopy(_ error: MoultError, _ path: String) throws -> Bool {
         if error.code == .hotJournal { return true }
         guard let code = error.sqlite?.resultCode, code == .readOnlyRecovery || code.primary == .lockingProtocol

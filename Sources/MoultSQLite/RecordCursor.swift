@@ -17,7 +17,7 @@ package struct RecordCursor: ~Copyable {
     private let file: UnsafeMutablePointer<sqlite3_file>
     private let rootPage: Int64
     private let pageSize: Int
-    /// The page without the space that extensions reserve at its end.
+    /// The size of a page without the space that extensions reserve at its end.
     private let usable: Int
     /// The pages from the root to the current leaf, which is last.
     private var path: [Page] = []
@@ -51,7 +51,7 @@ package struct RecordCursor: ~Copyable {
         }
     }
 
-    /// SQLite allows no deeper trees.
+    /// The maximum depth of a tree in SQLite.
     private static let deepest = 20
 
     package init(_ connection: Connection, rootPage: Int64) throws {

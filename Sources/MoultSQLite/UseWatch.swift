@@ -15,7 +15,7 @@ final class UseWatch {
     init(_ note: @escaping (StatementUse) -> Void) { self.note = note }
 
     /// Sets the authorizer. The connection must keep the watch alive.
-    func stand(on database: OpaquePointer) -> Int32 {
+    func install(on database: OpaquePointer) -> Int32 {
         sqlite3_set_authorizer(
             database,
             { context, action, first, second, _, _ in
@@ -47,7 +47,7 @@ extension Connection {
     /// Calls the closure for each action of a statement, when the statement is prepared.
     package func watchUses(_ note: @escaping (StatementUse) -> Void) throws {
         let watch = UseWatch(note)
-        try check(watch.stand(on: handle), doing: "watch the statements on \(path)")
+        try check(watch.install(on: handle), doing: "watch the statements on \(path)")
         useWatch = watch
     }
 }

@@ -34,7 +34,7 @@ public struct AttachStep: Step {
                 for file in files { _ = try set.open([file]) }
                 continue
             }
-            try set.proveEncoding(set.writable.map { ($0, try place($0, context)) } + files)
+            try set.requireSameEncoding(set.writable.map { ($0, try place($0, context)) } + files)
             let tables = try set.open(files)
             for warning in set.clashes(tables) { context.warn(warning) }
         }
@@ -67,8 +67,8 @@ public struct AttachStep: Step {
 
     /// The file that the app will open: the existing one if it stays, otherwise that of the release.
     private func place(_ database: Database, _ context: PrepareContext) throws -> String {
-        let living = context.plan.store.path(context.plan.path(of: database))
-        return try database.kind.isMigrated && Found.exists(living) ? living : staged(database, context)
+        let existing = context.plan.store.path(context.plan.path(of: database))
+        return try database.kind.isMigrated && Found.exists(existing) ? existing : staged(database, context)
     }
 
     private func staged(_ database: Database, _ context: PrepareContext) throws -> String {

@@ -37,7 +37,7 @@ struct AttachedSet {
     }
 
     /// Throws unless all databases have the same text encoding: SQLite attaches no others.
-    func proveEncoding(_ files: [(database: Database, path: String)]) throws {
+    func requireSameEncoding(_ files: [(database: Database, path: String)]) throws {
         let encodings = try files.compactMap { file in
             try Connection.encoding(ofFileAt: file.path).map { (file.database.name, $0) }
         }

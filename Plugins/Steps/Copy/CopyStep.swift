@@ -11,7 +11,7 @@ public struct CopyStep: Step {
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
-        if context.purpose == .reset { return try remade(context) }
+        if context.purpose == .reset { return try effectsOfReset(context) }
         var effects: [Effect] = []
         let source = try Source(context: context)
         for database in context.release.databases where database.kind.isSealed {
@@ -28,9 +28,9 @@ public struct CopyStep: Step {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
         // Writable files are replaced after `current` is switched, because nothing may follow a live replacement.
-        var living: [Effect] = []
+        var replacements: [Effect] = []
         for database in context.release.databases where database.kind.isReplaced {
-            living.append(
+            replacements.append(
                 effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
         }
         if source.isStaged { effects.append(effect(.copy, nil, .installGeneration(generation: context.generation))) }
@@ -38,7 +38,7 @@ public struct CopyStep: Step {
             effects.append(
                 effect(.copy, nil, .switchCurrent(to: context.generation, from: context.installedGeneration)))
         }
-        return try effects + links(context) + living
+        return try effects + links(context) + replacements
     }
 
     /// The change for a cache. The delete step has already decided whether the existing one matches.
@@ -59,14 +59,14 @@ public struct CopyStep: Step {
         }
     }
 
-    private func remade(_ context: PlanContext) throws -> [Effect] {
-        if let restored = context.restoringTable { return try putBack(restored, context) }
+    private func effectsOfReset(_ context: PlanContext) throws -> [Effect] {
+        if let restored = context.restoringTable { return try effectsOfRestore(restored, context) }
         return context.release.databases.filter { context.isSetAside(context.path(of: $0)) }.map {
             effect(.copy, $0.name, .create(path: context.path(of: $0), size: $0.size))
         }
     }
 
-    private func putBack(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {
+    private func effectsOfRestore(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {
         guard let database = context.only.flatMap(context.release.database), let file = context.restoring else {
             return []
         }
@@ -74,7 +74,7 @@ public struct CopyStep: Step {
         switch try context.store.look(path) {
         case .nothing: throw context.missing(database, at: path)
         case .directory, .other: throw try context.obstacle(at: path, database)
-        case .link, .sealedLink: try ReplacementWay.proveLink(database, context)
+        case .link, .sealedLink: try ReplacementWay.requireTrustedLink(database, context)
         case .file: break
         }
         return [

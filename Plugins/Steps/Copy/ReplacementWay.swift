@@ -31,7 +31,7 @@ struct ReplacementWay {
 
     /// Throws if a link is dangling, if a user other than this one or root created it, or if this is root and another
     /// user controls its target.
-    static func proveLink(_ database: Database, _ context: PlanContext) throws {
+    static func requireTrustedLink(_ database: Database, _ context: PlanContext) throws {
         let path = context.store.path(database.path)
         guard let link = try Files.facts(path), link.kind == .link else { return }
         guard try Files.factsThroughLinks(path)?.kind == .file else {

@@ -23,7 +23,7 @@ struct SharedContent {
             guard
                 context.installed?.databases.contains(where: { $0.path == database.path && $0.kind.isReplaced }) == true
             else { throw context.foreignLink(target, at: database.path, database) }
-            try ReplacementWay.proveLink(database, context)
+            try ReplacementWay.requireTrustedLink(database, context)
             return try replace(at: database.path, reason: usual, isOwn: true)
         }
     }

@@ -16,8 +16,8 @@ enum Template {
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw try context.obstacle(at: database.path, database)
         case .own, .foreign, .claimed, .link:
-            try ReplacementWay.proveLink(database, context)
-            if context.bringsBackAdopted { return try broughtBack(database, context) }
+            try ReplacementWay.requireTrustedLink(database, context)
+            if context.bringsBackAdopted { return try restoreAdopted(database, context) }
             return try UserSchema(database: database, context: context).change()
         }
     }
@@ -33,7 +33,7 @@ enum Template {
         )
     }
 
-    private static func broughtBack(_ database: Database, _ context: PlanContext) throws -> Change {
+    private static func restoreAdopted(_ database: Database, _ context: PlanContext) throws -> Change {
         let place = context.store.path(database.path)
         let adopted = context.store.path(ofMember: database.member, in: context.generation)
         // An empty file is an empty database.

@@ -12,10 +12,10 @@ struct UserSchema {
 
     func change() throws -> Change {
         let kept = "exists: never replaced"
-        try proveUsable()
+        try requireUsable()
         // If a release does not specify versions, the app decides.
         guard let known = database.knownUserVersion, let version = try version() else {
-            try proveKept()
+            try requireKeptSchema()
             return .keep(why: kept)
         }
         guard version <= known else {
@@ -26,20 +26,20 @@ struct UserSchema {
         }
         let pending = database.migrations.filter { $0.number > version }
         guard let last = pending.last, context.purpose == .update else {
-            try proveKept()
+            try requireKeptSchema()
             return .keep(why: "\(kept), user_version \(version)")
         }
         return .migrate(path: database.path, members: pending.map(\.member), from: version, to: last.number)
     }
 
     /// Throws if SQLite cannot open the existing database.
-    private func proveUsable() throws {
+    private func requireUsable() throws {
         if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
     }
 
     /// Throws if the kept database does not have the schema of the release. This needs a template in the store; if it has none,
     /// `check(_:)` is called later with the template from the bundle.
-    private func proveKept() throws {
+    private func requireKeptSchema() throws {
         guard context.purpose == .update else { return }
         let template = context.store.path(ofMember: database.member, in: context.generation)
         // If the template is damaged, this update recreates it, and compares the database with the new one.

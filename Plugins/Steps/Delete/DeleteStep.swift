@@ -63,7 +63,7 @@ public struct DeleteStep: Step {
             // A file that moult did not create becomes a generation instead.
             if occupant == .foreign || context.isPostponed(context.path(of: database)) { return nil }
             guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
-            try proveCache(database, occupant, context)
+            try refuseForeignCache(database, occupant, context)
             return (fault, .unfitCache)
         case .user, .shared: return try strays(beside: database, context).map { ($0, .replaced) }
         case .reference: return nil
@@ -72,7 +72,7 @@ public struct DeleteStep: Step {
 
     /// Throws if the path of a cache has a link or a directory, which may lead to data of an app, unless the installed release
     /// has its cache there.
-    private func proveCache(_ database: Database, _ occupant: Occupant, _ context: PlanContext) throws {
+    private func refuseForeignCache(_ database: Database, _ occupant: Occupant, _ context: PlanContext) throws {
         let path = context.path(of: database)
         if context.hasInstalledCache(at: path) { return }
         switch occupant {
@@ -135,7 +135,7 @@ public struct DeleteStep: Step {
         try context.release.databases.compactMap { database in
             guard let from = context.movedFrom(database) else { return nil }
             let new = try context.store.look(database.path)
-            try proveMovable(database, from, isNewPathTaken: new != .nothing, context)
+            try requireMovable(database, from, isNewPathTaken: new != .nothing, context)
             guard new == .nothing, !context.release.databases.contains(where: { $0.path == from }) else {
                 throw MoultError(
                     .occupied, .refused,
@@ -155,7 +155,7 @@ public struct DeleteStep: Step {
 
     /// Throws if the database cannot be moved. A file at the new path does not count as the missing one, because an app may
     /// have created an empty one there.
-    private func proveMovable(
+    private func requireMovable(
         _ database: Database, _ from: String, isNewPathTaken: Bool, _ context: PlanContext
     ) throws {
         switch try context.store.look(from) {

@@ -31,7 +31,7 @@ struct ContentCheck {
 
     /// Checks the digest of a file in place. Bundle members were digested while they were unpacked; a file in place is read
     /// only if the release requires it.
-    func proveDigest() throws {
+    func verifyDigest() throws {
         guard database.place == .inPlace, depth == .full else { return }
         let digest = try SHA256.digest(ofFileAt: path).hex
         if digest != database.sha256 {

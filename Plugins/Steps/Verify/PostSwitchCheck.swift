@@ -17,7 +17,7 @@ struct PostSwitchCheck {
         guard database.kind.isSealed else {
             // A database that the operator restores from quarantine may have the schema of an older release.
             if !database.kind.isReplaced, context.creates(context.path(of: database)), context.restoring == nil {
-                try proveSchema(path)
+                try verifySchema(path)
             }
             return
         }
@@ -38,11 +38,11 @@ struct PostSwitchCheck {
     }
 
     /// Checks that a new writable file opens, and has the schema of the published file.
-    private func proveSchema(_ path: String) throws {
+    private func verifySchema(_ path: String) throws {
         let published = context.store.path(ofMember: database.member, in: context.generation)
         if context.bringsBackAdopted, case .unfit = try Fitness.of(published, judge: { _ in nil }) {
             // The adopted file was not a valid database before moult either.
-            return try proveBytes(path, published)
+            return try verifyBytes(path, published)
         }
         do {
             let expected = try SchemaShape(of: Connection(path: published, access: .immutable))
@@ -54,7 +54,7 @@ struct PostSwitchCheck {
         }
     }
 
-    private func proveBytes(_ path: String, _ published: String) throws {
+    private func verifyBytes(_ path: String, _ published: String) throws {
         guard try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: published) else {
             throw failed("\(path) is not the file \(published)")
         }

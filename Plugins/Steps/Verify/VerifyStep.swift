@@ -57,7 +57,7 @@ public struct VerifyStep: Step {
             return ContentCheck(
                 database, at: path, old: try old(database, context.plan), isPublished: true, context.plan)
         }
-        for proof in proofs { try proof.proveDigest() }
+        for proof in proofs { try proof.verifyDigest() }
         let reports = try Validator.present().examine(proofs.map(\.validation), scratch: "\(context.staging)/exam") {
             validation in
             try context.progress(.init("check \(validation.name)", done: 0, total: 0))

@@ -9,14 +9,14 @@ struct Rollback {
     var findings: [String] {
         get throws {
             try context.store.proveSeal(of: context.generation)
-            for database in context.release.databases where database.kind.isMigrated { try readable(database) }
+            for database in context.release.databases where database.kind.isMigrated { try requireReadable(database) }
             let from = context.installed.map { "\($0.version)" } ?? "nothing"
             return ["rollback from \(from) to \(context.release.version), with its verified files"]
         }
     }
 
     /// Throws if the app of the older release could not read the user's data.
-    private func readable(_ database: Database) throws {
+    private func requireReadable(_ database: Database) throws {
         guard let known = database.knownUserVersion, case .file = try context.store.look(database.path) else { return }
         let path = context.store.path(database.path)
         let version: Int64

@@ -195,7 +195,7 @@ package struct Orchestrator: Sendable {
         }
         let moved = try History.moveAway(layout)
         let results = try recovery.recover(ignoringLimit: true, back: back)
-        try LeaseFile.tidy(layout)
+        try LeaseFile.refresh(layout)
         try rebuildHolds()
         // Only now, because the holds must know whether the history lacks lines.
         warning { try repairHistory(moved) }
@@ -260,7 +260,7 @@ package struct Orchestrator: Sendable {
         defer { withExtendedLifetime(lock) {} }
         return try refusingDamage {
             let recovered = try recovery.recover()
-            try LeaseFile.tidy(layout)
+            try LeaseFile.refresh(layout)
             return try body(snapshot(), recovered)
         }
     }

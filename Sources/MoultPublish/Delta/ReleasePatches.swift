@@ -113,7 +113,7 @@ struct ReleasePatches {
         trial.patches = all.map(\.patch).filter { release.content(of: $0.member) != nil }
         var kept: Set<String> = []
         for before in older {
-            guard let patches = trial.patchesThatPay(from: before) else {
+            guard let patches = trial.worthwhilePatches(from: before) else {
                 options.warn("a patch from \(before.version) would not be clearly smaller than the bundle: omitted")
                 continue
             }

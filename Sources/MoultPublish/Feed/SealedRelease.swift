@@ -65,7 +65,7 @@ struct SealedRelease {
         let there = try Set(
             manifest.patches.filter { try Files.factsThroughLinks("\(source)/\($0.file)")?.size == $0.size }.map(\.file)
         )
-        return older.flatMap { manifest.patchesThatPay(from: $0) { there.contains($0.file) } } ?? []
+        return older.flatMap { manifest.worthwhilePatches(from: $0) { there.contains($0.file) } } ?? []
     }
 
     /// Copies bundle, patches, signatures and manifest to the files to be published, each after the files that it

@@ -44,7 +44,7 @@ package struct PackChanges: Sendable {
                 .map { (database.name, $0.name) }
         }
         bundleSizeBefore = older.bundle?.size
-        patchSize = manifest.patchesThatPay(from: older)?.reduce(0) { $0 + $1.size }
+        patchSize = manifest.worthwhilePatches(from: older)?.reduce(0) { $0 + $1.size }
         milliseconds = Int((ContinuousClock.now - begun) / .milliseconds(1))
     }
 }

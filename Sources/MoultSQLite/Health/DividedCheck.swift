@@ -15,7 +15,7 @@ package struct DividedCheck {
     let smallest: Int
 
     /// The part of the file that must be outside the largest table: one in this many.
-    private static let leastShare = 8
+    private static let minShare = 8
     /// The limit on tables, because SQLite reads the whole schema for each.
     private static let maxTables = 1000
 
@@ -67,7 +67,7 @@ package struct DividedCheck {
         let tables = sizes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         // SQLite's check of a single table cannot be divided: if one table is nearly the whole file, nothing is gained.
         let (all, largest) = (sizes.values.reduce(0, +), tables.first?.value ?? 0)
-        guard (all - largest) * Self.leastShare >= all, tables.count <= Self.maxTables else {
+        guard (all - largest) * Self.minShare >= all, tables.count <= Self.maxTables else {
             throw RawPages.NeedsFullCheck()
         }
         return tables.map { .table($0.key) } + [.pages(roots: roots)]

@@ -1,7 +1,7 @@
 /// Verifies that each page of a database file belongs to exactly one tree, overflow chain or list of free pages.
 ///
-/// SQLite's checks of single tables do not detect a page that two of them share, or that none has. The accounting only knows that
-/// something is unusual; SQLite's check of the whole file reports the fault, if any.
+/// SQLite's checks of single tables do not detect a page that two of them share, or that none has. The accounting only detects
+/// that something is unusual; SQLite's check of the whole file reports the fault, if any.
 struct PageAccounting {
     private let pages: RawPages
     private var isTaken: [Bool]

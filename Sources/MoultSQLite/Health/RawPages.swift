@@ -13,7 +13,7 @@ final class RawPages {
     private let file: Descriptor
     private let page: UnsafeMutableRawBufferPointer
 
-    /// Deinitialization closes the file, which drops every lock that this process has on it.
+    /// Opens the file. Deinitialization closes it, which drops every lock that this process has on it.
     init(_ path: String) throws {
         let file = try Descriptor(path, .read)
         let header = try DatabaseHeader(of: file)
@@ -84,21 +84,21 @@ final class RawPages {
         return place
     }
 
-    /// The first overflow page of a cell, and their number; nil if its whole content is on this page.
+    /// The first overflow page of a cell, and the number of its overflow pages; nil if the whole content is on this page.
     func overflow(at place: Int, isTable: Bool) throws -> (first: Int, count: Int)? {
         var place = place
         let size = try varint(&place)
         if isTable { _ = try varint(&place) }
-        let most = isTable ? usable - 35 : (usable - 12) * 64 / 255 - 23
-        if size <= most { return nil }
-        let least = (usable - 12) * 32 / 255 - 23
-        let local = least + (size - least) % (usable - 4)
-        let here = local <= most ? local : least
+        let maxLocal = isTable ? usable - 35 : (usable - 12) * 64 / 255 - 23
+        if size <= maxLocal { return nil }
+        let minLocal = (usable - 12) * 32 / 255 - 23
+        let local = minLocal + (size - minLocal) % (usable - 4)
+        let here = local <= maxLocal ? local : minLocal
         guard place + here + 4 <= usable else { throw NeedsFullCheck() }
         return (number(place + here), (size - here + usable - 5) / (usable - 4))
     }
 
-    /// Up to nine bytes, high bits first; never more than any content can have.
+    /// Reads a number of up to nine bytes, high bits first; the result is capped above any possible size.
     private func varint(_ place: inout Int) throws -> Int {
         var number: UInt64 = 0
         for index in 0..<9 {

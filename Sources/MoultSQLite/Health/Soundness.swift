@@ -1,7 +1,8 @@
 /// The findings of a check of a database, and the parts that could not be checked.
 package struct Soundness: Equatable, Sendable {
     package var findings: [String] = []
-    /// Each with its reason, for example an index with a collation that only the app has. That is not a fault.
+    /// The parts that could not be checked, each with the reason, for example an index with a collation that only the app has.
+    /// Such a part is not a fault.
     package var notChecked: [String] = []
 
     package init(findings: [String] = [], notChecked: [String] = []) {

@@ -16,7 +16,7 @@ extension Connection {
         var names: [String] = []
         let result = Result {
             for name in try missingCollations() { try addStandIn(name, &names) }
-            // SQLite caches with the schema that a table could not be read.
+            // SQLite caches, with the schema, that a table could not be read, so the cached schema is dropped.
             if setsQueryOnly, !names.isEmpty { try execute("PRAGMA writable_schema = RESET") }
             while true {
                 do { return try body() } catch {
@@ -44,7 +44,7 @@ extension Connection {
     }
 
     /// Whether a table is stored in an order that only the app knows. A statement that reads such a table without a substitute
-    /// fails, and continues to fail afterwards even with one.
+    /// fails, and goes on failing even if a substitute is added later.
     func needsStandIns(_ table: TableLayout) throws -> Bool {
         try table.rowIDName == nil && !missingCollations(of: table.name).isEmpty
     }

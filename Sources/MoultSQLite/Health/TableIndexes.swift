@@ -1,4 +1,5 @@
-/// A table's indexes, as scans can compare them with the table; nil if they cannot, so that SQLite must look rows up.
+/// A table's indexes, described so that scans can compare them with the table. The initializer returns nil if scans cannot, so
+/// that SQLite must look rows up.
 ///
 /// That is the case for tables without rowid, for partial indexes, for indexes on expressions or virtual generated columns, for
 /// collations of the app, and for UTF-16 text, which SQLite orders by its bytes.
@@ -13,7 +14,7 @@ struct TableIndexes {
 
     let table: String
     let schema: String
-    /// The columns in any index, by name, quoted.
+    /// The quoted names of the columns that are in any index.
     let columns: [String]
     let rowID: String
     let indexes: [Index]
@@ -67,23 +68,23 @@ struct TableIndexes {
 
     private var source: String { "\(quoteIdentifier(schema)).\(quoteIdentifier(table))" }
 
-    /// Reads the table without any index.
+    /// The statement that reads the table without any index.
     var tableScan: String { "SELECT \((columns + [rowID]).joined(separator: ", ")) FROM \(source) NOT INDEXED" }
 
-    /// Reads only the index, in its order.
+    /// The statement that reads only the index, in its order.
     func scan(of index: Index) -> String {
         let names = index.columns.map { columns[Int($0)] } + [rowID]
         return "SELECT \(names.joined(separator: ", ")) FROM \(source) INDEXED BY \(quoteIdentifier(index.name))"
     }
 
-    /// Whether SQLite's plan is the intended scan; only SQLite knows.
+    /// Whether SQLite runs the scan of an index as intended, according to its query plan.
     private func isCovered(_ index: Index, _ connection: Connection) throws -> Bool {
         let plan = try connection.query("EXPLAIN QUERY PLAN \(scan(of: index))")
         guard plan.count == 1, case .text(let detail)? = plan.first?.last else { return false }
         return detail.hasPrefix("SCAN ") && detail.hasSuffix(" USING COVERING INDEX \(index.name)")
     }
 
-    /// The disagreements between the table and its indexes, in a few words each.
+    /// Describes each disagreement between the table and its indexes, in a few words.
     func disagreements(in connection: Connection) throws -> [String] {
         let wanted = try connection.withStatement(tableScan) { statement in
             var sums = [RowSum](repeating: RowSum(), count: indexes.count)
@@ -124,7 +125,7 @@ private struct RowSum: Equatable {
     private var sum = 0
 
     mutating func add(_ row: borrowing Statement, _ columns: [Int32], rowID: Int32) throws {
-        // Seeded at random in each process, so that an attacker cannot construct rows with equal sums.
+        // The hash is seeded at random in each process, so that an attacker cannot construct rows with equal sums.
         var hasher = Hasher()
         for column in columns { try row.hashAsKey(column, into: &hasher) }
         hasher.combine(row.int64(rowID))

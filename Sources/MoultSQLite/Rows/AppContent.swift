@@ -92,8 +92,8 @@ package struct AppContent: Equatable, Sendable {
         let sql: [UInt8]
     }
 
-    /// Indexes of a constraint have no text; they and the items of new tables belong to the table. Those of ignored tables belong
-    /// to an app.
+    /// The definitions of indexes, triggers and views. An index of a constraint has no text: it belongs to its table. Items of
+    /// ignored tables belong to an app.
     private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
@@ -109,7 +109,7 @@ package struct AppContent: Equatable, Sendable {
     }
 }
 
-/// Tells whether conditions select a row read by `RowSearch`.
+/// Finds out whether conditions select a row read by `RowSearch`.
 private final class SelectedRows {
     private let statement: Statement
     private let keyColumns: [Int32]

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Whether rows of a table can be carried over to another database with the same schema.
+/// Checks whether rows of a table can be carried over to another database with the same schema.
 package enum CarryingCheck {
     /// Why the statements that carry rows over cannot be prepared; nil if they can, or if the table is missing.
     ///
@@ -8,7 +8,7 @@ package enum CarryingCheck {
     package static func fault(of table: String, in connection: Connection) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return nil }
         do {
-            // Rows are carried without the triggers, which may need what only the app has.
+            // Rows are carried without the triggers, which may need extensions of the app.
             try connection.with(.triggers, false) { try prepare(layout, connection) }
             return nil
         } catch let error as MoultError {

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Full-text indexes whose text is in another table.
+/// Rebuilds full-text indexes whose text is in another table.
 enum SearchIndexes {
     /// Rebuilds the indexes of these tables, and those of views. An index without content (`content=''`) cannot be rebuilt.
     static func rebuild(in connection: Connection, dependingOn tables: [String]) throws {

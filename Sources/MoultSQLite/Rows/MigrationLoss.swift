@@ -10,7 +10,7 @@ package struct MigrationLoss: Equatable, Sendable {
         package var rowsCut = 0
         /// Rows whose rowid or primary key is gone.
         package var rowsDropped = 0
-        /// The table was removed; all its rows are counted as dropped.
+        /// Whether the table was removed; all its rows are then counted as dropped.
         package var isDropped = false
 
         package init(
@@ -47,25 +47,25 @@ package struct MigrationLoss: Equatable, Sendable {
             guard let layout = try TableLayout.of(table, in: before) else { continue }
             let side = try RowSearch.Side(layout, before)
             if let other = try TableLayout.of(table, in: after) {
-                note(try Self.loss(side, try RowSearch.Side(other, after)))
+                add(try Self.loss(side, try RowSearch.Side(other, after)))
             } else if let renamed = try new.first(where: { try Self.holds(side, $0, after) }) {
-                // This table cannot stand for two removed tables.
+                // One new table cannot replace two removed tables.
                 new.removeAll { $0 == renamed }
             } else {
-                note(Table(name: layout.name, rowsDropped: try Self.count(side), isDropped: true))
+                add(Table(name: layout.name, rowsDropped: try Self.count(side), isDropped: true))
             }
         }
         for table in was.virtual {
             let name = was.all[table]?.name ?? table.text
             let count = try RowSearch.countUnmatched(virtual: table, was, before, in: after)
             let isThere = now.all[table]?.type == "virtual"
-            note(
+            add(
                 isThere
                     ? Table(name: name, rowsChanged: count) : Table(name: name, rowsDropped: count, isDropped: true))
         }
     }
 
-    private mutating func note(_ table: Table) { if table.rows > 0 { tables.append(table) } }
+    private mutating func add(_ table: Table) { if table.rows > 0 { tables.append(table) } }
 
     private static func count(_ side: RowSearch.Side) throws -> Int {
         Int(try side.connection.int("SELECT count(*) FROM \(side.layout.sql)"))

@@ -5,7 +5,7 @@ package struct RejectTable: Sendable {
     package let name: String
     /// The value that new records have in their first column.
     package let label: String
-    /// Whether the same transfer may run again. If so, a row that already has a record gets no second one.
+    /// Whether the same transfer may run again. If so, no second record is written for a row that has one already.
     package let isRepeatable: Bool
 
     package init(name: String = "moult_rejected", label: String, isRepeatable: Bool = false) {
@@ -62,7 +62,8 @@ final class RejectWriter {
         }
     }
 
-    /// Copies all records of the old database that the new one lacks. Equal records stand for several rows.
+    /// Copies all records of the old database that the new one lacks. Equal records count separately, because they are of
+    /// different rows.
     func carryRecords(from old: Connection) throws {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL) { row in

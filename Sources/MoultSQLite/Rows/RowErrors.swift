@@ -14,7 +14,7 @@ extension MoultError.Code {
 }
 
 extension Connection {
-    /// Runs the body. An error about a function, collation, module or tokenizer unknown to SQLite gets a code of its own.
+    /// Runs the body. An error about a function, collation, module or tokenizer unknown to SQLite gets its own code.
     func namingAppExtensions<R>(_ doing: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError {
             guard let missing = error.sqlite?.missingExtension else { throw error }

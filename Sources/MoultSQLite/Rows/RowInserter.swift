@@ -14,11 +14,11 @@ final class RowInserter {
 
     /// The source of the new row's rowid.
     enum RowID {
-        /// A column or SQLite, or the table has none.
+        /// A column has it or SQLite assigns it, or the table has no rowid.
         case notCarried
-        /// The old row's if it is free. Another unique key identifies the rows.
+        /// The old row's rowid, if that is free. Another unique key identifies the rows.
         case preferred
-        /// The old row's, because nothing else identifies the rows.
+        /// The old row's rowid, because nothing else identifies the rows.
         case required
     }
 
@@ -41,7 +41,7 @@ final class RowInserter {
         let targets = map.pairs.map { quoteIdentifier(new.columns[$0.new].name) }
         let returning = " RETURNING \(new.identity.joined(separator: ", "))"
         func insert(_ columns: [String]) -> String {
-            // Whatever the schema defines for a conflict, here it must be an error.
+            // Overrides the conflict clauses of the schema: here a conflict must be an error.
             "INSERT OR ABORT INTO \(new.sql)(\(columns.joined(separator: ", "))) "
                 + "VALUES(\(columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
         }
@@ -51,7 +51,7 @@ final class RowInserter {
         let findConflict = " ON CONFLICT DO UPDATE SET \(column) = \(column)\(returning)"
         plain = try connection.statement(insert(targets) + (new.isWithoutRowID ? returning : ""))
         plainConflict = try connection.statement(insert(targets) + findConflict)
-        // Not useful for a table without rowids.
+        // Never run for a table without rowids.
         let all = new.rowIDName.map { $0 == column || isRowIDMapped ? targets : targets + [$0] } ?? targets
         withRowID = try connection.statement(insert(all))
         rowIDConflict = try connection.statement(insert(all) + findConflict)

@@ -8,14 +8,14 @@ import MoultFiles
 /// is looked up by primary key as well. Where the files allow it, records are compared as bytes, which is many times faster than
 /// reading values. Both connections must be in a transaction.
 final class RowSearch {
-    /// One side: a table and its connection.
+    /// One side of the comparison: a table and its connection.
     struct Side {
         let layout: TableLayout
         let connection: Connection
         let isUTF16: Bool
         private let roots: RootPages?
 
-        /// `roots` are those of the connection, for callers that process many of its tables.
+        /// `roots` are the root pages of the connection's database, for callers that process many of its tables.
         init(_ layout: TableLayout, _ connection: Connection, _ roots: RootPages? = nil) throws {
             (self.layout, self.connection, self.roots) = (layout, connection, roots)
             isUTF16 = try connection.isUTF16
@@ -32,8 +32,9 @@ final class RowSearch {
         }
     }
 
-    /// Receives a row without an equal, and the row in its place if `isThere`. Stored columns begin at 1 in both.
-    typealias Tell = (_ row: borrowing Statement, _ other: borrowing Statement, _ isThere: Bool) throws -> Void
+    /// Receives a row that has no equal row, and the row with its key in the other table if `isThere`. Stored columns begin at
+    /// 1 in both.
+    typealias Handler = (_ row: borrowing Statement, _ other: borrowing Statement, _ isThere: Bool) throws -> Void
 
     let pairs: [(row: Int, other: Int)]
     private let side: Side
@@ -75,15 +76,15 @@ final class RowSearch {
                 ? none : "\(other.selectSQL) WHERE \(conditions.joined(separator: " AND "))")
     }
 
-    func forEachUnmatched(_ tell: Tell) throws {
-        guard haveRowIDs else { return try byKeys(tell) }
+    func forEachUnmatched(_ handle: Handler) throws {
+        guard haveRowIDs else { return try byKeys(handle) }
         var last: Int64?
         if try canReadRecords {
-            do { return try byRecords(&last, tell) } catch  where error is RecordCursor.Unreadable {
+            do { return try byRecords(&last, handle) } catch  where error is RecordCursor.Unreadable {
                 // SQLite reads the rest, and reports any fault.
             }
         }
-        try byRowIDs(after: last, tell)
+        try byRowIDs(after: last, handle)
     }
 
     /// Whether rows with the same bytes have the same values.
@@ -103,7 +104,7 @@ final class RowSearch {
         }
     }
 
-    private func byRecords(_ last: inout Int64?, _ tell: Tell) throws {
+    private func byRecords(_ last: inout Int64?, _ handle: Handler) throws {
         var rows = try RecordCursor(side.connection, rootPage: side.rootPage)
         var others = try RecordCursor(otherSide.connection, rootPage: otherSide.rootPage)
         var hasOther = try others.next()
@@ -112,12 +113,12 @@ final class RowSearch {
             let isSame =
                 try hasOther && others.rowID == rows.rowID
                 && (rows.skipLeaf(ifSameAs: &others) || rows.isSame(as: others))
-            if !isSame { try look(rows.rowID, tell) }
+            if !isSame { try compareByRowID(rows.rowID, handle) }
             last = rows.rowID
         }
     }
 
-    private func look(_ rowID: Int64, _ tell: Tell) throws {
+    private func compareByRowID(_ rowID: Int64, _ handle: Handler) throws {
         defer {
             row.reset()
             otherByRowID.reset()
@@ -125,10 +126,10 @@ final class RowSearch {
         try row.bind(rowID, at: 1)
         guard try row.step() else { throw RecordCursor.Unreadable() }
         try otherByRowID.bind(rowID, at: 1)
-        try compare(row, otherByRowID, isThere: try otherByRowID.step(), tell)
+        try compare(row, otherByRowID, isThere: try otherByRowID.step(), handle)
     }
 
-    private func byRowIDs(after last: Int64?, _ tell: Tell) throws {
+    private func byRowIDs(after last: Int64?, _ handle: Handler) throws {
         func sql(_ side: Side) -> String {
             let rowID = side.layout.rowIDName ?? ""
             return "\(side.selectSQL)\(last.map { " WHERE \(rowID) > \($0)" } ?? "") ORDER BY \(rowID)"
@@ -138,26 +139,26 @@ final class RowSearch {
                 var hasOther = try other.step()
                 while try row.step() {
                     while hasOther, other.int64(0) < row.int64(0) { hasOther = try other.step() }
-                    try compare(row, other, isThere: hasOther && other.int64(0) == row.int64(0), tell)
+                    try compare(row, other, isThere: hasOther && other.int64(0) == row.int64(0), handle)
                 }
             }
         }
     }
 
-    private func byKeys(_ tell: Tell) throws {
+    private func byKeys(_ handle: Handler) throws {
         if !keyColumns.isEmpty, !side.isUTF16, !otherSide.isUTF16 {
-            guard needsStandIns else { return try byOrderedKeys(tell) }
+            guard needsStandIns else { return try byOrderedKeys(handle) }
             return try side.connection.readingWithStandIns {
-                try otherSide.connection.readingWithStandIns { try byOrderedKeys(tell) }
+                try otherSide.connection.readingWithStandIns { try byOrderedKeys(handle) }
             }
         }
         try side.connection.withStatement(side.selectSQL) { row in
-            while try row.step() { try compareByKey(row, tell) }
+            while try row.step() { try compareByKey(row, handle) }
         }
     }
 
     /// Reads both side by side in byte order of the key, which needs no look-up for equal rows.
-    private func byOrderedKeys(_ tell: Tell) throws {
+    private func byOrderedKeys(_ handle: Handler) throws {
         func sql(_ side: Side, _ columns: [Int32]) -> String {
             let key = columns.map { "\(side.layout.columnsSQL[Int($0) - 1]) COLLATE BINARY" }
             return "\(side.selectSQL) ORDER BY \(key.joined(separator: ", "))"
@@ -174,27 +175,27 @@ final class RowSearch {
                         hasOther = try other.step()
                     }
                     if hasOther, order == 0, try isEqual(row, other) { continue }
-                    // Under the key's own collation it may match another row.
-                    try compareByKey(row, tell)
+                    // Under the key's own collation, the row may match another one.
+                    try compareByKey(row, handle)
                 }
             }
         }
     }
 
     private func compare(
-        _ row: borrowing Statement, _ other: borrowing Statement, isThere: Bool, _ tell: Tell
+        _ row: borrowing Statement, _ other: borrowing Statement, isThere: Bool, _ handle: Handler
     ) throws {
         if isThere, try isEqual(row, other) { return }
-        if keyColumns.isEmpty { return try tell(row, other, isThere) }
-        try compareByKey(row, tell)
+        if keyColumns.isEmpty { return try handle(row, other, isThere) }
+        try compareByKey(row, handle)
     }
 
-    private func compareByKey(_ row: borrowing Statement, _ tell: Tell) throws {
+    private func compareByKey(_ row: borrowing Statement, _ handle: Handler) throws {
         defer { otherByKey.reset() }
         for (index, column) in keyColumns.enumerated() { try otherByKey.bind(row, column, at: Int32(index + 1)) }
         let isThere = try !keyColumns.isEmpty && otherByKey.step()
         if isThere, try isEqual(row, otherByKey) { return }
-        try tell(row, otherByKey, isThere)
+        try handle(row, otherByKey, isThere)
     }
 
     private func isEqual(_ row: borrowing Statement, _ other: borrowing Statement) throws -> Bool {
@@ -209,7 +210,7 @@ final class RowSearch {
         try row.stores(Int32(pair.row + 1), as: other, Int32(pair.other + 1), encodingsDiffer: encodingsDiffer)
     }
 
-    /// The number of rows without an equal.
+    /// The number of rows that have no equal row.
     func countUnmatched() throws -> Int {
         var count = 0
         try forEachUnmatched { _, _, _ in count += 1 }

@@ -30,7 +30,7 @@ package struct RowTransfer {
         }
         try checkRules()
         let read = {
-            // Otherwise, SQLite would treat a misspelled column in double quotes as text.
+            // Without this, SQLite would treat a misspelled column in double quotes as text.
             try old.with(.doubleQuotedStringsInDML, false) {
                 try old.namingAppExtensions(doing) { try carry(old, new) }
             }

@@ -23,7 +23,7 @@ final class SelectionAuthorizer {
         try connection.check(code, doing: "check a condition on \(connection.path)")
         let result = Result { try body() }
         let restored =
-            connection.authorizer.map { $0.stand(on: handle) } ?? connection.useWatch.map { $0.stand(on: handle) }
+            connection.authorizer.map { $0.install(on: handle) } ?? connection.useWatch.map { $0.install(on: handle) }
             ?? sqlite3_set_authorizer(handle, nil, nil)
         try connection.check(restored, doing: "check a condition on \(connection.path)")
         return try withExtendedLifetime(self) { try result.get() }

@@ -96,7 +96,7 @@ package struct SelectionCheck {
         if let why = TimeFunctions.fault(in: condition) { return fault(why) }
         let authorizer = SelectionAuthorizer(tables: Set(try tables().map { SQLName($0.name) }))
         do {
-            // Otherwise, SQLite would treat a misspelled column in double quotes as text.
+            // Without this, SQLite would treat a misspelled column in double quotes as text.
             return try connection.with(.doubleQuotedStringsInDML, false) {
                 try connection.with(.doubleQuotedStringsInDDL, false) {
                     try authorizer.guarding(connection) {

@@ -46,8 +46,8 @@ extension Statement {
         guard code == SQLITE_OK else { throw failure(code) }
     }
 
-    /// Whether two columns store the same: storage class and bytes. Text of databases with different encodings is compared in
-    /// both encodings, because either conversion may lose invalid bytes.
+    /// Whether two columns store the same value: storage class and bytes. Text of databases with different encodings is
+    /// compared in both encodings, because either conversion may lose invalid bytes.
     func stores(
         _ column: Int32, as other: borrowing Statement, _ otherColumn: Int32, encodingsDiffer: Bool
     ) throws -> Bool {

@@ -32,7 +32,7 @@ final class StoredRows {
         isUTF16 = try connection.isUTF16
     }
 
-    /// Passes the row with this key to the closure; reports if it does not exist.
+    /// Passes the row with this key to the closure, and returns its result; nil if no such row exists.
     func withRow<R>(_ key: Key, _ body: (borrowing Statement) throws -> R) throws -> R? {
         defer { read.reset() }
         try bind(key, to: read)

@@ -30,7 +30,7 @@ struct TableKinds {
     /// Virtual tables with their own content.
     var virtual: [SQLName] { names("virtual").filter { !derived.contains($0) } }
 
-    /// The tables in which a virtual table keeps its content: only its rows if they are separate from its index.
+    /// The tables in which a virtual table keeps its content: only the table of its rows, if that is separate from its index.
     func shadows(of virtual: SQLName) -> [SQLName] {
         let content = SQLName("\(virtual)_content")
         return all[content]?.type == "shadow" ? [content] : names("shadow").filter { $0.hasPrefix("\(virtual)_") }

@@ -8,7 +8,7 @@ final class TableTransfer {
     private(set) var outcome: TableOutcome
     /// The number of the old row in each row of the new table.
     private(set) var claims: [KeyDigest: Int] = [:]
-    /// Whether the content of the new table has changed.
+    /// Whether this transfer has changed the content of the new table.
     private(set) var hasChanged = false
     private(set) var hasInserted = false
 
@@ -171,7 +171,7 @@ final class TableTransfer {
             }
             switch try inserter.insert(row, anyRowID: anyRowID) {
             case .rowIDTaken:
-                // Only the first attempt can find that; the rowid was given up then.
+                // Only the first attempt can get this result; then the rowid was given up.
                 throw MoultError(.sqlite, what: "cannot insert into \(rule.table)", why: "its rowid was taken twice")
             case .conflict(let next): reason = next
             case .misfit(let misfit):

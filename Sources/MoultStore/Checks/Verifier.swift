@@ -62,7 +62,7 @@ package struct Verifier {
             do {
                 checks +=
                     try database.kind.isSealed
-                    ? sealed(database, generation, assessment, deep: deep) : living(database, assessment, deep: deep)
+                    ? sealed(database, generation, assessment, deep: deep) : writable(database, assessment, deep: deep)
             } catch let error as MoultError where Files.isDenied(error) {
                 checks.append(unread(database, "path", error, .read(generation.path(database.member))))
             }
@@ -157,7 +157,7 @@ package struct Verifier {
         } catch { return "\(error)" }
     }
 
-    private func living(_ database: Database, _ assessment: Assessment, deep: Bool) throws -> [Check] {
+    private func writable(_ database: Database, _ assessment: Assessment, deep: Bool) throws -> [Check] {
         let path = try store.place(of: database)
         let found = try assessment.finding(of: database, deep ? .deep : .check)
         var place = Check(subject: database.name, method: "path", finding: found.isMissing ? found.fault : nil)

@@ -18,7 +18,7 @@ package struct KeyChain {
     private let floor: Int
 
     /// The maximum number of consecutive lists that none of the current keys signed: some servers return a page for every URL.
-    private static let maxStrange = 16
+    private static let maxUnsigned = 16
 
     /// Reads the store's lists, and ignores those that do not follow from the pinned keys.
     package init(pinned: TrustedKeys, product: String, in layout: StoreLayout) throws {
@@ -39,11 +39,11 @@ package struct KeyChain {
 
     /// Continues with the lists next to a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
-        var (next, strange) = (serial + 1, 0)
-        while next <= KeyList.most, strange < Self.maxStrange {
+        var (next, unsigned) = (serial + 1, 0)
+        while next <= KeyList.most, unsigned < Self.maxUnsigned {
             guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
             // A list that the current keys did not sign may be older than the pinned keys; they may have signed a later one.
-            strange = isProven ? 0 : strange + 1
+            unsigned = isProven ? 0 : unsigned + 1
             next += 1
         }
     }

@@ -33,14 +33,14 @@ package final class Follower: Sendable {
     /// Switches in quick succession may be reported as one.
     package func next() throws -> Change? {
         repeat {
-            if let change = try look() { return change }
+            if let change = try nextChange() { return change }
         } while try watch.wait()
         return nil
     }
 
     package func cancel() { watch.cancel() }
 
-    private func look() throws -> Change? {
+    private func nextChange() throws -> Change? {
         let previous = seen.withLock { $0 }
         guard let name = try Generation.currentName(layout), name != previous else {
             if try Files.facts(layout.hidden) != nil { return nil }
@@ -49,7 +49,7 @@ package final class Follower: Sendable {
         let generation: Generation
         do { generation = try Generation.load(name, in: layout) } catch {
             // Another generation is current by now, and is reported instead.
-            if try Generation.currentName(layout) != name { return try look() }
+            if try Generation.currentName(layout) != name { return try nextChange() }
             throw error
         }
         seen.withLock { $0 = name }

@@ -174,7 +174,7 @@ package struct Holders: Sendable {
                 if database.kind.isSealed {
                     subjects += try subject(database.name, in: name, at: generation.path(database.member))
                 } else if name == current {
-                    subjects += try living(database.name, at: store.place(of: database))
+                    subjects += try writable(database.name, at: store.place(of: database))
                 }
             }
         }
@@ -187,7 +187,7 @@ package struct Holders: Sendable {
         } ?? []
     }
 
-    private static func living(_ name: String, at path: String) throws -> [Subject] {
+    private static func writable(_ name: String, at path: String) throws -> [Subject] {
         guard var database = try subject(name, in: nil, at: path).first else { return [] }
         if var memory = try subject(name, in: nil, at: "\(path)-shm").first {
             memory.isSidecar = true

@@ -88,12 +88,12 @@ package struct Custody {
         var rest = path.split(separator: "/").map(String.init)[...]
         var here = ""
         var links = 0
-        func look(_ place: String) throws -> FileFacts? {
+        func inspect(_ place: String) throws -> FileFacts? {
             guard let facts = try Files.facts(place.isEmpty ? "/" : place) else { return nil }
             if let fault = fault(place.isEmpty ? "/" : place, facts, allowsSticky: true) { faults.append(fault) }
             return facts
         }
-        _ = try look("")
+        _ = try inspect("")
         while let name = rest.popFirst() {
             if name == "." { continue }
             if name == ".." {
@@ -103,7 +103,7 @@ package struct Custody {
             }
             let next = "\(here)/\(name)"
             // A missing file will belong to root when it is created.
-            guard let facts = try look(next) else { break }
+            guard let facts = try inspect(next) else { break }
             guard facts.kind == .link, let target = try Files.target(ofLink: next) else {
                 here = next
                 continue

@@ -28,7 +28,7 @@ package struct FeedSettings: Sendable, Equatable {
 
     package var addresses: [Address] { groups.flatMap(\.self) }
 
-    private static let most = Settings.maxBytes
+    private static let maxBytes = Settings.maxBytes
 
     init(_ fields: Fields) throws {
         url = try Self.place(fields.string("url"), fields, "url")
@@ -36,11 +36,11 @@ package struct FeedSettings: Sendable, Equatable {
         channel = try fields.optionalString("channel") ?? channel
         if let fault = PlainName.databaseFault(channel) { throw fields.fail("channel", "\"\(channel)\" \(fault)") }
         patience = try fields.optionalNumber("patience", in: 1...86_400) ?? patience
-        minimumRate = try fields.optionalNumber("minimumRate", in: 1...Self.most) ?? minimumRate
+        minimumRate = try fields.optionalNumber("minimumRate", in: 1...Self.maxBytes) ?? minimumRate
         fileDeadline = try fields.optionalNumber("fileDeadline", in: Settings.timeouts) ?? fileDeadline
         deadline = try fields.optionalNumber("deadline", in: Settings.timeouts) ?? deadline
-        bandwidth = try fields.optionalNumber("bandwidth", in: 0...Self.most) ?? bandwidth
-        cache = try fields.optionalNumber("cache", in: 0...Self.most) ?? cache
+        bandwidth = try fields.optionalNumber("bandwidth", in: 0...Self.maxBytes) ?? bandwidth
+        cache = try fields.optionalNumber("cache", in: 0...Self.maxBytes) ?? cache
         try fields.refuseUnknown()
     }
 

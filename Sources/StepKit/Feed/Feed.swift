@@ -84,10 +84,10 @@ package enum FeedNames {
     /// Signatures next to the feed that no reader needs any more: those that are not in `kept`, and do not belong to
     /// the current or the previous feed.
     package static func staleSignatures(among names: [String], keeping kept: [String], digests: [String]) -> [String] {
-        let early = digests.map { ofSignatures(Feed.fileName, digest: $0) + "." }
+        let prefixes = digests.map { ofSignatures(Feed.fileName, digest: $0) + "." }
         return names.filter { name in
             name.hasPrefix("\(Feed.fileName).") && name.hasSuffix(".minisig") && !kept.contains(name)
-                && !early.contains { name.hasPrefix($0) }
+                && !prefixes.contains { name.hasPrefix($0) }
         }
     }
 }

@@ -79,7 +79,7 @@ extension Manifest {
 extension Manifest {
     /// The patches that produce this release from an older one, if they are at most three quarters of the size of the
     /// bundle; otherwise nil.
-    package func patchesThatPay(from older: Manifest, among isThere: (Patch) -> Bool = { _ in true }) -> [Patch]? {
+    package func worthwhilePatches(from older: Manifest, among isThere: (Patch) -> Bool = { _ in true }) -> [Patch]? {
         guard let bundle else { return nil }
         let before = Set(older.databases.filter { $0.place == .generation }.compactMap { older.content(of: $0.member) })
         var needed: [Patch] = []

@@ -11,19 +11,19 @@ struct ManifestRules {
         if let created = manifest.created, let expires = manifest.expires, expires <= created {
             throw fields.fail("expires", "must be later than created")
         }
-        try distinct(databases.flatMap(members), "member")
-        try distinct(databases.map { ("databases.\($0.name).member", $0.member) }, "file name")
-        try distinct(databases.map { ("databases.\($0.name).path", $0.path) }, "path")
-        try aliases(databases)
+        try requireDistinct(databases.flatMap(members), "member")
+        try requireDistinct(databases.map { ("databases.\($0.name).member", $0.member) }, "file name")
+        try requireDistinct(databases.map { ("databases.\($0.name).path", $0.path) }, "path")
+        try checkAliases(databases)
         for database in databases {
-            try ascending(database)
-            try possible(database)
+            try requireAscending(database)
+            try checkVersionLimits(database)
         }
         if form == .sealed, manifest.bundle == nil, let packed = databases.first(where: { $0.place == .generation }) {
             throw fields.fail(
                 "bundle", "is missing, and databases.\(packed.name) is not in place", now: ManifestReader.sealing)
         }
-        try references(manifest)
+        try checkReferences(manifest)
     }
 
     private typealias Named = (place: String, name: String)
@@ -36,7 +36,7 @@ struct ManifestRules {
     }
 
     /// File systems may ignore case, so names that differ only in case count as equal.
-    private func distinct(_ names: [Named], _ what: String) throws {
+    private func requireDistinct(_ names: [Named], _ what: String) throws {
         var seen: [String: Named] = [:]
         for (place, name) in names {
             guard let other = seen.updateValue((place, name), forKey: name.lowercased()) else { continue }
@@ -45,7 +45,7 @@ struct ManifestRules {
         }
     }
 
-    private func aliases(_ databases: [Database]) throws {
+    private func checkAliases(_ databases: [Database]) throws {
         // Each group has its own connection, so two groups may use the same alias.
         for group in Set(databases.map(\.attach.group)) {
             var seen: [String: String] = [:]
@@ -69,7 +69,7 @@ struct ManifestRules {
         }
     }
 
-    private func ascending(_ database: Database) throws {
+    private func requireAscending(_ database: Database) throws {
         var last = 0
         for (index, migration) in database.migrations.enumerated() {
             if migration.number <= last {
@@ -82,7 +82,7 @@ struct ManifestRules {
         }
     }
 
-    private func possible(_ database: Database) throws {
+    private func checkVersionLimits(_ database: Database) throws {
         guard let least = database.compatible?.userVersionAtLeast, let most = database.compatible?.userVersionAtMost,
             most < least
         else { return }
@@ -91,7 +91,7 @@ struct ManifestRules {
             "is \(most), less than userVersionAtLeast, \(least)")
     }
 
-    private func references(_ manifest: Manifest) throws {
+    private func checkReferences(_ manifest: Manifest) throws {
         let databases = manifest.databases
         let names = databases.map(\.name)
         func known(_ name: String, _ place: String, _ why: String) throws {
