@@ -4,9 +4,9 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The tables that a consumer has to read again.
+/// The tables that changed between two releases, which a consumer has to read again.
 @Suite struct ChangedTablesTests {
-    /// Two contents of a database, and the tables that differ; nil if that is unknown.
+    /// Two contents of a database, and the tables that differ; nil if these are unknown.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let before: String
@@ -67,7 +67,8 @@ import Testing
         #expect(try told(input) == example.tables)
     }
 
-    /// Compared with the app's current content, not with the shipped content; moult's own marker does not count.
+    /// A writable database is compared with its current content, not with its shipped content. moult's own table does
+    /// not count.
     @Test(arguments: [("", []), ("INSERT INTO a VALUES('mine')", ["a"])])
     func `the changed tables of a writable database are named`(_ sql: String, _ tables: [String]) throws {
         func release(_ number: Int, _ more: String) throws -> String {

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Consumers in the settings: which are called, in which order, and with which message.
+/// Which consumers in the settings are called, in which order, and with which message.
 @Suite struct ConsumerCallsTests {
     let shop: Shop
 
@@ -43,7 +43,7 @@ import Testing
                 "pantry release pantry 1.0.0 ", "food reload food 2.0.0 installed",
                 "pantry reload pantry 2.0.0 installed",
             ])
-        // The same release again is a no-op and does not disturb any app.
+        // Installing the same release again changes nothing and calls no consumer.
         #expect(try shop.apply(shop.release(2)).status == 0)
         #expect(try shop.said.count == 3)
     }
@@ -60,7 +60,6 @@ import Testing
         #expect(try shop.said == [])
     }
 
-    /// A read-only file that a release ships again with identical content is not a change.
     @Test func `identical content is not a change`() throws {
         try shop.set(consumers: shop.consumer("food", ["databases": ["food"]]))
         let maker = try ReleaseMaker(in: shop.scratch.path("more"))
@@ -107,7 +106,7 @@ import Testing
         #expect(ended.errors == "")
     }
 
-    /// If a process started after the pid file was written, the process ID has been reused.
+    /// If a process started after its pid file was written, the process ID has been reused.
     @Test func `a reused process ID gets no signal`() throws {
         let file = shop.scratch.path("pid")
         let innocent = try Program.python("print('ready'); input()")

@@ -16,7 +16,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// Has the pantry open; closes it on SIGUSR1 and opens it again on SIGHUP.
+    /// A program that keeps the pantry open, closes it on SIGUSR1, and opens it again on SIGHUP.
     private static let server = """
         import signal, sqlite3, sys
         def open_(*_):
@@ -33,10 +33,10 @@ import Testing
         print("ready"); sys.stdin.read()
         """
 
-    /// Everything except the history, which records the attempt, and the lock that the attempt took.
+    /// The files of the store, except the history, which records the attempt, and the lock that the attempt took.
     private func tree() throws -> [String] {
         try Tree(shop.root, skipping: [".moult/history.jsonl", ".moult/transactions", ".moult/lock"]).lines.filter {
-            // Draining does not change content; only the kernel's check of the lease changes the ctime.
+            // Taking the lease changes no content, but the ctime of the file.
             !$0.hasPrefix(".moult directory")
         }
     }
@@ -75,7 +75,7 @@ import Testing
         #expect(try Transactions.none(shop.layout))
     }
 
-    /// Its command reports success, but the file is still open: only the kernel's answer counts.
+    /// The release command reports success, but the file is still open: only the kernel's answer counts.
     @Test func `a consumer that keeps a file open although its command succeeds is named`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
@@ -119,11 +119,11 @@ import Testing
         #expect(try shop.apply(shop.release(2)).status == 75)
         let text = String(decoding: try Files.read(file, limit: 64) ?? [], as: UTF8.self).filter(\.isNumber)
         let child = try #require(Int32(text))
-        // For a process that has ended but was not waited for, the kernel still has the short name.
+        // A process that has ended but was not reaped still has its short name.
         #expect(ProcessFacts(pid: child).command != "sleep 60")
     }
 
-    /// A service that a command starts and leaves running is neither waited for nor killed.
+    /// A service that a command starts in the background is neither waited for nor killed.
     @Test func `background processes of a command keep running`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", reload: "sleep 60 & echo $! > \(file)"))
@@ -148,7 +148,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    /// If a database stays locked for longer than the wait, the release is not at fault.
+    /// A database that stays locked for longer than the wait does not count as a fault of the release.
     @Test func `an update waits for a process that holds a lock, and then exits with 75`() throws {
         let writer = try Program.python(
             """
@@ -163,7 +163,6 @@ import Testing
         #expect(try tree() == before)
     }
 
-    /// A process that ignores the first signal gets the second.
     @Test func `--force-after sends KILL to a process that ignores TERM`() throws {
         let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn
         let holder = try Program.python(deaf, shop.pantry)
@@ -184,7 +183,7 @@ import Testing
         #expect(reader.wait() == 0)
     }
 
-    /// Killed while a consumer was releasing: the next command asks it to reload.
+    /// A consumer is killed while it releases: the next command asks it to reload.
     @Test func `after a crash, consumers that were asked to release are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
@@ -201,7 +200,8 @@ import Testing
     }
 }
 
-/// Killed while consumers have released, before and after the decision: the next command tells them the outcome.
+/// The command is killed while consumers have released, before and after the decision: the next command tells them the
+/// outcome.
 @Suite struct KilledWhileReleasedTests {
     @Test func `the command after a crash tells released consumers the outcome`() throws {
         var outcomes: Set<String> = []
@@ -223,7 +223,7 @@ import Testing
             #expect(try shop.value("\(shop.root)/food.db", "SELECT release FROM food") == (isNew ? "2" : "1"), note)
             let now = try shop.said.dropFirst(before.count)
             let reload = isNew ? "api reload food pantry 2.0.0 installed" : "api reload food pantry 1.0.0 undone"
-            // If the kernel's lock on the file ended with the process, they are asked to release again.
+            // If the kernel released the lock on the file with the process, the consumers are asked to release again.
             if before.isEmpty {
                 #expect(now.isEmpty, note)
             } else {

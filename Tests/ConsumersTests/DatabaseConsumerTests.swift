@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Consumers inside the app that makes the update.
+/// Consumers in the app that runs the update.
 @Suite struct DatabaseConsumerTests {
     let shop: Shop
 
@@ -14,7 +14,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// Records its calls, in a list that it shares with others.
+    /// Records its calls in a list that it shares with other consumers.
     private struct ObservingSink: DatabaseConsumer {
         final class Notes: Sendable {
             private let notes = Mutex<[String]>([])
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// An app's screen, which has the connection and must release it.
+    /// A screen of an app, which has the connection and must release it.
     private actor Screen: DatabaseConsumer {
         let store: Store
         private var connection: StoreConnection?
@@ -64,7 +64,7 @@ import Testing
                 "b release pantry 1.0.0", "a release pantry 1.0.0", "a reload food pantry 2.0.0",
                 "b reload food pantry 2.0.0", "food reload food 2.0.0",
             ])
-        // A rollback is a change like any other.
+        // Consumers are also called for a rollback.
         try store.rollbackBlocking(reason: "test")
         #expect(notes.all.last == "food reload food 1.0.0")
     }
@@ -73,7 +73,7 @@ import Testing
         let store = shop.store
         let screen = try Screen(store)
         #expect(try await screen.value() == "1")
-        // Without a consumer, the file stays in use, and the update names the process.
+        // Without a consumer, the file stays in use, and the error names the process.
         let manifest = try shop.release(2)
         await #expect(throws: MoultError.self) { try await store.update(to: manifest) }
         store.register(screen)

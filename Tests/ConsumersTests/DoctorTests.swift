@@ -8,7 +8,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// `moult doctor` finds problems in really damaged stores, and changes nothing.
+/// `moult doctor` finds real damage in stores, and changes nothing.
 @Suite struct DoctorTests {
     let shop: Shop
 
@@ -17,7 +17,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// The findings other than advice; the store must be unchanged afterwards, down to every inode and time.
+    /// The findings other than advice. The store must be unchanged afterwards, including every inode and time.
     private func examine() throws -> [Doctor.Finding] {
         let before = try Tree(shop.root)
         let findings = try Doctor(StoreSnapshot(shop.layout)).examine()
@@ -31,7 +31,7 @@ import Testing
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
-    /// The records of a file that two generations share belong to moult.
+    /// Two generations share the file by a hard link, which moult has created.
     @Test func `a file that two generations share is not a finding`() throws {
         let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
         let store = Store(at: shop.scratch.path("other"))
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func `a hot journal is found, and the suggested command fixes it`() throws {
-        // Killed in a transaction that has already written to the file.
+        // The program is killed in a transaction that has already written to the file.
         try Shell.run([
             "python3", "-c",
             """
@@ -147,9 +147,9 @@ import Testing
     @Test func `unused generations are reported`() throws {
         try shop.set("minimumAge", "0")
         for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
-        // As if fewer generations were to be kept from now on.
+        // Fewer generations are to be kept from now on.
         try shop.set("keep", "1")
-        // Nothing of the store is wrong.
+        // This is not a problem of the store.
         #expect(try examine() == [])
         let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
         #expect(advice.map(\.kind).contains("unused"))
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func `a sealed file in WAL mode is reported`() throws {
-        // This is only possible by force: unpacked files are switched to rollback mode.
+        // Unpacked files are in rollback mode, so this needs a change by hand.
         let file = try shop.store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])
         try Shell.must(["sqlite3", file, "PRAGMA journal_mode=WAL"])

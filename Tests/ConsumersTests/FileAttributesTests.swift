@@ -6,7 +6,7 @@ import Testing
 
 @testable import MoultFiles
 
-/// The permissions and attributes of a file, which a copy of it must also have.
+/// The permissions and attributes of a file, which a copy must also have.
 struct FileAttributesTests {
     private let scratch: Scratch
     private var old: String { scratch.path("old.db") }
@@ -94,7 +94,7 @@ struct FileAttributesTests {
                 do {
                     try Faults.$current.withValue(faults) { try Files.copyAttributes(from: old, to: new) }
                     if faults.struck == nil { break }
-                    // The only exception is an error of close for a file that was not written to.
+                    // The only exception is an error of `close` for a file that was not written to.
                     Issue.record("\(faults.struck ?? "") failed without an error")
                 } catch { reported += 1 }
                 try Files.remove(new)
@@ -139,7 +139,7 @@ struct FileAttributesTests {
 
     #if DEBUG
         @Test func `without statx, the mount table is used`() throws {
-            // The second call; the first checks whether the path exists.
+            // The second call fails; the first one checks whether the path exists.
             let faults = Faults(failAt: 2, code: ENOSYS)
             #expect(try Faults.$current.withValue(faults) { try Files.isMountPoint("/proc") })
             #expect(faults.struck == "statx")

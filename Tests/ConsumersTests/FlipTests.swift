@@ -4,9 +4,9 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Readers without a lease that open a sealed set by its path while it is switched again and again.
+/// Readers without a lease open a read-only database by its path while its release is switched again and again.
 @Suite struct FlipTests {
-    /// The number of switches: MOULT_FLIPS=2000 is the promised number, and takes minutes in a debug build.
+    /// The number of switches. MOULT_FLIPS=2000 is the documented number, and takes minutes in a debug build.
     static let count = getenv("MOULT_FLIPS").flatMap { Int(String(cString: $0)) } ?? 100
 
     private static let python = """
@@ -34,7 +34,7 @@ import Testing
             reader.closeInput()
             let words = try #require(reader.line()).split(separator: " ")
             #expect(words[1] == "0", "\(words)")
-            // It also looked during the switches, not only before and after.
+            // The reader also read during the switches, not only before and after.
             let opened = try #require(Int(words[0]))
             #expect(opened > Self.count / 10)
         }

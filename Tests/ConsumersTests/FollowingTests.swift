@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// How another process, or another task, notices a release.
+/// How another process or task is notified of a release.
 @Suite struct FollowingTests {
     let shop: Shop
 
@@ -52,7 +52,7 @@ import Testing
         for await _ in begun {}
         task.cancel()
         #expect(try await task.value == nil)
-        // The watch is closed when its thread has noticed the end.
+        // The watch is closed when its thread has noticed the cancellation.
         while try watches() > before { await Task.yield() }
     }
 
@@ -119,10 +119,11 @@ import Testing
             environment: [
                 "STORE": shop.root, "PATH": "\(Files.directory(of: BuiltCommand.path)):/usr/bin:/bin",
             ])
-        // It reads the current release before it waits; until then, a new release would count as the old one.
+        // The program reads the current release before it waits; a release installed before that would count as the old
+        // one.
         #expect(loop.line() == "begun")
         while try !Files.list("/proc").contains(where: { pid in
-            // A process that has ended in the meantime is not ours.
+            // A process that has ended in the meantime is not counted.
             let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
             return line.starts(with: "moult\0watch\0--store\0\(shop.root)\0".utf8)
         }) {}

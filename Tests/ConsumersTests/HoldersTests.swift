@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The users of a store, with real processes.
+/// The processes that use a store, tested with real processes.
 @Suite struct HoldersTests {
     let shop: Shop
 
@@ -59,7 +59,7 @@ import Testing
         #expect(uses.first?.generation == first)
     }
 
-    /// A server that opened a path once serves old data without notice.
+    /// A server that opened a path once continues to serve old data.
     @Test func `apply names the processes that keep an older release open`() throws {
         let server = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(server.line() == "ready")
@@ -157,7 +157,7 @@ import Testing
         #expect(holder?["pid"]?.integer == Int64(program.pid))
         #expect(holder?["command"]?.string?.contains("python3 -u -c") == true)
         let started = try #require(holder?["started"]?.string.flatMap { Timestamp($0) })
-        // The kernel counts from the boot time, which it knows to the second.
+        // The kernel counts from the boot time, which is known to the second.
         #expect(abs(started.seconds - Timestamp.now.seconds) < 120)
         #expect(holder?["uses"]?.array?.first?["how"]?.string == "writing")
         let text = try BuiltCommand.run("who", "--store", shop.root).output

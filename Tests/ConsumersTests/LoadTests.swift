@@ -6,10 +6,10 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Many releases of a shared database, while eight processes read it and two write to it. The tests run one after the
-/// other, because each needs the whole machine. `make load` runs the promised number of releases.
+/// Installs many releases of a shared database while eight processes read it and two write to it. The tests run one
+/// after the other, because each needs the whole machine. `make load` installs the documented number of releases.
 @Suite(.serialized) struct LoadTests {
-    /// Every program keeps the database open, and none is notified.
+    /// Every program keeps the database open, and no program is notified.
     @Test(arguments: ["wal", "delete"])
     func `live replacements under load lose no row`(_ mode: String) throws {
         let load = try Load(way: "live")
@@ -24,8 +24,8 @@ import Testing
         #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode"]) == "\(mode)\n")
     }
 
-    /// Every program opens the database for a single query or row, and a consumer keeps them out while a release is
-    /// installed.
+    /// Every program opens the database for a single query or row, and waits at a gate that a consumer closes while a
+    /// release is installed.
     @Test(arguments: ["wal", "delete"])
     func `exchanges under load lose no row`(_ mode: String) throws {
         let load = try Load(way: "exchange")
@@ -57,15 +57,15 @@ import Testing
         var (reads, writes) = (0, 0)
         for reader in readers {
             let (numbers, text) = Load.end(reader)
-            // Reads, the last release seen, faults.
+            // The number of reads, the last release seen, and the number of faults.
             try #require(numbers.count == 3, "\(text)")
             #expect(numbers[2] == 0, "\(text)")
             reads += numbers[0]
-            // It also read during the releases, not only before and after.
+            // The program also read during the updates, not only before and after.
             #expect(numbers[0] > Load.count / 2)
             #expect(numbers[1] > Load.count / 2)
         }
-        // All of them exit before the test reads without a busy timeout.
+        // All writers exit before the test reads without a busy timeout.
         for (index, ended) in writers.map({ Load.end($0) }).enumerated() {
             let (numbers, text) = ended
             try #require(numbers.count == 2, "\(text)")
@@ -73,7 +73,7 @@ import Testing
             writes += numbers[0]
             #expect(numbers[0] > Load.count / 2)
             let first = (index + 1) * 1_000_000
-            // Everything that was acknowledged is there: each row, and the last state of the row that changes.
+            // Every acknowledged write is there: each row, and the last state of the row that changes.
             let mine = "SELECT count(*) FROM food WHERE id > \(first) AND id < \(first + 1_000_000)"
             #expect(try Shell.must(["sqlite3", load.pantry, mine]) == "\(numbers[0])\n")
             #expect(

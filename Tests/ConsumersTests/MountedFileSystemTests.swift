@@ -3,7 +3,7 @@ import Testing
 
 @testable import MoultFiles
 
-/// The file system of a path.
+/// The type of the file system of a path.
 struct MountedFileSystemTests {
     @Test func `a file in /proc has the type proc`() throws {
         let system = try MountedFileSystem.of("/proc/self/status")

@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The result of an update whose consumers do not reload, and how readers acknowledge with a lease.
+/// Updates whose consumers do not reload, and readers that acknowledge a release with a lease.
 @Suite struct ReloadingTests {
     let shop: Shop
 
@@ -16,7 +16,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// Reloads every release but the second.
+    /// Reloads every release except the second.
     private static let picky = "[ $MOULT_VERSION != 2.0.0 ] || { echo it is bad >&2; exit 4; }"
 
     @Test func `a consumer that fails to reload is reported`() throws {
@@ -42,7 +42,7 @@ import Testing
                 "api reload food pantry 2.0.0 installed", "web reload food pantry 2.0.0 installed",
                 "api reload food pantry 1.0.0 installed", "web reload food pantry 1.0.0 installed",
             ])
-        // A timer must not install it again.
+        // A timer must not install the release again.
         let again = try shop.apply(shop.release(2))
         #expect(again.status == 3)
         #expect(again.errors.contains("release 2.0.0 is on hold"))
@@ -82,7 +82,7 @@ import Testing
     @Test func `an update waits until readers switch to the new generation`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
-        // The consumer that reloads makes the reader switch, after the update has begun to wait.
+        // The consumer makes the reader switch when it reloads, which is after the update has begun to wait.
         let update = try Program([
             BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2), "--wait-for-readers", "60",
         ])
@@ -95,7 +95,7 @@ import Testing
         #expect(lines.last?.contains("\"laggards\":[]") == true)
     }
 
-    /// Without waiting, no reader counts as late.
+    /// Without `--wait-for-readers`, a reader of an older release is not late.
     @Test func `readers are not listed without --wait-for-readers`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
@@ -104,7 +104,7 @@ import Testing
         #expect(ended.errors == "")
     }
 
-    /// A lease of an older version is a lock on the directory, which is only visible in the kernel's table.
+    /// In a store of an older version, a lease is a lock on the directory, which is only visible in the kernel's table.
     @Test(arguments: [true, false])
     func `only a process with old files open and without a lease is outdated`(_ leases: Bool) throws {
         let reader = try Program.python(

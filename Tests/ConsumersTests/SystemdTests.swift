@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A consumer that is a unit, with systemd itself, in a private manager.
+/// A consumer that is a systemd unit, tested with a private manager.
 @Suite struct SystemdTests {
     let shop: Shop
 
@@ -14,12 +14,12 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// Below `chroot`, mounts cannot be made private, so a private manager is impossible.
+    /// In a `chroot`, mounts cannot be made private, so a private manager cannot run.
     private static let canRun =
         geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
         && (try? Shell.run(["unshare", "--mount", "true"]).status) == 0
 
-    /// Logs systemd's actions, and has the writable database open while it runs.
+    /// A unit that logs the actions of systemd, and keeps the writable database open while it runs.
     private var unit: String {
         let said = shop.scratch.path("said")
         return """
@@ -32,13 +32,13 @@ import Testing
             """
     }
 
-    /// In separate namespaces, so that everything started here ends with it.
+    /// The manager has its own namespaces, so that everything that is started here ends with it.
     private func underSystemd(_ script: String) throws -> Shell.Ended {
         let bin = try shop.scratch.directory("bin")
         let home = try shop.scratch.directory("home")
         try Shell.must(["mkdir", "-p", "\(home)/.config/systemd/user"])
         try Files.writeNew(Array(unit.utf8), to: "\(home)/.config/systemd/user/web.service")
-        // The arguments are moult's; this only selects the manager.
+        // A `systemctl` that passes moult's arguments to the private manager.
         try Files.writeNew(
             Array("#!/bin/sh\nexec /usr/bin/systemctl --user \"$@\"\n".utf8), to: "\(bin)/systemctl", mode: 0o755)
         let text = """
@@ -57,19 +57,19 @@ import Testing
         "\(BuiltCommand.path) apply --store \(shop.root) \(try shop.release(number, living: living)) || exit 92"
     }
 
-    /// Stopped before the writable database is exchanged, and started afterwards.
+    /// The unit is stopped before the writable database is exchanged, and started afterwards.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit stops and starts`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service"])
         let ended = try underSystemd(
             "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"
         )
         #expect(ended.status == 0, "\(ended)")
-        // The second release found it stopped, and left it stopped.
+        // For the second release, the unit was already stopped, and stayed stopped.
         #expect(try shop.said == ["start", "stop", "start", "stop"])
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "3")
     }
 
-    /// After a change of a sealed database, it is only reloaded.
+    /// After a change of a read-only database, the unit is only reloaded.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit is reloaded`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
         let ended = try underSystemd("systemctl start web && \(apply(2, living: false)) && systemctl is-active web")
@@ -77,7 +77,7 @@ import Testing
         #expect(try shop.said.prefix(2) == ["start", "reload"])
     }
 
-    /// A missing unit cannot hold anything, but its reload is reported as failed.
+    /// A missing unit cannot hold a database, but its reload is reported as failed.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a missing unit is named`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])
         let ended = try underSystemd(apply(2))

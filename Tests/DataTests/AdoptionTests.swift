@@ -4,7 +4,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// A file that moult did not create, or that belongs to the user, is kept before a release takes its path.
+/// A file that moult did not create, or that belongs to a user, is kept before a release uses its path.
 @Suite struct AdoptionTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -13,7 +13,7 @@ import Testing
     static let shipped = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT); INSERT INTO item VALUES('SHIPPED', 5);"
     static let preserve: JSON = ["table": "item", "where": "cents < 5"]
 
-    /// A release with a database of this kind at `app.db`.
+    /// Packs a release with a database of this kind at `app.db`.
     private func release(_ version: String, _ kind: String, _ sql: String = shipped) throws {
         try shop.pack(version, [Shipped(name: "app", kind: kind, sql: sql)])
     }
@@ -233,8 +233,8 @@ import Testing
 
     private static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);"
 
-    /// `app.db` has `MINE`, and the next release has a cache there whose schema matches the file. The one after that
-    /// does not match.
+    /// `app.db` contains `MINE`. The next release has a cache there whose schema matches the file; the release after it
+    /// has a cache with a different schema.
     private func expectNotRemovableAsCache(_ fitting: String, _ unfit: String) throws {
         try release(fitting, "cache", Self.item)
         try shop.install(fitting)
@@ -303,7 +303,7 @@ import Testing
         ("user", "shared"), ("user", "reference"), ("user", "cache"), ("shared", "reference"), ("shared", "cache"),
     ]
 
-    /// The first release with `DIARY` written to `app.db`, and the second, which changes its kind.
+    /// Installs a first release, writes `DIARY` to `app.db`, and packs a second release that changes its kind.
     private func changeKind(_ change: (old: String, new: String)) throws {
         try release("1.0.0", change.old, "CREATE TABLE note(t);")
         try shop.install("1.0.0")

@@ -2,16 +2,16 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Databases that an app prevents from being replaced.
+/// An app prevents databases from being replaced.
 extension AllOrNoneTests {
-    /// How an app may hold a database so that its content cannot be replaced, by journal mode.
+    /// How an app can hold a database so that its content cannot be replaced, by journal mode.
     static let holds: [(mode: String, statements: [String])] = [
         ("wal", ["BEGIN IMMEDIATE"]), ("wal", ["BEGIN IMMEDIATE", "INSERT INTO item VALUES('UNFINISHED', 1)"]),
         ("wal", ["BEGIN EXCLUSIVE"]), ("delete", ["BEGIN IMMEDIATE"]), ("delete", ["BEGIN EXCLUSIVE"]),
         ("delete", ["BEGIN", "SELECT * FROM item"]),
     ]
 
-    /// One for each journal mode, for tests in which the others would take long and show nothing more.
+    /// One hold for each journal mode, for tests in which all holds would take long and test nothing more.
     static let twoHolds = [holds[1], holds[5]]
 
     private func hold(_ name: String, _ hold: (mode: String, statements: [String])) throws -> App {
@@ -53,13 +53,14 @@ extension AllOrNoneTests {
     func `none of three databases is replaced if one is blocked`(
         _ hold: (mode: String, statements: [String]), blocked: String
     ) throws {
-        // No other database is open: it would be exchanged.
+        // No other database is open, so the others would be exchanged.
         try begin(["a", "b", "c"], mode: hold.mode)
         let app = try self.hold(blocked, hold)
         try expectTryLater(shop.apply("2.0.0"), app, ["a", "b", "c"], mode: hold.mode)
     }
 
-    /// The stores of these tests have 1 second. A database that cannot even be read is waited for at least 5 seconds.
+    /// In these tests, `waitForApps` is 1 second. A command waits at least 5 seconds for a database that it cannot even
+    /// read.
     @Test(arguments: ["IMMEDIATE", "EXCLUSIVE"])
     func `an update waits for a locked database as long as the settings say`(lock: String) throws {
         try begin(["app"], mode: "delete", way: "live")
@@ -70,7 +71,7 @@ extension AllOrNoneTests {
         try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", shop.path("moult.json")])
         let again = ContinuousClock.now
         let waiting = try Background([Shop.command(), "apply", "-q", shop.manifest("2.0.0"), "--store", shop.store])
-        // Longer than before, and longer than any check of a database waits.
+        // This is longer than before, and longer than the check of a database waits.
         try waiting.wait { ContinuousClock.now - again > .seconds(7) }
         app.quit()
         _ = try waiting.end()
@@ -100,7 +101,7 @@ extension AllOrNoneTests {
         let app = try hold("app", ("delete", ["BEGIN EXCLUSIVE"]))
         let begun = ContinuousClock.now
         let waiting = try Background([Shop.command()] + command + ["--store", shop.store])
-        // Longer than any check of a database waits.
+        // This is longer than the check of a database waits.
         try waiting.wait { ContinuousClock.now - begun > .seconds(7) }
         app.quit()
         _ = try waiting.end()

@@ -4,7 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// An update that is refused, fails or is killed has changed all writable databases or none, down to the journal mode.
+/// An update that is refused, fails or is killed has changed all writable databases or none, including their journal
+/// modes.
 @Suite struct AllOrNoneTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -12,7 +13,7 @@ import Testing
     static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
     static let own: JSON = ["table": "item", "where": "mine = 1"]
 
-    /// Two releases of shared databases, the first installed, with `MINE` in each.
+    /// Packs two releases of shared databases, installs the first, and writes `MINE` to each database.
     func begin(
         _ names: [String], mode: String = "delete", way: String? = nil, more: [Shipped] = [], more2: [Shipped] = []
     )
@@ -79,8 +80,8 @@ import Testing
         try expect("ONE", ["a", "b", "c"], mode: mode)
     }
 
-    /// Kills the command at one call after the other, each time in a new world, and returns the number of kills.
-    /// Without `MOULT_LONG_TESTS`, it uses every call that changes names, and every fourth of the others.
+    /// Kills the command at one call after the other, each time in a new world; returns the number of kills. Without
+    /// `MOULT_LONG_TESTS`, it kills at every call that changes names, and at every fourth other call.
     func sweep(
         _ words: (AllOrNoneTests) throws -> [String], inspect: (AllOrNoneTests, Comment) throws -> Void
     ) throws -> Int {
@@ -160,7 +161,7 @@ import Testing
             opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
         let inode = try Files.facts(shop.path("cache.db"))?.inode
         for _ in 1...2 {
-            // The second time, nothing else remains to be done.
+            // The second update has nothing else to do.
             let ended = try shop.apply("2.0.0")
             #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
             #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")

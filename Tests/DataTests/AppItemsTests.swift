@@ -3,14 +3,15 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Indexes, triggers, views and generated columns that an app has made hold no rows, and are kept when an update drops them.
+/// Indexes, triggers, views and generated columns that an app has created have no rows, but are kept when an update
+/// drops them.
 @Suite struct AppItemsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 
     private static let schema = "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b);"
 
-    /// What the app makes, what the migration does, and how the plan names it.
+    /// The object that the app creates, the migration, and the name in the plan.
     static let items: [(app: String, migration: String, name: String)] = [
         (
             "CREATE VIEW late AS SELECT a FROM d WHERE b > 1",

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Tables that an app has renamed, or made under a name that moult uses.
+/// Tables that an app has renamed, or created under a name that moult uses.
 @Suite struct AppTablesTests {
     let shop: Shop
     init() throws { shop = try Shop() }

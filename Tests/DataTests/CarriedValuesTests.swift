@@ -13,7 +13,7 @@ import Testing
         ["table": .string(table), "where": "mine = 1", "onReject": .string(reject), "onConflict": .string(conflict)]
     }
 
-    /// Installs the first release, lets the app write, and applies the second.
+    /// Installs the first release, lets the app write, and applies the second release.
     private func update(
         _ first: String, app: String, _ second: String, _ preserve: [JSON] = [own()], way: String? = nil
     ) throws -> Shell.Ended {
@@ -318,7 +318,7 @@ import Testing
     }
 
     @Test func `a conflict does not remove related rows`() throws {
-        // The user's row 2 has the number of one shipped row and the name of another; both have parts.
+        // The user's row 2 has the key of one shipped row and the unique name of another; both shipped rows have parts.
         try must(
             update(
                 Self.related + "INSERT INTO item VALUES(1, 's', 0);", app: "INSERT INTO item VALUES(2, 'three', 1)",

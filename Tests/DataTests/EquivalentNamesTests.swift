@@ -3,8 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Unicode has two ways to write é. Swift treats them as equal and SQLite as different, so a database may have a table
-/// for each: the rows of both belong to the app.
+/// Unicode has two spellings of é. Swift treats them as equal, but SQLite does not, so a database may have a table for
+/// each, and the rows of both belong to the app.
 @Suite struct EquivalentNamesTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -13,7 +13,7 @@ import Testing
     private static let other = "cafe\u{301}"
     private static let both = [one, other]
 
-    /// A table for each name, also with a column for each.
+    /// A table for each spelling, with a column for each spelling.
     private static let schema = both.map { "CREATE TABLE \"\($0)\"(\"\(one)\" TEXT, \"\(other)\" TEXT);" }.joined()
 
     private func fill(_ file: String) throws {
@@ -55,13 +55,13 @@ import Testing
         let kept = try shop.onlyKept("app")
         #expect(left.map { kept.rows($0) } == [1])
         #expect(kept.rows(preserved) == nil)
-        // The table is found by its own name, not by the other one.
+        // The table is found by its own spelling.
         let ended = try shop.moult("quarantine", "--restore", Files.name(of: kept.directory), "--table", left[0])
         #expect(ended.status == 0, "\(ended)")
         #expect(try content("app.db") == Self.filled)
     }
 
-    /// The names of renamed columns are a dictionary in Swift, which holds one of the two.
+    /// A dictionary in Swift holds only one of the two names.
     @Test func `pack refuses two renamed columns whose names differ only in Unicode`() throws {
         let columns: JSON = .object(Self.both.map { .init($0, .string("\($0) new")) })
         let preserve: [JSON] = [["table": .string(Self.one), "columns": columns]]

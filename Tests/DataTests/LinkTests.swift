@@ -15,7 +15,7 @@ import Testing
     init() throws {
         shop = try Shop()
         try shop.scratch.directory("data")
-        // A rollback goes from 1.5.0 to 1.0.0: users' databases have the same schema in both.
+        // A rollback goes from 1.5.0 to 1.0.0, in which user databases have the same schema.
         for (version, word) in [("1.0.0", "ONE"), ("1.5.0", "MORE"), ("2.0.0", "TWO")] {
             let second = version == "2.0.0"
             try shop.pack(
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// Installs the first release, lets the app write, and moves the databases to another directory behind links.
+    /// Installs the first release, lets the app write, and moves the databases to another directory, behind links.
     private func begin(_ link: (String) -> String = { $0 }) throws {
         try shop.install("1.0.0")
         try shop.sql("pantry.db", "INSERT INTO item VALUES('MINE', 1)")
@@ -158,7 +158,6 @@ import Testing
         #expect(try shop.tree() == tree)
     }
 
-    /// moult removes its own link to a database that a release no longer has, but not a link of the operator.
     @Test(arguments: [true, false]) func `only a link that moult created is removed with its database`(isOwn: Bool)
         throws
     {

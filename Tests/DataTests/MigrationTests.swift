@@ -3,8 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Migrations of a user database keep the content that they drop, and run on a database whatever the app has added to
-/// it.
+/// Migrations of a user database keep content that they drop, and run whatever the app has added to the database.
 @Suite struct MigrationTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -13,7 +12,7 @@ import Testing
 
     static let one = "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b); CREATE TABLE e(x); PRAGMA user_version = 1;"
 
-    /// Each with the resulting schema, the table, and the number of its rows that lose a value.
+    /// Each migration with the resulting schema, the table, and the number of rows that lose a value.
     static let dropping: [(name: String, sql: String, leadsTo: String, table: String, rows: Int64)] = [
         (
             "an update and a column", "UPDATE d SET a = NULL; ALTER TABLE d DROP COLUMN b;",
@@ -25,7 +24,7 @@ import Testing
             "a column", "ALTER TABLE d DROP COLUMN b;", "CREATE TABLE d(id INTEGER PRIMARY KEY, a); CREATE TABLE e(x);",
             "d", 2
         ),
-        // The statement sees its own change of the first row, so only that row has a different value.
+        // The statement sees its own change to the first row, so only that row has a different value.
         (
             "values that overwrite each other", "UPDATE d SET a = (SELECT a FROM d AS o WHERE o.id = 3 - d.id);", one,
             "d", 1
@@ -142,7 +141,7 @@ import Testing
 
     // MARK: The app's data in its database
 
-    /// An app makes each of these with its own collation and function, before the migration.
+    /// An app creates each of these objects with its own collation or function before the migration.
     static let contents: [(name: String, statements: [String])] = [
         ("an index on the app's collation", ["CREATE INDEX own ON note(t COLLATE appcoll)"]),
         ("a unique index on the app's collation", ["CREATE UNIQUE INDEX own ON note(t COLLATE appcoll)"]),
@@ -233,7 +232,7 @@ import Testing
         try shop.install("1.0.0")
         try write(["PRAGMA journal_mode = WAL"] + content.statements, crash: true)
         try #require(try Files.facts(shop.path("diary.db-wal")) != nil)
-        // A check of the database finds rows that violate a constraint, and rightly so.
+        // A check reports rows that really violate a constraint.
         if !content.statements.contains(where: { $0.hasPrefix("PRAGMA") }) {
             let ended = try shop.moult("verify")
             #expect(ended.status == 0, "\(ended.output)")
@@ -307,7 +306,7 @@ import Testing
         try shop.install("1.0.0")
         try shop.sql(
             "diary.db", "CREATE TRIGGER mine AFTER DELETE ON d BEGIN SELECT 1; END; INSERT INTO d VALUES(1, 'A', 7)")
-        // The usual way to change a table drops the objects that belong to it.
+        // The usual way to change a table drops its indexes and triggers.
         let rebuild = """
             CREATE TABLE n(id INTEGER PRIMARY KEY, a, b); INSERT INTO n SELECT * FROM d; DROP TABLE d;
             ALTER TABLE n RENAME TO d; PRAGMA user_version = 2;

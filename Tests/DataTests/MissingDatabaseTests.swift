@@ -30,7 +30,7 @@ import Testing
         #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
         #expect(ended.errors.contains("reset \(name) --set-user-data-aside"), "\(ended.errors)")
         #expect(try shop.tree() == before)
-        // The file returns, and everything continues.
+        // The file is back, and the next update succeeds.
         try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("\(name).db"))
         try shop.install("2.0.0")
     }

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Owner, group, mode, ACL and extended attributes of a writable database survive a replacement of its content.
+/// An update keeps the owner, group, mode, ACL and extended attributes of a writable database.
 @Suite struct OwnershipTests {
     let shop: Shop
 
@@ -14,7 +14,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        // A rollback goes from 1.5.0 to 1.0.0: users' databases have the same schema in both.
+        // A rollback goes from 1.5.0 to 1.0.0, in which user databases have the same schema.
         for (version, word) in [("1.0.0", "ONE"), ("1.5.0", "MORE"), ("2.0.0", "TWO")] {
             let second = version == "2.0.0"
             try shop.pack(

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A plan, a deep plan and a comparison show which content of the app an update will drop.
+/// A plan, a deep plan and a diff show which content of the app an update will drop.
 @Suite struct PlanContentTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -13,7 +13,7 @@ import Testing
         ["table": "item", "where": "mine = 1", "onConflict": .string(conflict), "onReject": "table"]
     }
 
-    /// A row that is carried over, one that is not, a shipped row that the app changed, and a table of the app.
+    /// A row that is carried over, a row that is not, a shipped row that the app changed, and a table of the app.
     private func begin() throws {
         try shop.pack(
             "1.0.0", [.shared(Self.item + "INSERT INTO item VALUES('one', 0, 1), ('both', 0, 1);", [Self.own()])])
@@ -65,7 +65,7 @@ import Testing
         app.quit()
     }
 
-    /// The table `item` in the output of a comparison.
+    /// The table `item` in the output of diff.
     private func table(_ contents: JSON?) throws -> JSON {
         let database = try #require(contents?["databases"]?.array?.first { $0["name"]?.string == "app" })
         return try #require(database["tables"]?.array?.first { $0["name"]?.string == "item" })

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The rows of a shared database that an update and a rollback carry over, and the fate of the others.
+/// The rows of a shared database that an update or a rollback carries over, and what happens to the other rows.
 @Suite struct PreserveTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `the condition of the installed release selects the rows`() throws {
-        // The condition of the new release would select no rows in the old database.
+        // The condition of the new release would select no row in the old database.
         try begin()
         try shop.pack(
             "2.0.0",
@@ -124,7 +124,7 @@ import Testing
 
     // MARK: Other content of the app
 
-    /// Each changes content other than the preserved rows, with the count by table, if it has rows.
+    /// Each entry changes content other than the preserved rows, and has the table and the number of rows, if any.
     static let content: [(name: String, sql: String, table: String?, search: String)] = [
         ("a row that is not selected", "INSERT INTO item VALUES('APPROW', 0)", "item", "APPROW"),
         ("a shipped row that the app changed", "UPDATE item SET name = 'APPROW' WHERE name = 'ONE'", "item", "APPROW"),
@@ -216,7 +216,7 @@ import Testing
 
     // MARK: Rollback
 
-    /// Release 2 adds a column and a table and preserves both; the app has written to both.
+    /// Release 2 adds a column and a table and preserves both, and the app has written to both.
     private func beginSecond() throws {
         try shop.pack("1.0.0", [.shared(shipped("ONE"), [Self.own])])
         try shop.install("1.0.0")

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The content that salvage reads from a database that is set aside.
+/// The content that salvage reads from a database that was set aside.
 extension QuarantineTests {
     private func reset() throws -> JSON {
         try Shop.last(shop.moult("reset", "diary", "--set-user-data-aside", "--json"))
@@ -53,7 +53,7 @@ extension QuarantineTests {
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
                 + "INSERT INTO plain SELECT i || hex(randomblob(40)) FROM n"
         )
-        // A page in the middle is lost.
+        // A page in the middle of the file is damaged.
         try Shell.must([
             "dd", "if=/dev/zero", "of=\(shop.path("diary.db"))", "bs=4096", "seek=20", "count=1", "conv=notrunc",
             "status=none",
@@ -82,7 +82,7 @@ extension QuarantineTests {
         let first = try shop.moult("reset", "diary", "--set-user-data-aside", "--json")
         try Files.remove(scratch.path("fill"))
         if first.status == 0 {
-            // It must not look like a success: the operator has to know that more can be salvaged.
+            // The result must not look complete, because the operator has to know that more rows can be salvaged.
             let salvage = try Shop.last(first)["salvage"]
             #expect(salvage?["rows"]?.integer == 6000 || salvage?["note"] != nil)
             let again = try shop.moult("reset", "diary", "--salvage-again")
@@ -102,7 +102,7 @@ extension QuarantineTests {
         try Files.remove("\(kept.directory)/salvaged.db")
         #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
         #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
-        // Another run changes nothing.
+        // Another salvage changes nothing.
         #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
         #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
     }

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Quarantine is part of every backup, keeps user data until the operator names it, and can be restored.
+/// Quarantine is part of every backup, keeps user data until the operator removes it, and can be restored.
 @Suite struct QuarantineTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -11,7 +11,7 @@ import Testing
     static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
     static let own: JSON = ["table": "item", "where": "mine = 1"]
 
-    /// An update that keeps a shared database because of one row of the app, and a reset that keeps a user database.
+    /// An update keeps a shared database because of one row of the app, and a reset keeps a user database.
     func begin() throws {
         try shop.pack(
             "1.0.0",
@@ -129,7 +129,7 @@ import Testing
         let file = shop.scratch.path("exported.db")
         #expect(try shop.moult("quarantine", "--export", file, "app").status == 0)
         #expect(try Shop.read(file, "SELECT name FROM item ORDER BY name") == "APP\nMINE\nONE\n")
-        // It does not overwrite files, and the set stays.
+        // An export does not overwrite a file, and the set stays.
         #expect(try shop.moult("quarantine", "--export", file, "diary").status != 0)
         #expect(try Shop.read(file, "SELECT count(*) FROM item") == "3\n")
         #expect(try shop.kept().count == 3)
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: A database that is set aside
 
-    /// Resets the user database; returns the new set.
+    /// Resets the user database; returns the new set in quarantine.
     func setAside() throws -> Shop.Kept {
         let before = try shop.kept("diary").map(\.directory)
         #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
@@ -371,7 +371,7 @@ import Testing
             try shop.pack("2.0.0", [.cache("CREATE TABLE c(x);")])
             try shop.install("2.0.0")
         }
-        // A different name, the same path, and a matching schema.
+        // The cache has a different name, the same path, and a matching schema.
         let cache = Shipped(name: "thumbs", kind: "cache", sql: sql, more: [.init("path", "diary.db")])
         try shop.pack("3.0.0", [cache])
         let refused = try shop.apply("3.0.0")

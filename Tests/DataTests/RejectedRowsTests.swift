@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult_rejected` has the complete rows that an update could not place, and every later release keeps them.
+/// `moult_rejected` has the complete rows that an update could not place, and every later release keeps these records.
 @Suite struct RejectedRowsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -14,7 +14,7 @@ import Testing
         ["table": "item", "where": "mine = 1", "onReject": "table", "onConflict": .string(conflict)]
     }
 
-    /// A release that rejects the rows of the app.
+    /// Installs a release that rejects the rows of the app.
     private func reject(_ rows: String, way: String = "exchange") throws {
         let more: [JSON.Member] = [.init("replace", .string(way))]
         try shop.pack("1.0.0", [.shared(Self.open, [Self.own()], more: more)])
@@ -82,12 +82,12 @@ import Testing
 
     @Test(arguments: ["9e999", "-9e999", "CAST(x'C4E4FF' AS TEXT)", "x'00FF'", "9007199254740993", "0.1"])
     func `records of similar rejected values differ`(value: String) throws {
-        // Three values that are easily confused have three records.
+        // Three similar values have three records.
         try reject("(10, 'bad', \(value)), (11, 'bad', NULL), (12, 'bad', CAST(x'EFBFBDEFBFBDEFBFBD' AS TEXT))")
         let records = try shop.sql("app.db", "SELECT hex(row) FROM moult_rejected ORDER BY rowid").split(
             separator: "\n")
         try #require(records.count == 3)
-        // Even without the number of the row, the records must differ.
+        // The records must differ even without the number of the row.
         func record(_ id: Int) throws -> String {
             try shop.sql("app.db", "SELECT hex(replace(row, '\(id)', '')) FROM moult_rejected WHERE row LIKE '%\(id)%'")
         }

@@ -5,8 +5,7 @@ import Testing
 
 /// A replacement that is killed, stopped by a signal, or runs out of space.
 extension ReplaceTests {
-    /// After a kill at any change of the file system, the file has the old or the new content, and the same command
-    /// works again.
+    /// The same command works again after a kill at any change of the file system.
     @Test func `a replacement killed at any call leaves the old or the new content`() throws {
         try scratch.must(
             "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && mkdir pristine && mv app.db pristine")
@@ -49,14 +48,15 @@ extension ReplaceTests {
             number += 1
         }
         #expect(number > 30, "\(number)")
-        // Without an interruption, it installs the new file again: the program's later rows are only in the copy.
+        // Without an interruption, the same command installs the new file again, and the later rows of the program are
+        // only in the copy.
         try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"; moult replace app.db new1.db")
         #expect(try content() == "new1\n")
         try scratch.must("moult replace --undo app.db")
         #expect(try content() == "new1\nmine\n")
     }
 
-    /// Each page that is written takes 5 ms here, so copying the new file would take half a minute.
+    /// Each write of a page takes 5 ms here, so copying the new file would take half a minute.
     @Test func `a signal stops the copy of a large file at once`() throws {
         try scratch.must("sqlite3 large.db 'CREATE TABLE t AS SELECT zeroblob(24000000)'")
         let line = """
@@ -71,7 +71,7 @@ extension ReplaceTests {
         #expect(try !scratch.must("ls -A").contains(".app.db.moult"))
     }
 
-    /// The program has the file open all the time, so the content is written into it. Its commits after the kill are in
+    /// The program keeps the file open, so the content is written into it. Rows that it commits after the kill are in
     /// the file afterwards, or in the copy that an undo restores.
     @Test(arguments: ["delete", "wal"])
     func `a killed replacement loses no later commit of a program that has the file open`(mode: String) throws {
@@ -102,7 +102,7 @@ extension ReplaceTests {
         #expect(late > 0 && number > 20, "\(late) of \(number)")
     }
 
-    /// Between the kill and the recovery, the file may have two names, its own and that of the copy.
+    /// Between the kill and the recovery, the file may have two names: its own, and that of the copy.
     @Test(arguments: ["delete", "wal"])
     func `an undo after a killed replacement restores commits from before the recovery`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
@@ -127,7 +127,7 @@ extension ReplaceTests {
         #expect(late > 2 && number > 30, "\(late) of \(number)")
     }
 
-    /// An undo whose end could not be recorded needs the record of the content that it replaced.
+    /// An undo that could not record its end still needs the record of the content that it replaced.
     @Test func `an undo that fails because the disk is full is completed by the same command`() throws {
         try scratch.must("moult replace app.db new1.db && mkdir pristine && cp -a app.db .app.db.moult pristine")
         var number = 1
@@ -179,7 +179,7 @@ extension ReplaceTests {
             """, scratch.path("app.db"))
         #expect(holder.line() == "ready")
         let replacement = try Program([BuiltMoult.path(), "replace", scratch.path("app.db"), scratch.path("new1.db")])
-        // After it has created its journal, it only waits.
+        // When the transaction has a journal, the command only waits.
         let transactions = scratch.path(".app.db.moult/.moult/transactions")
         func waits() throws -> Bool {
             try Files.list(transactions).contains { try Files.facts("\(transactions)/\($0)/journal.jsonl") != nil }
@@ -188,7 +188,7 @@ extension ReplaceTests {
         let start = ContinuousClock.now
         replacement.signal(SIGTERM)
         #expect(replacement.wait() == 1)
-        // One attempt takes a second, and programs get ten seconds.
+        // An attempt takes a second, and the command waits up to ten seconds for programs.
         #expect(ContinuousClock.now - start < .seconds(6))
         holder.closeInput()
         #expect(holder.wait() == 0)
@@ -197,8 +197,8 @@ extension ReplaceTests {
         #expect(try content() == "new1\n")
     }
 
-    /// Killed after the decision while the file is still the new one: the next command completes it, and goes back no
-    /// further.
+    /// The command is killed after the decision, while the file still has the new content: the next command completes
+    /// the undo, and does not undo once more.
     @Test func `an interrupted undo is completed, and does not undo twice`() throws {
         for number in 1...2 { try scratch.must("moult replace app.db new\(number).db") }
         let ended: Shell.Ended = try scratch.run(

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `moult replace` with only the command and two database files.
+/// `moult replace`, which needs only the command and two database files.
 @Suite struct ReplaceTests {
     let scratch: Scratch
     init() throws {
@@ -62,14 +62,14 @@ import Testing
         #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
         try scratch.must("moult quarantine -s .app.db.moult --restore database")
         #expect(try content().hasPrefix("new1\nmine1"))
-        // Even if the record of the last one is lost.
+        // The undo also works if the record of the last replacement is lost.
         try scratch.must("rm .app.db.moult/.moult/feed/seen.json")
-        // And the next undo continues from there.
+        // The next undo continues from there.
         try scratch.must("moult replace app.db new3.db")
         #expect(try content() == "new3\n")
         try scratch.must("moult replace --undo app.db")
         #expect(try content().hasPrefix("new1\nmine1"))
-        // Even if the file was removed.
+        // The undo also works if the file was removed.
         try scratch.must("moult replace app.db new2.db && rm app.db")
         for line in ["moult replace app.db new3.db", "moult replace --undo app.db"] {
             let advice = try #require(refusal(line).split(separator: ": ").last)
@@ -108,7 +108,7 @@ import Testing
             "moult replace app.db new1.db --check 'SELECT count(*) FROM t=1' --check 'SELECT x FROM t!=old'")
     }
 
-    /// The copy is complete, but `--undo` puts no file in place that is not a database.
+    /// The copy is complete, but `--undo` does not restore a file that is not a database.
     @Test func `an old file that is not a database is offered as a copy, not as an undo`() throws {
         try scratch.must("echo hello > text.db; cp text.db before")
         let text: String = try scratch.must("moult replace text.db new1.db")
@@ -169,7 +169,7 @@ import Testing
         #expect(try scratch.must("stat -c %a .app.db.moult .b.db.moult") == "700\n700\n")
     }
 
-    /// Each with an open connection that reads and writes afterwards.
+    /// Each program has an open connection, which reads and writes afterwards.
     @Test(arguments: ["delete", "wal"], ["", "PRAGMA page_size = 8192; VACUUM;", "PRAGMA encoding = 'UTF-16le';"])
     func `programs that have the file open continue with the new content`(mode: String, difference: String) throws {
         try scratch.must("rm new1.db")
@@ -191,7 +191,7 @@ import Testing
         ])
         #expect(program.line() == "ready")
         let ended: Shell.Ended = try scratch.run("moult replace app.db new1.db")
-        // SQLite cannot change these while connections are open.
+        // SQLite cannot change the page size or the encoding while connections are open.
         let isPossible = difference.isEmpty || difference.contains("page_size") && mode == "delete"
         #expect(ended.status == (isPossible ? 0 : 3), "\(ended)")
         program.write("go\n")
@@ -220,7 +220,8 @@ import Testing
         #expect(try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")["undo"] == nil)
     }
 
-    /// Each opens the file for a moment, so that the file is never unused for long, and no process can be named.
+    /// Each program opens the file for a moment, so that the file is never unused for long, and no process can be
+    /// named.
     @Test func `programs that open the file briefly do not prevent a replacement or an undo`() throws {
         let line =
             "i=0; while test -e go; do i=$((i+1)); sqlite3 -cmd '.timeout 20000' app.db 'INSERT INTO note(v) VALUES(1)' || echo failed; done; echo $i"
@@ -301,7 +302,7 @@ import Testing
         let status: String = try scratch.run("moult status -s .app.db.moult").output
         let remedy = "set app.db aside and start with the content that replaced the old one: "
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix(remedy) }, "\(status)")
-        // Then the undo works.
+        // After this command, the undo works.
         try scratch.must(
             "! moult replace --undo app.db && \(line.dropFirst(remedy.count)) && moult replace --undo app.db")
         #expect(try content() == "old\n")
@@ -318,7 +319,7 @@ import Testing
             #expect(text.contains("Give it another name."), "\(text)")
             #expect(!text.contains("SQLITE"), "\(text)")
         }
-        // A database that was replaced here may be the new file elsewhere.
+        // A database that was replaced here may be the new file of another replacement.
         try scratch.must("moult replace app.db new1.db && cp app.db copy.db && moult replace new2.db copy.db")
         #expect(try content("new2.db") == "new1\n")
     }

@@ -3,13 +3,13 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A saved plan is untrusted: whatever its names are, only the transaction of the run is created and removed.
+/// A saved plan is untrusted: whatever names it contains, only the transaction of the run is created and removed.
 @Suite struct SavedPlanTests {
     let shop: Shop
     private var precious: String { shop.scratch.path("precious") }
     private var plan: String { shop.scratch.path("saved.plan") }
 
-    /// A saved plan from 1.0.0 to 2.0.0, a directory next to the store, and a set in quarantine.
+    /// Saves a plan from 1.0.0 to 2.0.0, with a directory next to the store and a set in quarantine.
     init() throws {
         shop = try Shop()
         try shop.pack("1.0.0", [.reference("CREATE TABLE food(x);"), .user("CREATE TABLE note(t);")])
@@ -22,7 +22,7 @@ import Testing
         try Files.writeNew(Array("precious".utf8), to: "\(precious)/file")
     }
 
-    /// Applies the plan with a text in it replaced.
+    /// Applies the plan after a change.
     private func applyChanged(_ change: (JSON) throws -> JSON) throws -> Shell.Ended {
         let bytes = try #require(try Files.read(plan, limit: 1 << 20))
         try Files.replace(plan, with: Array(change(try JSON(parsing: bytes, source: plan)).pretty.utf8))

@@ -3,14 +3,13 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app whose database is built together with it. The tests run one after the other, because they use the same
-/// resources.
+/// An app whose build also builds its database. The tests run one after the other, because they use the same resources.
 @Suite(.serialized) struct BuildDatabaseTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
-    /// Scenario 4: the app's build has built its database, which is attached where it is.
+    /// Scenario 4: the build of the app has built its database, which is attached at its own path.
     @Test func `the plugin builds the database of an app`() async throws {
         let resources = "\(try await ExampleApps.path("examples_Trees.resources"))/Database"
         #expect(try Files.list(resources) == ["release.json", "trees.db"])
@@ -22,18 +21,18 @@ import Testing
         #expect(
             try await Project.run([ExampleApps.path("Trees"), "store"], in: scratch.path).output.hasPrefix(
                 "nothing new\n"))
-        // Not copied, and not touched.
+        // The database was neither copied nor changed.
         let link = try Project.must(["readlink", "-f", "store/trees.db"], in: scratch.path).trimmed
         #expect(try Files.facts(link)?.inode == before.inode)
         #expect(try Files.facts(database) == before)
     }
 
-    /// The database is rebuilt only if an input changed, and the same input gives the same bytes.
+    /// The database is rebuilt only if an input has changed, and the same input gives the same bytes.
     @Test func `the database is rebuilt only if an input has changed`() async throws {
         let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
         var first = try #require(try Files.facts(database))
         let bytes = try Files.read(database, limit: 1 << 20)
-        // The tool that builds it is also an input, and may be linked again after it was compiled.
+        // The build tool is also an input, and may be linked again after it was compiled.
         for _ in 0..<3 {
             try ExampleApps.build()
             let now = try #require(try Files.facts(database))
@@ -47,7 +46,7 @@ import Testing
         #expect(try #require(try Files.facts(database)).modified != first.modified)
         #expect(try Files.read(database, limit: 1 << 20) == bytes)
 
-        // The command plugin, which packs the same databases into a release.
+        // The command plugin packs the same databases into a release.
         let draft = "Sources/Trees/Database/draft.json"
         let output = scratch.path("releases")
         try Project.must(

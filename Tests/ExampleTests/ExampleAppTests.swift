@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Apps with the library, as their authors would write them.
+/// Apps that use the library, as their authors would write them.
 @Suite struct ExampleAppTests {
     let scratch: Scratch
 
@@ -14,7 +14,7 @@ import Testing
         try await Project.run([ExampleApps.path("Phrasebook")] + arguments, in: scratch.path)
     }
 
-    /// Scenario 1: each version of an app installs its own data when it starts, and the user's rows stay.
+    /// Scenario 1: each version of an app installs its own data when it starts, and keeps the user's rows.
     @Test func `the example app installs its bundled data`() async throws {
         let (one, two) = ("releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json")
         let first = try await phrasebook(one, "store", "it's mine")
@@ -25,7 +25,7 @@ import Testing
 
         let second = try await phrasebook(two, "store")
         #expect(second.output.hasPrefix("installed 2.0.0+"))
-        // Only the second release has this one.
+        // Only the second release has this row.
         #expect(second.output.contains("\n  en cykel - a bicycle\n"))
         #expect(second.output.hasSuffix("\nnote: it's mine\n"))
 
@@ -45,7 +45,7 @@ import Testing
         #expect(try await phrasebook(one, "store").output.hasPrefix("nothing new\nphrases 1.0.0:\n"))
     }
 
-    /// Scenario 2: new data is installed while the app has the old data open.
+    /// Scenario 2: an update replaces data that the app has open.
     @Test func `the example board keeps running while its data is replaced`() async throws {
         for version in ["1.0.0", "2.0.0"] {
             let draft = "\(Project.root)/manifests/replace-live/prices-\(version).draft.json"
@@ -74,7 +74,7 @@ import Testing
         #expect(lines.count < 60)
     }
 
-    /// The library code in the README is that of an app that is built and run here.
+    /// The library code in the README comes from an app that is built and run here.
     @Test func `the README shows the code of an app that runs`() async throws {
         let source = try Project.text("Examples/Sources/TenLines/main.swift")
         #expect(try Project.text("README.md").contains("```swift\n\(source)```\n"))

@@ -18,7 +18,7 @@ enum Project {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The paths of all pages for people.
+    /// The paths of all pages of documentation.
     static func pages() throws -> [String] {
         try must(["git", "ls-files", "*.md"], in: root).split(separator: "\n").map(String.init)
     }
@@ -34,7 +34,7 @@ enum Project {
     /// The PATH of a user who has installed the build products.
     static let path = "\(built):\(getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin")"
 
-    /// Runs a program like that user.
+    /// Runs a program as that user would.
     static func run(_ arguments: [String], in directory: String, _ environment: [String: String] = [:]) throws
         -> Shell.Ended
     {

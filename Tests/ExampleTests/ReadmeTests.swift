@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The documents are correct: their commands run, and their links have targets.
+/// The documentation is correct: its commands run, and its links have targets.
 @Suite struct ReadmeTests {
     /// Every terminal session on a page is run, and must print the shown output.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
@@ -12,7 +12,7 @@ import Testing
         #expect(!ended.output.contains(": 0 commands"))
     }
 
-    /// The two tests around this one cover all pages.
+    /// Two tests of this suite take all pages as arguments.
     @Test func `README, guides and integration pages are among the tested pages`() throws {
         let pages = try Project.pages()
         for page in ["README.md", "docs/first-release.md", "integrations/ansible/README.md"] {

@@ -18,7 +18,7 @@ import Testing
             examples += Self.blocks(try Project.text(page), of: page)
         }
         for file in try Self.sources() { examples += Self.comments(try Project.text(file), of: file) }
-        // At least as many as now, so that a change of the format cannot leave them out.
+        // The current number, so that a change of the format cannot leave examples out.
         #expect(examples.count >= 38)
         let modules = try modules()
         for name in ["GRDB", "examples"] { try scratch.directory(name) }
@@ -68,7 +68,8 @@ import Testing
         let place: String
         let text: String
 
-        /// The example as a file: declarations as they are, statements in a function with the values that they assume.
+        /// The example as a file: declarations are unchanged, statements are in a function that declares the values
+        /// they assume.
         func program(_ number: Int) -> String {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             let imports = lines.filter { $0.hasPrefix("import ") }
@@ -94,7 +95,7 @@ import Testing
         }
     }
 
-    /// The blocks of a page, except those that are a part of `Package.swift`.
+    /// The Swift blocks of a page, except parts of a `Package.swift`.
     private static func blocks(_ page: String, of name: String) -> [Example] {
         page.split(separator: "```swift\n").dropFirst().compactMap { rest in
             let text = String(rest[..<(rest.firstRange(of: "```")?.lowerBound ?? rest.endIndex)])
@@ -102,7 +103,7 @@ import Testing
         }
     }
 
-    /// The indented lines of comments.
+    /// The indented lines in comments.
     private static func comments(_ source: String, of name: String) -> [Example] {
         var examples: [Example] = []
         var lines: [Substring] = []
@@ -137,7 +138,7 @@ import Testing
         return ["-I", "\(Project.built)/Modules"] + maps.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
     }
 
-    /// The part of GRDB's interface that the examples use, because the package itself is not available everywhere.
+    /// The part of GRDB's interface that the examples use, because GRDB is not available on every machine.
     private static let grdb = """
         public struct Configuration {
             public enum BusyMode { case timeout(Double) }

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The demo and the walkthroughs, run like a user would.
+/// The demo and the walkthroughs, run as a user would run them.
 @Suite struct WalkthroughTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -30,7 +30,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
-    /// Colours must not hide the words that the demo looks for.
+    /// Colours must not hide the text that the demo looks for.
     @Test func `the demo ignores colours`() throws {
         let ended = try Project.run(["\(Project.root)/scripts/demo"], in: "/", ["CLICOLOR_FORCE": "1"])
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")

@@ -8,7 +8,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A database that a step changes in staging is verified again, and never created from, or confused with, another file.
+/// A database that a step changes in staging is verified again, and never shares a file with another generation.
 @Suite struct ChangedDatabaseTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -44,11 +44,11 @@ import Testing
         )
         let checks = try Verifier(StoreSnapshot(StoreLayout(root: world.store))).verify(deep: true)
         #expect(checks.compactMap(\.finding) == [])
-        // The database is as it must be, so nothing needs a repair.
+        // The database is as expected, so nothing needs a repair.
         #expect(try world.update().plan == nil)
     }
 
-    /// The step's change to the database, and the error.
+    /// A change that the step makes to the database, and the error.
     static let spoilt: [(work: String, why: String)] = [
         ("open(path, 'r+b').truncate(3000)", "food.db"),
         ("open(path, 'wb').write(b'nothing at all')", "food.db is no"),
@@ -76,7 +76,7 @@ import Testing
     private static let same =
         World.table("food", "same") + "CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(\(4 << 20)));"
 
-    /// Three releases with an identical database, which a step changes in the second.
+    /// Three releases have an identical database, which a step changes in the second release.
     @Test func `changes by a step do not reach other generations`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifests = try ["1.1.0", "1.2.0", "1.3.0"].enumerated().map { index, version in
@@ -92,7 +92,7 @@ import Testing
         #expect(try apply(manifests[0]) == "same\n")
         let first = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
 
-        // The file would have got a second name and been changed under the first one.
+        // If the file had a second name, the step would change the database of the first release as well.
         try world.settings { $0.setting("after", to: "copy") }
         #expect(try apply(manifests[1]) == "changed\n")
         let second = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
@@ -104,12 +104,12 @@ import Testing
                 "SELECT DISTINCT release FROM food",
             ]) == "same\n")
 
-        // According to the manifest, the file of the second is the same, but it is not.
+        // According to the manifests, the file of the second release would be the same, but it is not.
         try world.settings { $0.setting("after", to: nil) }
         #expect(try apply(manifests[2]) == "same\n")
     }
 
-    /// Without such a step the same file is used, which shows that the test above is meaningful.
+    /// This shows that the test above is meaningful.
     @Test func `without a step, generations share an unchanged file`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let world = try StepWorld(program("pass"))

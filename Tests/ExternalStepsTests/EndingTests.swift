@@ -12,7 +12,7 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// Killed while the step prepares: the next command tells it how the update ended.
+    /// The command is killed while the step prepares; the next command tells the step the outcome.
     @Test func `a step learns of a crash before the decision`() throws {
         let program = try Programs.shell(
             scratch, prepare: "exec sleep 60",
@@ -41,8 +41,8 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    /// A step that is missing or no longer trusted does not prevent recovery.
-    @Test func `a step that fails when told the outcome causes only a warning`() throws {
+    /// A step whose program was removed does not prevent recovery.
+    @Test func `a removed step program causes only a warning in recovery`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)
         let moult = try BuiltMoult.path()
@@ -83,7 +83,7 @@ import Testing
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try world.update()
-        // From here on, the step fails on every message.
+        // From here on, the step fails for every message.
         let silent = try Programs.write("#!/bin/sh\nexit 9\n", program)
         try world.adapt(silent)
         try Shell.must(["sh", "-c", "echo broken > \(world.store)/user.db"])

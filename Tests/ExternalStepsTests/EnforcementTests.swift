@@ -7,9 +7,9 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The calls that the kernel denies a step while it plans.
+/// The calls that the kernel denies to a step that plans.
 @Suite struct EnforcementTests {
-    /// A step that tries each call while it plans, and returns the results as its plan.
+    /// A step that tries each call while it plans, and returns the results in its plan.
     static let prober = """
         #!/usr/bin/env python3
         import ctypes, errno, fcntl, json, os, signal, socket, sys
@@ -100,8 +100,8 @@ import Testing
         #expect(try Tree(directory) == before)
     }
 
-    /// The command starts a process for each message: twenty steps more must cost only twenty messages more. The best
-    /// of several runs counts, because the machine is shared.
+    /// The command starts a process for each message: twenty more steps must only cost twenty more messages. The
+    /// shortest of several runs counts, because other processes use the machine.
     @Test func `a message to a step takes little time`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
@@ -137,7 +137,7 @@ import Testing
                 echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$names: $open"'"}}]}'
                 """)
         let text = try #require(try StepWorld(program).plan().effects.first { $0.step == "test.step" }?.text)
-        // PWD and OLDPWD come from the shell; one descriptor is that of the listing itself.
+        // The shell sets PWD and OLDPWD; one descriptor belongs to the listing.
         #expect(text == "HOME LANG MOULT_PROTOCOL MOULT_STEP PATH PWD TMPDIR : 0 1 2 3 4 ", "\(text)")
     }
 }

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The shipped examples: each passes the kit, does its work in an update, and survives crashes.
+/// The example steps: each passes the conformance kit, does its work in an update, and survives crashes.
 @Suite(.serialized) struct ExampleStepsTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -37,7 +37,7 @@ import Testing
             try Verifier(StoreSnapshot(StoreLayout(root: world.store))).verify(deep: true).compactMap(\.finding) == [])
     }
 
-    /// The command is killed at system calls that change the disk, both its own and the step's.
+    /// The command is killed at its own and the step's system calls that change the disk.
     @Test(arguments: ExampleSteps.allCases) func `an example step survives crashes`(_ example: ExampleSteps) throws {
         let moult = try BuiltMoult.path()
         let points: [(call: String, number: Int)] = [

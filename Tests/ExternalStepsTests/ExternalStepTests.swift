@@ -147,7 +147,7 @@ import Testing
         #expect((effect.phase, effect.text) == (.attach, "named by the manifest"))
     }
 
-    /// A failure after the update is over is reported and changes nothing.
+    /// If a step fails after the update, this is reported and changes nothing.
     @Test(arguments: [Ending.done, .undone]) func `a step receives the outcome of the update`(_ ending: Ending) throws {
         let program = try Programs.shell(
             scratch, apply: ending == .done ? nil : "exit 1",
@@ -182,7 +182,7 @@ import Testing
 }
 
 extension StepWorld {
-    /// Writes the paths of this world into a program, and trusts it.
+    /// Writes the paths of this world into a program, and trusts the program.
     func adapt(_ program: String) throws {
         let text = String(decoding: try Files.read(program, limit: 1 << 20) ?? [], as: UTF8.self)
         let placed = text.split(separator: "GRANTED", omittingEmptySubsequences: false).joined(separator: granted)

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Attacks by steps that must fail: each ends in an error with the reason, and leaves the store unchanged.
+/// Attacks by steps: each ends with an error that names the reason, and leaves the store unchanged.
 @Suite struct HostileStepTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
@@ -15,9 +15,9 @@ import Testing
         var plan: String?
         var prepare: String?
         var apply: String?
-        /// Seconds; short only if the timeout ends the step.
+        /// In seconds; short only if the timeout must end the step.
         var timeout = 60
-        /// The text of the error; if the update was undone, it is at the end of a longer sentence.
+        /// The text of the error; if the update was undone, a longer sentence ends with it.
         let says: String
         var testDescription: String { what }
     }
@@ -72,7 +72,7 @@ import Testing
         Case(
             what: "an intent in a plan", plan: #"echo '{"reply":"intent","id":1,"intent":{}}'; read -r x; \#(effects)"#,
             says: "it printed a reply that the protocol does not define: “intent”"),
-        // The core's own changes
+        // Changes that only moult may make
         Case(
             what: "a change of the core's",
             plan: #"echo '{"reply":"result","effects":[{"change":{"do":"point","to":"../../etc"}}]}'"#,
@@ -157,7 +157,7 @@ import Testing
     ])
     func `no process of a hostile step survives`(_ plan: String) throws {
         let scratch = try Scratch()
-        // The sleep time identifies this test's process.
+        // The time of the sleep identifies processes of this test.
         let mark = "4321.\(getpid())\(Int.random(in: 1000...9999))"
         let marked = plan.split(separator: "4321.5", omittingEmptySubsequences: false).joined(separator: mark)
         let world = try StepWorld(try Programs.shell(scratch, plan: marked), timeout: 1)
@@ -185,7 +185,7 @@ import Testing
         #expect(try Files.facts(scratch.path("evil")) == nil)
     }
 
-    /// It rewrites its own file while it runs: the sealed copy runs, and the next process is refused.
+    /// The sealed copy of the program runs on, and the next process is refused.
     @Test func `a step that rewrites its own program has no effect`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
@@ -197,7 +197,6 @@ import Testing
         #expect(try Files.read("\(world.granted)/file", limit: 10) == Array("fine\n".utf8))
     }
 
-    /// Signals do not reach the parent.
     @Test func `a step cannot send signals to moult`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
@@ -207,7 +206,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    /// If the kernel lets the step kill the core after all, the step ends with it, and the next command recovers.
+    /// If the kernel lets the step kill moult after all, the step ends as well, and the next command recovers.
     @Test func `a crash of moult ends the step, and the next command recovers`() throws {
         let scratch = try Scratch()
         let mark = "4322.\(getpid())\(Int.random(in: 1000...9999))"
@@ -225,7 +224,7 @@ import Testing
                 && Shell.run(["pgrep", "-cf", "sleep \(mark)"]).output == "2\n"
         }
         moult.stop()
-        // The kernel kills the group when the core's end of the lifeline is closed.
+        // The kernel kills the process group when moult's end of the lifeline closes.
         try proveGone(mark)
         #expect(try world.world.orchestrator().recover().map(\.ending) == [.finished])
         #expect(try world.world.versions() == ["2.0.0"])

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A kernel without Landlock: the built command, with a filter that answers like such a kernel.
+/// A kernel without Landlock: a filter makes system calls of the built command fail as on such a kernel.
 @Suite struct OlderKernelTests {
     let scratch: Scratch
     let kernel: String

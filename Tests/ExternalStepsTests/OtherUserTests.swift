@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The same without root: a mount namespace is not available, but the other protection is.
+/// Steps of a user other than root, without a mount namespace, but with the other protection.
 @Suite(.enabled(if: geteuid() == 0, "the other tests run as a user then"))
 struct OtherUserTests {
     @Test func `another user can trust, plan and apply a step`() throws {
@@ -18,8 +18,8 @@ struct OtherUserTests {
             apply: "id -u > GRANTED/file; touch STORE/new 2> /dev/null && exit 4; echo '{\"reply\":\"result\"}'")
         let world = try StepWorld(program, trusted: false)
         let home = world.world.scratch.path
-        // The program belongs to root, like an installed one; the store and the granted directory belong to the other
-        // user.
+        // The program belongs to root, like an installed program; the store and the granted directory belong to the
+        // other user.
         try Shell.must(["chmod", "755", scratch.path, home, world.world.releases.scratch.path])
         try Shell.must(["install", "-m", "755", BuiltMoult.path(), scratch.path("moult")])
         let text = String(decoding: try Files.read(program, limit: 1 << 20) ?? [], as: UTF8.self)
@@ -49,7 +49,7 @@ struct OtherUserTests {
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    /// A program that a user other than root and this one could change is not run.
+    /// A program that a user other than root and the current user can change is not run.
     @Test func `a step program that belongs to a third user is refused`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(scratch)

@@ -5,9 +5,9 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Attacks by a step that plans: on the machine, on the app's database and on other processes. Actions that would do
-/// harm are tried in a harmless form: a file system is thawed that is not frozen, and a process gets the scheduling
-/// that it already has. `ProfileTests` evaluates the filter for the rest.
+/// A step that plans attacks the machine, the app's database and other processes. Harmful actions are tried in a
+/// harmless form: it thaws a file system that is not frozen, and gives a process the scheduling that it already has.
+/// `ProfileTests` evaluates the filter for all other calls.
 @Suite struct StepAttackTests {
     static let attacker = Programs.attempting(
         """
@@ -57,7 +57,7 @@ import Testing
         try #require(segment >= 0)
         defer { shmctl(segment, IPC_RMID, nil) }
         if geteuid() == 0 {
-            // The segment belongs to the user, so only the guard can prevent its removal.
+            // The user owns the segment, so only the guard can prevent its removal.
             var facts = shmid_ds()
             #expect(shmctl(segment, IPC_STAT, &facts) == 0)
             (facts.shm_perm.uid, facts.shm_perm.gid) = (user, user)
@@ -76,7 +76,8 @@ import Testing
         #expect(shmctl(segment, IPC_STAT, &facts) == 0)
     }
 
-    /// It closes all ties to the command, disables the signal for its parent's death, and waits in a separate process.
+    /// A process that closes all connections to the command, disables the signal for the death of its parent, and
+    /// waits.
     static let survivor = """
         #!/usr/bin/env python3
         import ctypes, json, os, signal, subprocess, sys

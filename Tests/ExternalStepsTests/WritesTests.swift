@@ -6,14 +6,14 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The paths that a step may write to: the named files, and for new files, their directories.
+/// The paths that a step may write to: the named files, and the directories of new files.
 @Suite struct WritesTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
     private static let result = #"echo '{"reply":"result"}'"#
 
-    /// A step that writes to `GRANTED/file`, which is next to another file.
+    /// A step that writes to `GRANTED/file`; the directory has another file.
     private func world(apply: String, undo: String = result, isThere: Bool = true) throws -> StepWorld {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]), apply: apply, undo: undo)
@@ -36,7 +36,7 @@ import Testing
         #expect(try Files.facts("\(world.granted)/file")?.inode == before)
     }
 
-    /// Enforced by the kernel, and not only detected afterwards.
+    /// The kernel prevents this; it is not only detected afterwards.
     @Test(arguments: [
         "echo x > GRANTED/new", "echo x > GRANTED/other", "rm GRANTED/other", "rm GRANTED/file", "mkdir GRANTED/d",
         "mv GRANTED/file GRANTED/moved", "ln GRANTED/file GRANTED/link",
@@ -58,7 +58,7 @@ import Testing
         #expect(try Files.list(world.granted) == ["other"])
     }
 
-    /// Killed after the file was created: a new process of moult still knows that it did not exist before.
+    /// The command is killed after the file was created, but the next command still knows that the file is new.
     @Test func `after a crash, a file that a step created still counts as new`() throws {
         let world = try world(
             apply: """
@@ -88,7 +88,7 @@ import Testing
         #expect(try world.failure()?.why?.hasSuffix("its intent has a member \"moult\"") == true)
     }
 
-    /// The step gets only its own intents.
+    /// A step gets only its own intents.
     @Test func `steps do not see moult's own record of new files`() throws {
         let world = try world(
             apply: """

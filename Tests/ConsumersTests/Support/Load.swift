@@ -3,16 +3,16 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A store under load: programs read and write a shared database while releases are installed one after the other.
-/// Every shipped row has the number of its release, in two tables and the marker: a reader that sees two numbers at
-/// once has a mix, and a reader that sees a lower number than before has an older release after a newer one.
+/// A store under load: programs read and write a shared database while releases are installed. Every shipped row has
+/// the number of its release, in two tables and in `moult_release`: a reader that finds two numbers has read a mix, and
+/// a reader that finds a lower number than before has read an older release after a newer one.
 struct Load {
     let scratch: Scratch
     let root: String
     let maker: ReleaseMaker
     let way: String
 
-    /// The number of releases: MOULT_RELEASES=200 is the promised number, and takes minutes (`make load`).
+    /// The number of releases. MOULT_RELEASES=200 is the documented number, and takes minutes (`make load`).
     static let count = getenv("MOULT_RELEASES").flatMap { Int(String(cString: $0)) } ?? 5
 
     var pantry: String { "\(root)/pantry.db" }
@@ -44,8 +44,8 @@ struct Load {
             ])
     }
 
-    /// The shared state of the programs. A gate may keep them out, like a consumer that keeps its own threads out while
-    /// it is asked to release; and they end when the test says so.
+    /// Code that the programs share. A gate can block them, like a consumer that blocks its own threads while it
+    /// releases. The programs end when their input ends.
     private static let common = """
         import contextlib, fcntl, os, select, sqlite3, subprocess, sys, time
         path, gate = sys.argv[1], sys.argv[2]
@@ -126,7 +126,7 @@ struct Load {
         ])
     }
 
-    /// Installs the releases from 2 on, each in a separate process.
+    /// Installs the releases from 2 to `count`, each in a separate process.
     func releases(_ count: Int) throws {
         for number in 2...count + 1 {
             let manifest = try release(number)
@@ -137,11 +137,11 @@ struct Load {
         }
     }
 
-    /// The output of a program: its numbers, and its remarks.
+    /// The output of a program: its numbers, and the rest of its text.
     static func end(_ program: Program) -> (numbers: [Int], text: String) {
         program.closeInput()
         let text = program.line() ?? ""
-        // The last one to close the database has it exclusively for a moment.
+        // The last program that closes the database locks it exclusively for a moment.
         program.wait()
         return (text.split(separator: " ").prefix { Int($0) != nil }.compactMap { Int($0) }, text)
     }

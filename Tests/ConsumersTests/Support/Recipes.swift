@@ -1,6 +1,6 @@
 import MoultFiles
 
-/// The programs in the documentation, as a reader would copy them.
+/// The programs in the documentation, as a user would copy them.
 enum Recipes {
     /// The blocks of one language in a page of `docs/`, in order.
     static func all(in page: String, _ language: String) throws -> [String] {

@@ -11,13 +11,13 @@ extension Shop {
         }
     }
 
-    /// A program that logs its call and then runs a script.
+    /// The words of a program that logs its call and then runs a script.
     func words(_ name: String, then script: String = "") -> [String] {
         let say = "echo \"\(name) $MOULT_CALL $MOULT_CHANGED $MOULT_VERSION $MOULT_OUTCOME\" >> \(scratch.path("said"))"
         return ["sh", "-c", "\(say)\n\(script)"]
     }
 
-    /// A consumer in the form of the settings.
+    /// The settings of a consumer.
     func consumer(
         _ name: String, release: String = "", reload: String = "", _ more: KeyValuePairs<String, JSON?> = [:]
     ) -> JSON {
@@ -31,7 +31,7 @@ extension Shop {
 
     func set(consumers: JSON...) throws { try set("consumers", JSON.array(consumers).line) }
 
-    /// Applies a release with the command, as a script would.
+    /// Applies a release with the command, as a script would do.
     func apply(_ manifest: String, _ options: String...) throws -> Shell.Ended {
         try Shell.run([BuiltCommand.path, "apply", "--store", root, manifest] + options)
     }

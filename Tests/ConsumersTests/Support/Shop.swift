@@ -6,7 +6,7 @@ import MoultStore
 import StepKit
 import TestSupport
 
-/// A store with a sealed database `food`, a writable one `pantry` whose content releases replace, and `user`.
+/// A store with a read-only database `food`, a shared database `pantry` and a user database `user`.
 struct Shop {
     let scratch: Scratch
     let root: String
@@ -22,7 +22,7 @@ struct Shop {
         maker = try ReleaseMaker(in: scratch.path("releases"))
     }
 
-    /// The manifest of release `number`.0.0; its number is in every table.
+    /// The manifest of release `number`.0.0. Every table contains this number.
     func release(_ number: Int, living: Bool = true) throws -> String {
         var sources = [
             ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(\(number));"),
@@ -38,7 +38,7 @@ struct Shop {
         return try maker.make("\(number).0.0", sequence: number, sources)
     }
 
-    /// Sets a member of the store's settings, like an operator.
+    /// Sets a member of the store's settings, as an operator would do.
     func set(_ name: String, _ text: String) throws {
         try Settings.rewrite(layout, name, JSON(parsing: Array(text.utf8), as: .draft, source: "test"))
     }

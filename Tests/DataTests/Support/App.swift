@@ -27,8 +27,8 @@ struct App {
         program.wait()
     }
 
-    /// Runs statements with a collation `appcoll` and a function `appfunc` that only the app has; with `crash` it exits
-    /// without closing the database.
+    /// Runs statements with a collation `appcoll` and a function `appfunc` that only the app has. With `crash`, the app
+    /// exits without closing the database.
     static func run(_ path: String, crash: Bool = false, _ statements: String...) throws {
         try run(path, crash: crash, all: statements)
     }

@@ -26,7 +26,7 @@ extension Shop {
         }
     }
 
-    /// The sets in quarantine, all or those of one database, the oldest first.
+    /// The sets in quarantine, or only those of one database, with the oldest first.
     func kept(_ database: String? = nil) throws -> [Kept] {
         let quarantine = "\(store)/.moult/quarantine"
         guard try Files.facts(quarantine) != nil else { return [] }
@@ -51,8 +51,8 @@ extension Shop {
         return try Shell.must(["sqlite3", "file:\(path)?immutable=1", sql])
     }
 
-    /// The databases in the store that contain a text as part of a value, to show that a row is not lost. Pages that
-    /// SQLite has freed do not count.
+    /// The databases in the store that contain a text in a value, to show that a row is not lost. Freed pages do not
+    /// count.
     func databases(with text: String) throws -> [String] {
         try Shell.must(["python3", "-c", Self.search, store, text]).split(separator: "\n").map(String.init)
     }

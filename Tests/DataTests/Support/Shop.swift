@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A store of the product `local.shop`, its releases, and the command, which works on both from outside.
+/// A store of the product `local.shop`, its releases, and the command.
 struct Shop {
     let scratch: Scratch
     let store: String
@@ -15,13 +15,13 @@ struct Shop {
         return try BuiltMoult.path()
     }
 
-    /// In `directory`, which must exist, or in its own directory.
+    /// The store is in `directory`, which must exist, or in its own directory.
     init(storeIn directory: String? = nil) throws {
         scratch = try Scratch()
         store = "\(directory ?? scratch.path)/store"
         try Files.ensureDirectory(scratch.path("releases"))
         try Shell.must([Self.command(), "init", "-q", store, "--product", "local.shop"])
-        // Many tests hold a lock until the command gives up.
+        // Many tests hold a lock until the command gives up, so the wait is short.
         try Shell.must(["sed", "-i", "1a \"waitForApps\": 1,", "\(store)/moult.json"])
     }
 
@@ -45,7 +45,8 @@ struct Shop {
         try pack(draft(version, databases), into: scratch.path("releases"))
     }
 
-    /// In a separate directory: many tests need releases that stores refuse, and packing would refuse them.
+    /// Packs in a separate directory, because many tests need releases that stores refuse, which packing would refuse
+    /// as well.
     private func pack(_ draft: [(name: String, text: String)], into directory: String) throws -> Shell.Ended {
         let work = scratch.path("draft")
         defer { try? Files.removeTree(work) }
@@ -83,7 +84,7 @@ struct Shop {
         return files + [("draft.json", draft.pretty)]
     }
 
-    /// Makes a release without `moult pack` and its checks, like another program.
+    /// Makes a release as another program would, without the checks of `moult pack`.
     func makeUnchecked(_ version: String, _ databases: [Shipped]) throws -> String {
         var maker = try ReleaseMaker(in: scratch.path("unchecked"))
         maker.product = "local.shop"
@@ -111,7 +112,7 @@ struct Shop {
         try Shell.run([Self.command()] + arguments + ["--store", store])
     }
 
-    /// Applies a release, given by version or by the path of its manifest.
+    /// Applies a release, named by its version or by the path of its manifest.
     @discardableResult
     func apply(_ release: String, _ more: String...) throws -> Shell.Ended {
         try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
@@ -144,7 +145,7 @@ struct Shop {
     @discardableResult
     static func sql(_ path: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    /// The same for comparisons: if SQLite cannot answer, the result is its message.
+    /// The result of a query, or SQLite's message if it fails.
     func read(_ name: String, _ sql: String) throws -> String { try Self.read(path(name), sql) }
 
     static func read(_ path: String, _ sql: String) throws -> String {

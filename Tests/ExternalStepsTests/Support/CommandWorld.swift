@@ -10,10 +10,10 @@ struct CommandWorld {
     let world: StepWorld
     let user: UInt32
 
-    /// Root, and an ordinary user; without root, only the current user.
+    /// Root and an ordinary user; only the current user if the tests do not run as root.
     static var users: [UInt32] { geteuid() == 0 ? [0, 65534] : [geteuid()] }
 
-    /// In the program's text, `GRANTED` and `STORE` stand for the paths of this world.
+    /// `GRANTED` and `STORE` in the text of the program stand for the paths of this world.
     init(_ text: String, as user: UInt32, with: JSON = .object([])) throws {
         scratch = try Scratch()
         self.user = user
@@ -21,8 +21,8 @@ struct CommandWorld {
         world = try StepWorld(program, with: with, timeout: 60)
         try world.adapt(program)
         guard user != geteuid() else { return }
-        // The program belongs to root, like an installed one; the store and the granted directory belong to the other
-        // user.
+        // The program belongs to root, like an installed program; the store and the granted directory belong to the
+        // other user.
         let home = world.world.scratch.path
         try Shell.must(["chmod", "755", scratch.path, home, world.world.releases.scratch.path])
         try Shell.must(["chown", "-R", "\(user):\(user)", home])

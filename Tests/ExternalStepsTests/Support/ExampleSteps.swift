@@ -2,7 +2,7 @@ import MoultBasics
 import StepKit
 import TestSupport
 
-/// The shipped example steps, each with a suitable store.
+/// The example steps, each with a suitable store.
 enum ExampleSteps: String, CaseIterable, Sendable {
     case notify, reindex
 
@@ -33,7 +33,7 @@ enum ExampleSteps: String, CaseIterable, Sendable {
         }
     }
 
-    /// The problem with the step's result; nil if it matches the installed release.
+    /// The problem with the result of the step; nil if the result matches the installed release.
     func fault(in world: StepWorld, installed: String) throws -> String? {
         switch self {
         case .notify:

@@ -4,7 +4,7 @@ import TestSupport
 
 /// Programs that are steps, correct and faulty.
 enum Programs {
-    /// A step in sh: for each message it runs a given script, or behaves like a correct step.
+    /// A step in sh. For each message, it runs the given script, or behaves like a correct step.
     static func shell(
         _ scratch: Scratch, name: String = "step", describe: String? = nil, plan: String? = nil, prepare: String? = nil,
         apply: String? = nil, undo: String? = nil, clean: String? = nil
@@ -48,7 +48,7 @@ enum Programs {
         return path
     }
 
-    /// A program in C, without a library to load.
+    /// A program in C that loads no libraries.
     static func c(_ scratch: Scratch, _ text: String, name: String = "program") throws -> String {
         let source = scratch.path("\(name).c")
         _ = try write(text, source)
@@ -77,8 +77,8 @@ enum Programs {
         }
         """
 
-    /// A step that, while it plans, tries each named attempt that the Python function `attempts` yields. Its plan has
-    /// one line for each: the name, and `allowed` or the name of the error.
+    /// A step that makes attempts while it plans, as returned by the Python function `attempts`. Its plan has a line
+    /// for each attempt: its name, and `allowed` or the name of the error.
     static func attempting(_ attempts: String) -> String {
         """
         #!/usr/bin/env python3

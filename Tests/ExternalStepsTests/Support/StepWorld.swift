@@ -5,14 +5,14 @@ import MoultFiles
 import StepKit
 import TestSupport
 
-/// A store whose second release has a step.
+/// A store whose second release is installed with a step.
 struct StepWorld {
     let world: World
     /// A directory that the step may write to.
     let granted: String
     let name: String
 
-    /// The store's settings run the step after a phase; its program is trusted.
+    /// The settings of the store run the step after a phase, and trust its program.
     init(
         _ program: String, name: String = "test.step", after phase: Phase = .copy, with: JSON = .object([]),
         timeout: Int = 20, releases: Releases? = nil, trusted: Bool = true
