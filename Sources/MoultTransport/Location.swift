@@ -63,14 +63,14 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
                 "\(address)", "it contains a password", "Put the name and password for this host into ~/.netrc.")
         }
         guard rest.hasPrefix("//"), !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
-            throw error("\(address)", "it is not a URL", "Write it as in https://example.org/releases/feed.json.")
+            throw error("\(address)", "it is not a URL", "For example: https://example.org/releases/feed.json.")
         }
     }
 
     private static func path(of url: String) throws -> String {
         let rest = url.dropFirst("file://".count)
         let path = rest.hasPrefix("localhost/") ? rest.dropFirst("localhost".count) : rest
-        guard path.hasPrefix("/") else { throw error(url, "it has no absolute path", "Write it as in file:///srv/x.") }
+        guard path.hasPrefix("/") else { throw error(url, "it has no absolute path", "For example: file:///srv/x.") }
         var bytes: [UInt8] = []
         var left = Array(path.utf8)[...]
         while let byte = left.popFirst() {

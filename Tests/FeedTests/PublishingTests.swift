@@ -53,7 +53,7 @@ import Testing
             "--serial 1 -k a.key",
             """
             the feed cannot have serial 1: it has serial 1, and stores accept only a higher one
-              Choose a higher one, or leave out --serial.
+              Choose a higher serial, or omit --serial.
             """)
         try bench.must("moult publish public --serial 7 -k a.key -q")
         #expect(try bench.feed()["serial"]?.integer == 7)

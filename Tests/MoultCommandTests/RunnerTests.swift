@@ -68,7 +68,7 @@ import Testing
         #expect(try run("look", out: full) == (1, "", "moult: error: \(lost)\n"))
         #expect(
             try run("change", out: full) == (
-                0, "", "moult: warning: \(lost); the exit status is right all the same\n"
+                0, "", "moult: warning: \(lost); the exit status is still correct\n"
             ))
         #expect(try run("fail", out: full).status == 5)
     }

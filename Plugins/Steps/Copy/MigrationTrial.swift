@@ -16,7 +16,7 @@ struct MigrationTrial {
         let directory = "\(context.staging)/before"
         try Files.ensureDirectory(directory, mode: 0o700)
         let copy = "\(directory)/\(path)"
-        try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
+        try context.progress(.init("test the migrations of \(database.name)", done: 0, total: 0))
         try NonInvasiveReader.copy(context.plan.store.path(path), to: copy)
         let trial = MigrationRun(
             name: database.name, place: context.plan.store.path(path), copy: copy,
@@ -25,7 +25,7 @@ struct MigrationTrial {
                 .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
             }, depth: context.plan.demandedCheck(of: database) == .full ? .full : .quick)
         let report = try Validator.present().try(trial, scratch: "\(context.staging)/trial") {
-            try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
+            try context.progress(.init("test the migrations of \(database.name)", done: 0, total: 0))
         }
         try judge(report, path: path)
     }

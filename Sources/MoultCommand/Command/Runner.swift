@@ -62,7 +62,7 @@ package struct Runner {
         let output = Output(console: console)
         let why = String(cString: strerror(failure))
         guard status == .done || status == .changes, command?.changesStore != true else {
-            output.warn("cannot write the results: \(why); the exit status is right all the same")
+            output.warn("cannot write the results: \(why); the exit status is still correct")
             return status
         }
         let error = MoultError(.output, what: "cannot write the results", why: why)

@@ -119,7 +119,7 @@ extension TableDiff.Method {
         case .primaryKey(let columns): "primary key \(columns.joined(separator: ", "))"
         case .rowid: "rowid"
         case .content: "content"
-        case .counted: "counted: one side only"
+        case .counted: "row count: table on one side only"
         case .unread(let why): "not read: \(why)"
         }
     }

@@ -186,14 +186,14 @@ package struct FeedPublisher {
             throw refusal(
                 "the feed cannot have serial \(serial)",
                 "it has serial \(before.serial), and stores accept only a higher one",
-                "Choose a higher one, or leave out --serial.")
+                "Choose a higher serial, or omit --serial.")
         }
         let base = isNewList ? 0 : last
         guard serial - base <= Feed.serialRange else {
             throw refusal(
                 "the feed cannot have serial \(serial)",
                 "stores refuse a serial more than \(Feed.serialRange) above \(base)",
-                "Choose a lower one, or leave out --serial.")
+                "Choose a lower serial, or omit --serial.")
         }
         return Feed(
             product: product, serial: serial, created: options.now,

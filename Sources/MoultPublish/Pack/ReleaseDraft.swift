@@ -54,7 +54,7 @@ package struct ReleaseDraft {
             let name = try Self.name(of: file)
             if databases.contains(where: { $0.name == name }) {
                 throw refusal(
-                    "two files have the name of the database \"\(name)\"", file, "Rename one, or write a draft.")
+                    "two files would both be the database \"\(name)\"", file, "Rename one, or write a draft.")
             }
             databases.append(.init(name, try database(name, file, in: directory, before)))
         }

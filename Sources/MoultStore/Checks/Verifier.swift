@@ -114,7 +114,7 @@ package struct Verifier {
                     subject: check.subject, method: check.method,
                     finding: "\(file) does not have the SHA-256 of the release")
             }
-            check.note = deep ? "copied; see digest" : "copied; its SHA-256 matches"
+            check.note = deep ? "copied; see the digest check" : "copied; its SHA-256 matches"
         }
         return check
     }

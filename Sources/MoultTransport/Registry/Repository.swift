@@ -42,7 +42,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
         if path.contains("@") { throw error("it names a digest", "Give the repository, or a tag of it.") }
         let parts = path.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard isHost(host), let name = parts.first, isName(name) else {
-            throw error("it is not a repository", "Write it as in oci://registry.example.org/team/phrasebook.")
+            throw error("it is not a repository", "For example: oci://registry.example.org/team/phrasebook.")
         }
         let tag = parts.count > 1 ? String(parts[1]) : nil
         if let tag, !isTag(tag) { throw error("\"\(tag)\" is not a tag", "Give the repository, or a tag of it.") }

@@ -73,7 +73,7 @@ extension KeyRoles {
         }
         let time = try fields.string("expires")
         guard let expires = Timestamp(time) else {
-            throw fields.fail("expires", "\"\(time)\" is not a time", now: "Write it as in 2027-11-20T10:00:00Z.")
+            throw fields.fail("expires", "\"\(time)\" is not a time", now: "For example: 2027-11-20T10:00:00Z.")
         }
         self.init(
             root: try keys(fields.object("root")), release: try keys(fields.object("release")),

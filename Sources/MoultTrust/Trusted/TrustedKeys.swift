@@ -47,7 +47,7 @@ package struct TrustedKeys: Sendable, Equatable {
         let time = try part.optionalString("notAfter")
         let notAfter = time.flatMap { Timestamp($0) }
         if let time, notAfter == nil {
-            throw part.fail("notAfter", "\"\(time)\" is not a time", now: "Write it as in 2027-11-20T10:00:00Z.")
+            throw part.fail("notAfter", "\"\(time)\" is not a time", now: "For example: 2027-11-20T10:00:00Z.")
         }
         try part.refuseUnknown()
         return Entry(key: key, notAfter: notAfter)

@@ -41,7 +41,7 @@ extension Feed {
     private static func time(_ fields: Fields, _ name: String) throws -> Timestamp? {
         guard let text = try fields.optionalString(name) else { return nil }
         guard let time = Timestamp(text) else {
-            throw fields.fail(name, "\"\(text)\" is not a time", now: "Write it as in 2026-11-20T10:00:00Z.")
+            throw fields.fail(name, "\"\(text)\" is not a time", now: "For example: 2026-11-20T10:00:00Z.")
         }
         return time
     }

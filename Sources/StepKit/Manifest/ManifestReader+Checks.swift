@@ -7,7 +7,7 @@ extension ManifestReader {
             guard let expect = Expectation(text) else {
                 throw part.fail(
                     "expect", "\"\(text)\" is not an expectation",
-                    now: "Write it as in \">= 7000\" (with a number), \"= 5\", \"!= 0\", or as the text itself.")
+                    now: "For example: \">= 7000\" (with a number), \"= 5\", \"!= 0\", or the text itself.")
             }
             let check = Manifest.GoldenQuery(on: try part.string("on"), sql: try part.string("sql"), expect: expect)
             try done(part)
@@ -22,14 +22,14 @@ extension ManifestReader {
                 guard let allowance = Allowance(text) else {
                     throw part.fail(
                         key, "\"\(text)\" is not an allowance",
-                        now: "Write it as in \"20%\", \"0.5%\" or \"100\" (rows).")
+                        now: "For example: \"20%\", \"0.5%\" or \"100\" (rows).")
                 }
                 return allowance
             }
             guard let dot = name.firstIndex(of: "."), name.index(after: dot) < name.endIndex else {
                 throw fields.fail(
                     "budget.\(name)", "does not name a table",
-                    now: "Write it as in food.items: the database, then the table.")
+                    now: "Write DATABASE.TABLE, for example food.items.")
             }
             let budget = Manifest.Budget(
                 database: String(name[..<dot]), table: String(name[name.index(after: dot)...]),
@@ -46,7 +46,7 @@ extension ManifestReader {
             guard let phase = before ?? after, before == nil || after == nil else {
                 throw failure(
                     part.place, "has \(before == nil ? "neither \"before\" nor" : "both \"before\" and") \"after\"",
-                    "Choose one phase, as in \"after\": \"copy\".")
+                    "Choose one phase, for example \"after\": \"copy\".")
             }
             let with = part.json("with") ?? .object([])
             guard with.members != nil else { throw part.fail("with", "must be an object, but is \(with.kind)") }

@@ -151,7 +151,7 @@ extension ManifestReader {
         else {
             throw fields.fail(
                 place, "\"\(member)\" must have a file name that begins with the user_version that it sets",
-                now: "Name it as in migrations/user/0002-notes.sql.")
+                now: "For example: migrations/user/0002-notes.sql.")
         }
         return number
     }

@@ -90,7 +90,7 @@ struct ManifestReader {
     func version(_ fields: Fields, _ name: String) throws -> Version {
         let text = try fields.string(name)
         guard let version = Version(text) else {
-            throw fields.fail(name, "\"\(text)\" is not a SemVer version", now: "Write it as in 2.1.0.")
+            throw fields.fail(name, "\"\(text)\" is not a SemVer version", now: "For example: 2.1.0.")
         }
         // The version is part of the name of a generation, and file systems limit the length of names.
         guard text.utf8.count <= 128 else { throw fields.fail(name, "is longer than 128 characters") }
@@ -100,7 +100,7 @@ struct ManifestReader {
     private func timestamp(_ fields: Fields, _ name: String) throws -> Timestamp? {
         guard let text = try fields.optionalString(name) else { return nil }
         guard let time = Timestamp(text) else {
-            throw fields.fail(name, "\"\(text)\" is not a time", now: "Write it as in 2026-11-20T10:00:00Z.")
+            throw fields.fail(name, "\"\(text)\" is not a time", now: "For example: 2026-11-20T10:00:00Z.")
         }
         return time
     }
@@ -135,7 +135,7 @@ struct ManifestReader {
             guard let range = VersionRange(text) else {
                 throw part.fail(
                     name, "\"\(text)\" is not a version range",
-                    now: "Write it as in \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".")
+                    now: "For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".")
             }
             return range
         }

@@ -21,7 +21,8 @@ struct ManifestRules {
         }
         if form == .sealed, manifest.bundle == nil, let packed = databases.first(where: { $0.place == .generation }) {
             throw fields.fail(
-                "bundle", "is missing, and databases.\(packed.name) is not in place", now: ManifestReader.sealing)
+                "bundle", "is missing, and databases.\(packed.name) does not have \"place\": \"in-place\"",
+                now: ManifestReader.sealing)
         }
         try checkReferences(manifest)
     }
@@ -41,7 +42,7 @@ struct ManifestRules {
         for (place, name) in names {
             guard let other = seen.updateValue((place, name), forKey: name.lowercased()) else { continue }
             let how = name == other.name ? "is also \(other.place)" : "differs from \(other.place) only in case"
-            throw fields.fail(place, "\"\(name)\" \(how)", now: "Give one of them another \(what).")
+            throw fields.fail(place, "\"\(name)\" \(how)", now: "Give one of them a different \(what).")
         }
     }
 
@@ -58,12 +59,12 @@ struct ManifestRules {
                 if ["main", "temp"].contains(alias.lowercased()) {
                     throw fields.fail(
                         place, "\"\(alias)\" cannot be attached, because SQLite uses that name",
-                        now: "Give it another name, as in \"attach\": { \"as\": \"shipped\" }.")
+                        now: "Give it a different name, for example \"attach\": { \"as\": \"shipped\" }.")
                 }
                 if let other = seen.updateValue(database.name, forKey: alias.lowercased()) {
                     throw fields.fail(
                         place, "\"\(alias)\" is also the name by which databases.\(other) is attached",
-                        now: "Give one of them another name.")
+                        now: "Give one of them a different name.")
                 }
             }
         }

@@ -31,7 +31,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .remove("/version"), says: "version is missing"),
     .init(
         .draft, .set("/version", "2.1"),
-        says: "version \"2.1\" is not a SemVer version. Write it as in 2.1.0."),
+        says: "version \"2.1\" is not a SemVer version. For example: 2.1.0."),
     .init(.draft, .set("/version", .number(2.1)), says: "version must be a string, but is a decimal number"),
     .init(
         .draft, .set("/version", .string("1.0.0-" + String(repeating: "a", count: 123))),
@@ -40,11 +40,11 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .set("/sequence", .number(1.5)), says: "sequence must be a whole number, but is a decimal number"),
     .init(
         .draft, .set("/created", "20 November 2026"),
-        says: "created \"20 November 2026\" is not a time. Write it as in 2026-11-20T10:00:00Z."),
+        says: "created \"20 November 2026\" is not a time. For example: 2026-11-20T10:00:00Z."),
     .init(.draft, .set("/created", .null), says: "created must be a string, but is null"),
     .init(
         .draft, .set("/expires", "2027-02-30T10:00:00Z"),
-        says: "expires \"2027-02-30T10:00:00Z\" is not a time. Write it as in 2026-11-20T10:00:00Z.",
+        says: "expires \"2027-02-30T10:00:00Z\" is not a time. For example: 2026-11-20T10:00:00Z.",
         beyond: .daysExist),
     .init(
         .draft, .set("/expires", "2026-11-20T10:00:00Z"), says: "expires must be later than created",
@@ -75,10 +75,10 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/requires/app", ">=3.x"),
         says: "requires.app \">=3.x\" is not a version range."
-            + " Write it as in \">=1.4 <3\", \"^2.1\" or \"~2.1.3\"."),
+            + " For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\"."),
     .init(
         .draft, .set("/requires/moult", ""),
-        says: "requires.moult \"\" is not a version range. Write it as in \">=1.4 <3\", \"^2.1\" or \"~2.1.3\"."),
+        says: "requires.moult \"\" is not a version range. For example: \">=1.4 <3\", \"^2.1\" or \"~2.1.3\"."),
     .init(.draft, .set("/requires/from", 2), says: "requires.from must be a string, but is a whole number"),
     .init(.draft, .set("/requires", []), says: "requires must be an object, but is a list"),
 
@@ -124,7 +124,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.sealed, .remove("/patches/0/base/size"), says: "patches[0].base.size is missing"),
     .init(
         .sealed, .set("/patches/0/from", "2"),
-        says: "patches[0].from \"2\" is not a SemVer version. Write it as in 2.1.0."),
+        says: "patches[0].from \"2\" is not a SemVer version. For example: 2.1.0."),
     .init(.sealed, .remove("/patches/0/size"), says: "patches[0].size is missing"),
     .init(.sealed, .set("/patches/0/file", ".x"), says: "patches[0].file \".x\" begins with '.'"),
 
@@ -187,50 +187,53 @@ let wrongDrafts: [WrongManifest] = [
     // Duplicate names
     .init(
         .draft, .set("/databases/pantry/member", "food-2.db"),
-        says: "databases.pantry.member \"food-2.db\" is also databases.food.member. Give one of them another member.",
+        says:
+            "databases.pantry.member \"food-2.db\" is also databases.food.member. Give one of them a different member.",
         beyond: .namesDiffer),
     .init(
         .draft, .set("/databases/maps/member", "food-2.db"),
-        says: "databases.maps.member \"food-2.db\" is also databases.food.member. Give one of them another member.",
+        says: "databases.maps.member \"food-2.db\" is also databases.food.member. Give one of them a different member.",
         beyond: .namesDiffer),
     .init(
         .draft, .set("/databases/pantry/member", "Food-2.DB"),
         says: "databases.pantry.member \"Food-2.DB\" differs from databases.food.member only in case."
-            + " Give one of them another member.", beyond: .namesDifferByMoreThanCase),
+            + " Give one of them a different member.", beyond: .namesDifferByMoreThanCase),
     .init(
         .draft, .set("/databases/pantry/path", "food.db"),
-        says: "databases.pantry.path \"food.db\" is also databases.food.path. Give one of them another path.",
+        says: "databases.pantry.path \"food.db\" is also databases.food.path. Give one of them a different path.",
         beyond: .namesDiffer),
     .init(
         .draft, .set("/databases/user/path", "FOOD.db"),
         says: "databases.user.path \"FOOD.db\" differs from databases.food.path only in case."
-            + " Give one of them another path.", beyond: .namesDifferByMoreThanCase),
+            + " Give one of them a different path.", beyond: .namesDifferByMoreThanCase),
     .init(
         .draft, .set("/databases/user/migrations/0", "0001-a.db"), .set("/databases/food/member", "0001-A.db"),
         says: "databases.user.migrations[0] \"0001-a.db\" differs from databases.food.member only in case."
-            + " Give one of them another member.", beyond: .namesDifferByMoreThanCase),
+            + " Give one of them a different member.", beyond: .namesDifferByMoreThanCase),
 
     // Attaching
     .init(
         .draft, .set("/databases/food/attach/as", "main"),
         says: "databases.food.attach.as \"main\" cannot be attached, because SQLite uses that name."
-            + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }."),
+            + " Give it a different name, for example \"attach\": { \"as\": \"shipped\" }."),
     .init(
         .draft, .set("/databases/food/attach/as", "Temp"),
         says: "databases.food.attach.as \"Temp\" cannot be attached, because SQLite uses that name."
-            + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }."),
+            + " Give it a different name, for example \"attach\": { \"as\": \"shipped\" }."),
     .init(
         .draft, .set("/databases/main", ["kind": "reference"]),
         says: "databases.main.attach.as \"main\" cannot be attached, because SQLite uses that name."
-            + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }.", beyond: .mainAndTempAreTaken),
+            + " Give it a different name, for example \"attach\": { \"as\": \"shipped\" }.",
+        beyond: .mainAndTempAreTaken),
     .init(
         .draft, .set("/databases/second", ["kind": "user", "attach": ["as": "main"]]),
         says: "databases.second.attach.as \"main\" cannot be attached, because SQLite uses that name."
-            + " Give it another name, as in \"attach\": { \"as\": \"shipped\" }.", beyond: .mainAndTempAreTaken),
+            + " Give it a different name, for example \"attach\": { \"as\": \"shipped\" }.",
+        beyond: .mainAndTempAreTaken),
     .init(
         .draft, .set("/databases/food/attach/as", "Maps"),
         says: "databases.maps.attach.as \"maps\" is also the name by which databases.food is attached."
-            + " Give one of them another name.", beyond: .aliasesDiffer),
+            + " Give one of them a different name.", beyond: .aliasesDiffer),
     .init(
         .draft, .set("/databases/food/attach/as", "a b"),
         says: "databases.food.attach.as \"a b\" may only have letters, digits, '_' and '-'"),
@@ -313,15 +316,15 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/databases/user/migrations/0", "migrations/notes.sql"),
         says: "databases.user.migrations[0] \"migrations/notes.sql\" must have a file name that begins with the"
-            + " user_version that it sets. Name it as in migrations/user/0002-notes.sql."),
+            + " user_version that it sets. For example: migrations/user/0002-notes.sql."),
     .init(
         .draft, .set("/databases/user/migrations/0", "0000.sql"),
         says: "databases.user.migrations[0] \"0000.sql\" must have a file name that begins with the"
-            + " user_version that it sets. Name it as in migrations/user/0002-notes.sql."),
+            + " user_version that it sets. For example: migrations/user/0002-notes.sql."),
     .init(
         .draft, .set("/databases/user/migrations/1", "2147483648.sql"),
         says: "databases.user.migrations[1] \"2147483648.sql\" must have a file name that begins with the"
-            + " user_version that it sets. Name it as in migrations/user/0002-notes.sql.",
+            + " user_version that it sets. For example: migrations/user/0002-notes.sql.",
         beyond: .migrationsLeadTo32Bits),
     .init(
         .draft, .set("/databases/user/migrations/0", "0010-a.sql"),
@@ -368,11 +371,11 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/checks/0/expect", ">= many"),
         says: "checks[0].expect \">= many\" is not an expectation."
-            + " Write it as in \">= 7000\" (with a number), \"= 5\", \"!= 0\", or as the text itself."),
+            + " For example: \">= 7000\" (with a number), \"= 5\", \"!= 0\", or the text itself."),
     .init(
         .draft, .set("/checks/0/expect", "== 5"),
         says: "checks[0].expect \"== 5\" is not an expectation."
-            + " Write it as in \">= 7000\" (with a number), \"= 5\", \"!= 0\", or as the text itself."),
+            + " For example: \">= 7000\" (with a number), \"= 5\", \"!= 0\", or the text itself."),
     .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a string, but is a whole number"),
     .init(
         .draft, .set("/budget/fod.food", ["shrink": "1%"]),
@@ -380,14 +383,14 @@ let wrongDrafts: [WrongManifest] = [
         beyond: .databasesAreKnown),
     .init(
         .draft, .set("/budget/food", ["shrink": "1%"]),
-        says: "budget.food does not name a table. Write it as in food.items: the database, then the table."),
+        says: "budget.food does not name a table. Write DATABASE.TABLE, for example food.items."),
     .init(
         .draft, .set("/budget/food.", [:]),
-        says: "budget.food. does not name a table. Write it as in food.items: the database, then the table."),
+        says: "budget.food. does not name a table. Write DATABASE.TABLE, for example food.items."),
     .init(
         .draft, .set("/budget/food.food/shrink", "a fifth"),
         says: "budget.food.food.shrink \"a fifth\" is not an allowance."
-            + " Write it as in \"20%\", \"0.5%\" or \"100\" (rows)."),
+            + " For example: \"20%\", \"0.5%\" or \"100\" (rows)."),
     .init(
         .draft, .set("/budget/food.food/grow", .number(0.2)),
         says: "budget.food.food.grow must be a string, but is a decimal number"),
@@ -399,10 +402,10 @@ let wrongDrafts: [WrongManifest] = [
         says: "steps[0].step \"../reindex\" has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"),
     .init(
         .draft, .set("/steps/0/before", "copy"),
-        says: "steps[0] has both \"before\" and \"after\". Choose one phase, as in \"after\": \"copy\"."),
+        says: "steps[0] has both \"before\" and \"after\". Choose one phase, for example \"after\": \"copy\"."),
     .init(
         .draft, .remove("/steps/1/before"),
-        says: "steps[1] has neither \"before\" nor \"after\". Choose one phase, as in \"after\": \"copy\"."),
+        says: "steps[1] has neither \"before\" nor \"after\". Choose one phase, for example \"after\": \"copy\"."),
     .init(
         .draft, .set("/steps/0/after", "Copy"),
         says: "steps[0].after must be one of \"check\", \"delete\", \"copy\", \"attach\", \"verify\", but is \"Copy\"."

@@ -10,7 +10,9 @@ let wrongSealed: [WrongManifest] = [
     .init(.sealed, .remove("/databases/food/proved/check"), says: "databases.food.proved.check is missing"),
     .init(
         .sealed, .remove("/bundle"),
-        says: "bundle is missing, and databases.food is not in place. To make a release from a draft: moult pack"),
+        says:
+            "bundle is missing, and databases.food does not have \"place\": \"in-place\". To make a release from a draft: moult pack"
+    ),
     .init(.sealed, .remove("/bundle/size"), says: "bundle.size is missing. To make a release from a draft: moult pack"),
     .init(
         .sealed, .remove("/bundle/sha256"), says: "bundle.sha256 is missing. To make a release from a draft: moult pack"
@@ -53,5 +55,5 @@ let wrongSealed: [WrongManifest] = [
     .init(
         .sealed, .set("/databases/thumbs/path", "Food.db"),
         says: "databases.thumbs.path \"Food.db\" differs from databases.food.path only in case."
-            + " Give one of them another path.", beyond: .namesDifferByMoreThanCase),
+            + " Give one of them a different path.", beyond: .namesDifferByMoreThanCase),
 ]
