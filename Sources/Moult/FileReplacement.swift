@@ -283,7 +283,7 @@ package struct FileReplacement {
                 sentences.append("a complete copy of the old content is kept")
             } else {
                 let time = try time(of: plan.to.generation).map { " at \($0)" } ?? ""
-                sentences.append("\(name) gets back the content that it had\(time), before it was replaced, \(content)")
+                sentences.append("\(name) is restored to its state\(time), before it was replaced, \(content)")
                 if !rows.allSatisfy(\.isEmpty) {
                     sentences.append("changes made since then go to quarantine")
                 }

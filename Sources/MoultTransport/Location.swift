@@ -37,7 +37,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         } else if let colon = text.firstRange(of: "://") {
             throw Self.error(
                 "\(address)", "it has the scheme \(text[..<colon.lowerBound])",
-                "Use a path, file:, http:, https: or oci:.")
+                "Use a path, or a URL with file:, http:, https: or oci:.")
         } else {
             self = .file(try Files.absolute(text))
         }

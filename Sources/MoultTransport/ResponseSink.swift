@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Receives the body of an answer, piece by piece.
+/// Receives the body of a response, piece by piece.
 protocol ResponseSink: AnyObject {
     /// Called when the head has arrived; the following bytes start at its offset.
     func begin(_ head: WebHead) throws
@@ -53,7 +53,7 @@ final class IgnoredBody: ResponseSink {
 
     func take(_ part: UnsafeRawBufferPointer) throws {
         count += part.count
-        guard count <= Self.largest else { throw Memory.tooLarge("the body of an answer", Self.largest) }
+        guard count <= Self.largest else { throw Memory.tooLarge("the body of a response", Self.largest) }
     }
 }
 

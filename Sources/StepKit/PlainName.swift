@@ -40,7 +40,7 @@ public enum PlainName {
             return "must begin with a letter"
         }
         guard name.utf8.allSatisfy({ isPlain($0) && $0 != 0x2E }) else {
-            return "may only have letters, digits, '_' and '-'"
+            return "may contain only letters, digits, '_' and '-'"
         }
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }

@@ -257,7 +257,7 @@ import Testing
         #expect(try #require(Timestamp(time)).seconds > Timestamp.now.seconds - 60)
         try scratch.must("moult replace app.db new2.db && sqlite3 app.db \"INSERT INTO note VALUES (7, 'mine')\"")
         let undo: Shell.Ended = try scratch.run("moult replace --undo --dry-run app.db")
-        #expect(undo.output.contains("app.db gets back the content that it had at 20"), "\(undo)")
+        #expect(undo.output.contains("app.db is restored to its state at 20"), "\(undo)")
         #expect(undo.output.contains("changes made since then go to quarantine\n"), "\(undo)")
         for shown in [plan.output, undo.output] {
             for word in ["release", "delete", "generation", "1.0.0"] { #expect(!shown.contains(word), "\(shown)") }
@@ -316,7 +316,7 @@ import Testing
             try scratch.must("sqlite3 own\(number).db \"\(sql)\"")
             let text = try refusal("moult replace app.db own\(number).db")
             #expect(text.contains("own\(number).db has a "), "\(text)")
-            #expect(text.contains("Give it another name."), "\(text)")
+            #expect(text.contains("Rename the table or view."), "\(text)")
             #expect(!text.contains("SQLITE"), "\(text)")
         }
         // A database that was replaced here may be the new file of another replacement.

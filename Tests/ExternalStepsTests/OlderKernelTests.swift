@@ -28,7 +28,7 @@ import Testing
             #expect(ended.status == 3)
             #expect(
                 ended.errors == """
-                    moult: error: external steps cannot be run on this machine: this kernel has no Landlock, which limits what such a step can change
+                    moult: error: external steps cannot be run on this machine: this kernel has no Landlock, so moult cannot limit what such a step changes
                       Boot Linux 5.13 or later with Landlock and seccomp enabled, or use releases without external steps.
 
                     """)

@@ -48,7 +48,7 @@ import Testing
         let (scratch, frames, _) = try packed()
         var other = frames
         other[3] = Frame(packedSize: frames[3].packedSize + 1, contentSize: frames[3].contentSize)
-        #expect(try error(scratch, other).why == "its frames are not the declared ones")
+        #expect(try error(scratch, other).why == "its frames do not match the declared frames")
         #expect(try error(scratch, Array(frames.dropLast())).why == "its frames do not match the declared members")
         let small = try BundleLayout(members: [("food.db", 5)], modified: 0)
         #expect(try error(scratch, frames, layout: small).why == "its frames do not match the declared members")
@@ -114,7 +114,7 @@ import Testing
         members[0].0 = "trash.db"
         let renamed = try BundleLayout(members: members, modified: BundleSample.modified)
         #expect(
-            try error(scratch, frames, layout: renamed).why == "its tar headers are not those of the declared members")
+            try error(scratch, frames, layout: renamed).why == "its tar headers do not match the declared members")
         let later = try BundleLayout(members: BundleSample.sizes, modified: 1)
         #expect(try error(scratch, frames, layout: later).code == .archiveFrames)
     }

@@ -18,7 +18,7 @@ import Testing
         Case(
             "CREATE TABLE version(ver INTEGER);\nINSERT INTO version (ver)\nVALUES (\"2\");", "",
             [
-                "s.sql:2: a string in double quotes (no such column: 2): SQL has single quotes for strings and double "
+                "s.sql:2: a string in double quotes (no such column: 2): SQL uses single quotes for strings and double "
                     + "quotes for names; this build accepts it, but not every SQLite does"
             ]
         ),

@@ -56,7 +56,7 @@ import Testing
             "user.db in it differs at byte 0 or later"
         ),
         ("a size", "m['databases']['food']['size']+=1", "its member “food.db” has"),
-        ("a frame's size", "m['bundle']['frames']['packed'][1]+=1", "its frames are not the declared ones"),
+        ("a frame's size", "m['bundle']['frames']['packed'][1]+=1", "its frames do not match the declared frames"),
         (
             "a member that is missing", "m['databases']['more']=dict(m['databases']['food'],member='more.db')",
             "it lacks the declared “more.db”"

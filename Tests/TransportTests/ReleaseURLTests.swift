@@ -146,7 +146,7 @@ import Testing
         try refused("moult apply \(server.url("none.json"))", 1, "no release at \(server.url("none.json"))")
         try refused("moult apply \(server.url("x"))", 3, "")
         try refused("moult apply empty", 1, "empty is a directory without a feed")
-        try refused("moult apply ftp://example.org/x", 3, "Use a path, file:, http:, https: or oci:.")
+        try refused("moult apply ftp://example.org/x", 3, "Use a path, or a URL with file:, http:, https: or oci:.")
         try refused("moult apply http://127.0.0.1:\(Port.free())/x.json", 75, "")
         try refused("moult apply --feed \(feed) \(release)", 64, "--feed")
         try refused("moult apply https://user:secret@example.org/x", 3, "~/.netrc")

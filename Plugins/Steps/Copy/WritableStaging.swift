@@ -41,7 +41,7 @@ struct WritableStaging {
         if case .text(let name)? = try connection.scalar(ReleaseMarker.foreign) {
             throw MoultError(
                 .wrongContent, .refused, what: "the database \(database.name) has a table or view \(name) of its own",
-                why: "moult keeps its records in a table of that name", now: "Give it another name.")
+                why: "moult keeps its records in a table of that name", now: "Rename the table or view.")
         }
         try connection.transaction(.immediate) {
             try connection.execute(ReleaseMarker.create)

@@ -37,7 +37,7 @@ package struct BundleReader {
             case .tar(let expected):
                 try reading(path) {
                     guard bytes.elementsEqual(expected) else {
-                        throw ArchiveRefusal(.archiveFrames, "its tar headers are not those of the declared members")
+                        throw ArchiveRefusal(.archiveFrames, "its tar headers do not match the declared members")
                     }
                 }
                 try onHeader(index, bytes)

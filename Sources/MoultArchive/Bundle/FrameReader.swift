@@ -15,7 +15,8 @@ package final class FrameReader: FrameSource {
         try reading(file.path) {
             guard found == frames else {
                 throw ArchiveRefusal(
-                    .archiveFrames, found == nil ? "it has no seek table" : "its frames are not the declared ones",
+                    .archiveFrames,
+                    found == nil ? "it has no seek table" : "its frames do not match the declared frames",
                     now: .sameRelease)
             }
             let largest = frames.reduce(0) { max($0, $1.packedSize + $1.contentSize) }

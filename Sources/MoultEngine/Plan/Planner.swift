@@ -98,7 +98,7 @@ package struct Planner {
         guard manifest.product == settings.product else {
             throw MoultError(
                 .refused, .refused, what: "\(incoming.name) is a release of \(manifest.product)",
-                why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
+                why: "the store \(layout.root) holds \(settings.product)", now: "Use a store for that product.")
         }
         try check(request.consent, manifest)
         let generation = try Generation.name(of: manifest, bytes: incoming.bytes)

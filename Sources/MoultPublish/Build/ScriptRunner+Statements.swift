@@ -37,7 +37,7 @@ extension ScriptRunner {
             }
             warnings.add(
                 .doubleQuotes, place,
-                "a string in double quotes (\(strict.message)): SQL has single quotes for strings and double quotes for "
+                "a string in double quotes (\(strict.message)): SQL uses single quotes for strings and double quotes for "
                     + "names; this build accepts it, but not every SQLite does")
             return rest
         }

@@ -56,7 +56,7 @@ package struct FeedPublisher {
             throw refusal(
                 "the feed is too large",
                 "it would have \(text.count) bytes, and the limit is \(Feed.largest)",
-                "Start another feed.")
+                "Start a new feed.")
         }
         // Reads the file in the same way as stores.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))

@@ -143,7 +143,7 @@ import Testing
             "moult apply rel/test-2.0.0.json", 3,
             """
             rel/test-2.0.0.json is a release of org.example.other: the store {dir}/store holds org.example.test
-              Use the store of that product.
+              Use a store for that product.
             """),
         Case(
             "downgrade", "moult apply -q rel/test-2.0.0.json", "moult apply rel/test-1.0.0.json", 3,

@@ -138,7 +138,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.2nd is not the name of a database: it must begin with a letter"),
     .init(
         .draft, .set("/databases/a.b", ["kind": "cache"]),
-        says: "databases.a.b is not the name of a database: it may only have letters, digits, '_' and '-'"),
+        says: "databases.a.b is not the name of a database: it may contain only letters, digits, '_' and '-'"),
     .init(
         .draft, .remove("/databases/food/kind"),
         says: "databases.food.kind is missing. It is one of \"reference\", \"shared\", \"user\", \"cache\"."),
@@ -236,10 +236,10 @@ let wrongDrafts: [WrongManifest] = [
             + " Give one of them a different name.", beyond: .aliasesDiffer),
     .init(
         .draft, .set("/databases/food/attach/as", "a b"),
-        says: "databases.food.attach.as \"a b\" may only have letters, digits, '_' and '-'"),
+        says: "databases.food.attach.as \"a b\" may contain only letters, digits, '_' and '-'"),
     .init(
         .draft, .set("/databases/pantry/attach/group", "a b"),
-        says: "databases.pantry.attach.group \"a b\" may only have letters, digits, '_' and '-'"),
+        says: "databases.pantry.attach.group \"a b\" may contain only letters, digits, '_' and '-'"),
     .init(
         .draft, .set("/databases/user/attach", ["as": "1"]),
         says: "databases.user.attach.as \"1\" must begin with a letter"),

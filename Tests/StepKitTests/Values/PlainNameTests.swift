@@ -47,8 +47,8 @@ import Testing
     @Test(arguments: [
         ("", "must begin with a letter"), ("2food", "must begin with a letter"), ("_food", "must begin with a letter"),
         ("@food", "must begin with a letter"), ("[food", "must begin with a letter"),
-        ("é", "must begin with a letter"), ("fo.od", "may only have letters, digits, '_' and '-'"),
-        ("fo od", "may only have letters, digits, '_' and '-'"),
+        ("é", "must begin with a letter"), ("fo.od", "may contain only letters, digits, '_' and '-'"),
+        ("fo od", "may contain only letters, digits, '_' and '-'"),
         (String(repeating: "a", count: 65), "is longer than 64 characters"),
     ])
     func `invalid database names are refused`(_ name: String, _ fault: String) {

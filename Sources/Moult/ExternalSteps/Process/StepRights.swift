@@ -25,8 +25,8 @@ package struct StepRights: Sendable {
             throw MoultError(
                 .stepTrust, .refused, what: "external steps cannot be run on this machine",
                 why:
-                    "this kernel has \(Guard.level.landlock > 0 ? "no seccomp" : "no Landlock"), which limits "
-                    + "what such a step can change",
+                    "this kernel has \(Guard.level.landlock > 0 ? "no seccomp" : "no Landlock"), so moult cannot limit "
+                    + "what such a step changes",
                 now:
                     "Boot Linux 5.13 or later with Landlock and seccomp enabled, or use releases without external steps."
             )
