@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The module of the Ansible collection, called like by Ansible, but without Ansible; `make ansible-test` tests the
+/// The module of the Ansible collection, called as Ansible calls it, but without Ansible; `make ansible-test` tests the
 /// whole collection.
 @Suite struct AnsibleModuleTests {
     private let bench: Bench
@@ -39,7 +39,7 @@ import Testing
                 sys.exit(status)
         """
 
-    /// Runs the module with these parameters in addition to store, product and manifest.
+    /// Runs the module with these parameters, and with the parameters store, product and manifest.
     private func run(_ more: JSON) throws -> (status: Int32, result: JSON) {
         var parameters = more
         for (name, value) in [

@@ -3,14 +3,14 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Attacks by an attacker who controls the network or a mirror, each refused without a change.
+/// Attacks by an attacker who controls the network or a mirror. Each is refused and changes nothing.
 @Suite struct AttackTests {
     private let bench: Bench
     init() throws { bench = try Bench() }
 
     private var feed: String { bench.path("public/feed.json") }
 
-    /// `apply`, `plan` and `check` report the same, and the store does not change.
+    /// `apply`, `plan` and `check` report the same error, and the store does not change.
     private func refused(_ message: String, status: Int32 = 3) throws {
         let before = try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"])
         for verb in ["apply", "plan", "check"] {
@@ -73,7 +73,7 @@ import Testing
         try olderFeed("rm -r store/.moult/feed")
     }
 
-    /// After a rollback, an old release must not be accepted as a new one.
+    /// After a rollback, an attacker cannot pass off an old release as a new one.
     @Test func `an old release is not accepted as a new one`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must(
@@ -107,7 +107,7 @@ import Testing
             """)
     }
 
-    /// A correctly signed manifest of the same publisher, in place of another.
+    /// A correctly signed manifest by the same publisher takes the place of another.
     @Test func `a manifest of another release is refused`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must(

@@ -15,7 +15,7 @@ extension Bench {
         try JSON(parsing: try Files.read(path("public/feed.json"), limit: 1 << 26) ?? [], source: "feed")
     }
 
-    /// Replaces the published feed with another one, signed by a key.
+    /// Replaces the published feed with a changed feed, signed by a key.
     func replaceFeed(by key: String = "a", _ change: (JSON) -> JSON) throws {
         let text = change(try feed()).pretty
         try must("rm -f public/feed.json*.minisig")

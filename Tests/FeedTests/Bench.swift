@@ -21,7 +21,7 @@ final class Bench: Sendable {
         try scratch.must(line)
     }
 
-    /// The two lines of an error, without the second if it is missing.
+    /// The two lines of an error; only the first line if the error has no advice.
     func refusal(_ line: String, status: Int32) throws -> String {
         let ended = try run(line)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }
@@ -58,7 +58,7 @@ final class Bench: Sendable {
             .joined()
     }
 
-    /// A process that holds the lock of the store, as a second update does.
+    /// A process that holds the lock of the store, as another update would.
     func updater() throws -> Background {
         let script = """
             import fcntl, signal, sys

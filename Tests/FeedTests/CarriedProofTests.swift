@@ -83,7 +83,7 @@ import Testing
         #expect(try bench.run("moult verify").status == 0)
         let deep = try bench.run("moult verify --deep")
         #expect(deep.status == 1 && deep.output.contains("integrity_check"), "\(deep)")
-        // The check that the operator requires then refuses it.
+        // The check that the operator now requires refuses the damaged database.
         try bench.must("sed -i '2i \"verify\": \"quick\",' store/moult.json; moult rollback 2>/dev/null; rm -rf other")
         try bench.must("moult init other --product org.example.test --key a.pub -q")
         try bench.must("sed -i '2i \"verify\": \"quick\",' other/moult.json")
@@ -106,10 +106,10 @@ import Testing
 
     @Test func `a proof counts only under the required signatures of the manifest itself`() throws {
         try damage()
-        // The store has no keys, so nothing shows who signed.
+        // The store has no keys, so it does not know who signed the manifest.
         try bench.must("moult init open --product org.example.test -q")
         #expect(try isRefused("moult apply rel/test-1.0.0.json --store open"))
-        // Signed, but without recorded checks.
+        // The manifest is signed, but has no recorded checks.
         try damage("del food['proved']")
         #expect(try isRefused())
         // The feed is signed and has the digest of the manifest, but the manifest's own signature is missing.
@@ -121,7 +121,7 @@ import Testing
         try bench.must("mv public/test-1.0.0.json.minisig aside")
         let plan = try bench.run("moult plan --store fed").output
         #expect(plan.contains("food: digest, identity, quick_check, 1 golden query\n"), "\(plan)")
-        // A plan that was approved with the proof is not applied without it.
+        // A saved plan that relies on the proof is not applied without the proof.
         try bench.must("mv aside public/test-1.0.0.json.minisig; moult plan --store fed -o p; true")
         try bench.must("mv public/test-1.0.0.json.minisig aside")
         #expect(try bench.run("moult apply --store fed --plan p").status == 4)

@@ -11,7 +11,7 @@ import Testing
     init() throws {
         bench = try Bench()
         path = bench.path("rel/test-1.0.0.json")
-        // Large enough for several frames, of bytes that do not compress.
+        // Content that does not compress, and is large enough for several frames.
         try Files.writeNew(
             Array(
                 """
@@ -50,7 +50,8 @@ import Testing
             "its SHA-256 is ")
     }
 
-    /// The first frame contains a header, the last one the end of the archive; those in between contain content.
+    /// The first frame contains a header, the last frame contains the end of the archive, and the other frames contain
+    /// content.
     @Test(arguments: [0, 1, 3, -1])
     func `the digest of each frame must match its content`(index: Int) throws {
         let count = try #require(try manifest()["bundle"]?["frames"]?["packed"]?.array?.count)

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish --check` finds everything that stores would refuse, and `--tidy` removes moult's own leftovers.
+/// `moult publish --check` finds everything that stores would refuse, and `--tidy` removes leftovers of moult.
 @Suite struct FeedCheckTests {
     private let bench: Bench
     init() throws {
@@ -57,7 +57,6 @@ import Testing
         #expect(tidied.output.contains("notes.txt: not part of the feed"))
     }
 
-    /// The directory of a running command is not a leftover.
     @Test func `--tidy keeps the directory of a running command`() throws {
         try bench.must("mkdir public/.moult-pack.0; flock -n public/.moult-pack.0 moult publish public --check --tidy")
         #expect(try Files.facts(bench.path("public/.moult-pack.0")) != nil)

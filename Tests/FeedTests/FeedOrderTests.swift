@@ -22,7 +22,7 @@ import Testing
         #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"]) == before)
     }
 
-    /// Signs the feed with another serial, like an attacker with the stolen key.
+    /// Signs the feed with another serial, as an attacker with the stolen key would do.
     private func steal(serial: Int64) throws { try bench.replaceFeed { $0.setting("serial", to: .integer(serial)) } }
 
     @Test(arguments: [Int64.max, 1 << 53])
@@ -56,7 +56,7 @@ import Testing
             """)
     }
 
-    /// The attacker's feed is the newest that stores have seen; with the new key list, the publisher's serials start
+    /// The attacker's feed is the newest that stores have seen. After the next key list, the publisher's serials start
     /// again.
     @Test func `the next key list ends a fast-forward attack`() throws {
         try bench.must("moult apply -q; cp -r public mine")
@@ -69,7 +69,7 @@ import Testing
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k b.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // From there on, serials only increase again.
+        // After that, serials can only increase.
         try bench.must(
             "cp -r public old; moult publish public -q -k b.key; moult check -q; rm -r public; mv old public")
         #expect(
@@ -90,7 +90,7 @@ import Testing
 
     // MARK: revoked keys
 
-    /// After the change of keys, the mirror serves the earlier files.
+    /// After the change of keys, the mirror serves files from before the change.
     private func revoke() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
@@ -115,7 +115,7 @@ import Testing
         #expect(try bench.run("moult apply rel/test-3.0.0.json").status == 3)
     }
 
-    /// The installed release records its key list.
+    /// The record of the installed release names its key list.
     @Test func `without its key lists, a store refuses feeds until it gets the newest list that it knew`() throws {
         try revoke()
         try bench.must("rm -r store/.moult/feed store/.moult/keys")
@@ -136,7 +136,7 @@ import Testing
         #expect(try Files.list(bench.path("store/.moult/keys")).contains("keys-1.json"))
     }
 
-    /// New key lists take effect even if the feed that they came with is refused.
+    /// New key lists take effect even if the feed that was published with them is refused.
     @Test func `a revocation takes effect even if the feed with it is refused`() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp old/feed.json* public")

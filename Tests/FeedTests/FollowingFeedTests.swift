@@ -30,7 +30,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
         #expect(try bench.run("moult check -q").status == 0)
         #expect(try bench.must("moult apply").hasPrefix("no newer release: 2.0.0 is installed\n"))
-        // The download time is the first part of the update.
+        // The download is the first phase in the times of the update.
         let history = try JSON(parsing: bench.must("moult history --json"), source: "history")
         let parts = try #require(history["entries"]?.array?.first?["parts"]?.array)
         #expect(parts.first?["name"]?.string == "fetch" && parts.first?["pass"]?.string == "prepare")
@@ -89,7 +89,7 @@ import Testing
         #expect(try passed() == ["2.0.0: it is on hold: not yet"])
     }
 
-    /// Otherwise a timer would fail each time.
+    /// Otherwise, a timer would fail each time.
     @Test func `a release that apply would refuse as older is not offered`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must("moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q")
@@ -137,7 +137,8 @@ import Testing
         #expect(try newest() == "2.0.0")
     }
 
-    /// Of a thousand machines, a share gets the release, always the same ones, and they keep it when the share grows.
+    /// A percentage of the machines gets the release. They are always the same machines, and they keep the release when
+    /// the percentage grows.
     @Test func `a rollout reaches its percentage of the machines`() throws {
         try bench.follow(["1.0.0"], options: "--rollout 30")
         func machines(_ share: Int) throws -> Set<Int> {
@@ -189,7 +190,7 @@ import Testing
     @Test func `a saved plan is applied once`() throws {
         try bench.follow(["1.0.0"])
         #expect(try bench.run("moult plan -o p").status == 2)
-        // A later release is not the approved one.
+        // A later release is not the release that was approved.
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key; moult apply -q --plan p")
         #expect(try bench.installed() == "1.0.0")
@@ -201,7 +202,7 @@ import Testing
         try bench.must("moult export 1.0.0 stick -q; rm -r public")
         try bench.must("moult apply -q --feed stick/feed.json")
         #expect(try bench.installed() == "1.0.0")
-        // The same checks apply: changed files on the stick are refused.
+        // Files on the stick are checked like any others, so changed files are refused.
         try bench.must("moult init other --product org.example.test --key a.pub -q; echo >> stick/feed.json")
         #expect(try bench.run("moult apply --store other --feed stick/feed.json").status == 3)
     }

@@ -4,11 +4,11 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Malicious archives in a whole update: they are refused, and nothing is written outside the transaction, which is
-/// removed afterwards.
+/// Malicious archives in a complete update: they are refused, nothing is written outside the transaction, and the
+/// transaction is removed afterwards.
 @Suite struct HostileBundleTests {
-    /// Replaces the bundle of release 2.0.0 with an archive made by a Python script, and signs a manifest with its size
-    /// and digest.
+    /// Replaces the bundle of release 2.0.0 with an archive that a Python script makes, and signs a manifest with its
+    /// size and digest.
     private func refusal(_ ending: String, _ script: String, outcome: Int32 = 1) throws -> String {
         let bench = try Bench()
         try bench.release("1.0.0", sequence: 1)
@@ -92,7 +92,8 @@ import Testing
         #expect(why.contains(kind == "symlink" ? "symbolic link" : "hard link"), "\(why)")
     }
 
-    /// Ten gigabytes in ten megabytes, in each format that allows it: no more is unpacked than declared.
+    /// An archive of ten megabytes that unpacks to ten gigabytes, in each format that allows this. Only the declared
+    /// size is unpacked.
     @Test(arguments: ["tar.gz", "tar.xz", "tar.zst", "zip"])
     func `a bomb is not unpacked`(ending: String) throws {
         let tools = ["tar.gz": "gzip -1", "tar.xz": "xz -0", "tar.zst": "zstd -q"]
@@ -116,7 +117,8 @@ import Testing
         #expect(why.contains("has 536870912 bytes instead of 8192"), "\(why)")
     }
 
-    /// Five gigabytes of headers in a few hundred kilobytes: the first undeclared entry stops the reader.
+    /// Five gigabytes of headers are compressed to a few hundred kilobytes. The first undeclared entry stops the
+    /// reader.
     @Test func `an archive of ten million entries is not read to its end`() throws {
         let why = try refusal(
             "tar.zst",

@@ -4,9 +4,9 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Malicious databases in a whole update: they are refused with the reason, and the store is unchanged.
+/// Malicious databases in a complete update: they are refused with the reason, and the store does not change.
 @Suite struct HostileDatabaseTests {
-    /// A store with release 1.0.0, and 2.0.0 whose file a script damages before it is sealed.
+    /// A store with release 1.0.0, and a release 2.0.0 whose file a script damages before it is sealed.
     private struct Case {
         let bench: Bench
 
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// Independent of the kind, and so of the step that would open it first.
+    /// The kind of a database determines which step would open it first, but it is refused in any case.
     @Test(arguments: ["reference", "shared", "user"], [true, false])
     func `a damaged file is never installed`(kind: String, isUpdate: Bool) throws {
         for spoil in [
@@ -59,7 +59,7 @@ import Testing
             "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none",
         ] {
             let hostile = try Case(kind: kind, spoil: spoil)
-            // An existing user database keeps its content, but the new file is examined anyway.
+            // An existing user database keeps its content, but the new file is checked anyway.
             if isUpdate { try hostile.bench.must("moult apply -q rel/test-1.0.0.json") }
             let why = try hostile.refusal()
             let beginnings = ["is not a valid database", "does not match the manifest"].map {
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The process that examines it crashes, as with a bug in SQLite; here a signal at its first step causes the crash.
+    /// The examiner crashes, as it would because of a bug in SQLite; here, a signal at its first step ends it.
     @Test(arguments: ["SEGV", "ABRT", "KILL"])
     func `a crash of SQLite in the examiner is a refusal`(signal: String) throws {
         let hostile = try Case()
@@ -95,18 +95,18 @@ import Testing
         #expect(why.contains("unsafe use of load_extension()"), "\(why)")
     }
 
-    /// The process that holds the store never opens a new file that fails its check.
+    /// The process that holds the store lock never opens a new file that fails its check.
     @Test func `moult does not open a new database before its check`() throws {
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
         _ = try hostile.refusal(through: "strace -f -qq -o trace -e trace=openat,openat2,prctl")
         let lines = try hostile.bench.must("cat trace").split(separator: "\n").map { String($0) }
-        // The processes that drop their privileges are the archive reader, which cannot open files, and the examiner.
+        // Two processes drop their privileges: the archive reader, which cannot open files, and the examiner.
         let examiners = Set(
             lines.filter { $0.contains("PR_SET_NO_NEW_PRIVS") }.compactMap { $0.split(separator: " ").first })
         #expect(examiners.count == 2)
-        // O_EXCL is used by the unpacking itself.
+        // Unpacking opens the file with O_EXCL.
         let opened = lines.filter { $0.contains("/food.db\"") && $0.contains("transactions") && !$0.contains("O_EXCL") }
         #expect(!opened.isEmpty)
         for line in opened where line.contains("O_RDWR") || line.contains("O_RDONLY") {

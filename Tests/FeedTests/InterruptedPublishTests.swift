@@ -3,8 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish` and `moult export` fail or are killed: the exit status shows what is public, and running the same
-/// command again completes it.
+/// `moult publish` and `moult export` fail or are killed: the exit status says what is public, and the same command
+/// completes the work.
 @Suite struct InterruptedPublishTests {
     private let bench: Bench
     init() throws {
@@ -20,7 +20,7 @@ import Testing
             "strace -f -qq -o /dev/null -e trace=\(call) -e inject=\(call):\(how):when=\(number) moult \(line)")
     }
 
-    /// Names in the directory that a complete `publish` does not leave.
+    /// Files in the directory that a complete `publish` removes.
     private func leftovers() throws -> [String] {
         try Files.list(bench.path("public")).filter { $0.hasPrefix(".") || $0.hasSuffix(".new") }
     }
@@ -58,13 +58,14 @@ import Testing
     }
 
     @Test func `a leftover signature of another manifest is replaced`() throws {
-        // A publish of a different 2.0.0 was killed before its manifest was there.
+        // A `publish` of a different 2.0.0 was killed before it had written its manifest.
         try bench.must(
             "echo other > public/test-2.0.0.json; moult sign -q -k a.key public/test-2.0.0.json; rm public/test-2.0.0.json"
         )
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key")
         try bench.must("minisign -V -q -p a.pub -m public/test-2.0.0.json; moult apply -q")
-        // Next to the release itself, too: it was packed again after it was signed.
+        // A leftover signature next to the release is replaced as well: the release was packed again after it was
+        // signed.
         try bench.release("3.0.0", sequence: 3)
         try bench.must("cp public/test-2.0.0.json.minisig rel/test-3.0.0.json.minisig")
         try bench.must("moult publish public rel/test-3.0.0.json -q -k a.key")
@@ -100,7 +101,7 @@ import Testing
             #expect(try bench.must("cat out/app.json").contains("2.0.0"))
         }
         #expect(kills > 3 && gone > 0)
-        // Another pack restores the older release, if this one was killed before its manifest was there.
+        // If `pack` was killed before it had written the manifest, packing the older release again restores it.
         #expect(try Files.list(bench.path("out")) == ["app.json", "app.tar.zst"])
     }
 

@@ -20,7 +20,7 @@ import Testing
     @Test func `stores switch to the new key`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try bench.must("moult apply").contains("no newer release"))
-        // Signed by the new key alone, and accepted.
+        // The release is signed only by the new key, and accepted.
         try publish("2.0.0", 2, "-k b.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("b"))"))
     }
@@ -35,19 +35,19 @@ import Testing
                   Use a key of the list with --key FILE: 1 of \(try bench.id("b"))
 
                 """)
-        // The same change again is already complete, and the old key signs nothing.
+        // If the change of keys is complete, the same command succeeds, and the old key signs nothing.
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try Files.facts(bench.path("public/keys-2.json")) == nil)
         try bench.must("minisign -V -q -p b.pub -m public/feed.json; moult apply -q; diff before/keys-1.json public")
     }
 
-    /// A store that was away for a long time follows the lists one by one.
+    /// A store that was offline for a long time follows the lists one by one.
     @Test func `two key changes at once are followed`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         try bench.must("moult publish public -q -k b.key -k c.key --trust c.pub")
         try publish("2.0.0", 2, "-k c.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("c"))"))
-        // Accepted lists are kept, so the public ones may disappear.
+        // The store keeps the lists that it has accepted, so it no longer needs the public ones.
         try bench.must("rm public/keys-*")
         try publish("3.0.0", 3, "-k c.key")
         try bench.must("moult apply -q")
@@ -63,7 +63,8 @@ import Testing
         #expect(try bench.refusal("moult apply", status: 3).contains("the trusted key is \(try bench.id("a"))\n"))
     }
 
-    /// Killed at each rename, with the old or the new keys: readers then find a feed that their keys can verify.
+    /// `publish` is killed at each rename: readers then find a feed that their keys can verify, with the old or the new
+    /// keys.
     @Test(arguments: ["--trust b.pub -k a.key -k b.key", "--trust keys/keys-1.json -k a.key -k b.key -k c.key"])
     func `a kill while keys change leaves a feed that stores accept`(options: String) throws {
         try bench.must(
@@ -89,7 +90,7 @@ import Testing
         #expect(kills > 6)
     }
 
-    /// Of a first feed with a key list, readers find either nothing or everything.
+    /// While the first feed with a key list is published, readers find either no feed or the complete feed.
     @Test func `a kill while the first feed is published leaves no feed or a valid one`() throws {
         try bench.must(
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct LargeFeedTests {
-    /// Ten thousand releases fit into the size limit, and the newest is found.
+    /// The feed is within the size limit, and the newest release is found.
     @Test func `a feed of ten thousand releases is accepted`() throws {
         let bench = try Bench()
         try bench.follow(["1.0.0"])
@@ -22,13 +22,13 @@ import Testing
         #expect(check["newest"]?.string == "1.0.10000")
     }
 
-    /// It is signed by the right key, but is not read beyond the limit.
+    /// The feed is signed by the right key, but is not read beyond the limit.
     @Test func `a feed of more than 32 MiB is refused`() throws {
         let bench = try Bench()
         try bench.follow(["1.0.0"])
         for (spare, status) in [(Feed.largest, Int32(0)), (Feed.largest + 1, 3)] {
             try bench.must("rm public/feed.json*.minisig")
-            // White space at the end is part of the document.
+            // White space at the end counts as part of the document.
             try bench.must(
                 "python3 -c 'import os; p=\"public/feed.json\"; n=\(spare)-os.path.getsize(p); open(p,\"ab\").write(b\" \"*n)'"
             )

@@ -4,10 +4,10 @@ import StepKit
 import TestSupport
 import Testing
 
-/// For any bytes, a reader returns a value or an error, and never crashes.
+/// For any input, a parser returns a value or an error, and never crashes.
 @Suite struct MutationTests {
-    /// Passes on variants of bytes (flipped, truncated, doubled, with unusual numbers); returns how many of them were
-    /// read.
+    /// Calls `body` with variants of the bytes (flipped, truncated, doubled, with unusual numbers); returns how many of
+    /// them were read.
     private func mutate(_ seed: [UInt8], _ body: ([UInt8]) throws -> Void) throws -> Int {
         var numbers = SeededRandom(20_261_121)
         let strange = [
@@ -43,7 +43,7 @@ import Testing
         let feed = Feed(
             product: "org.example.x", serial: 1, created: .now, expires: .now, releases: [release])
         let read = try mutate(Array(feed.json.pretty.utf8)) { bytes in
-            // A manifest that was read can be written again with the same result.
+            // A feed that was read can be written again with the same result.
             let feed = try Feed(parsing: bytes, source: "f")
             #expect(try Feed(parsing: Array(feed.json.line.utf8), source: "f") == feed)
         }
@@ -54,7 +54,7 @@ import Testing
         let key = try SecretKey.generate()
         let message = Array("feather".utf8)
         let signature = try key.sign(message, trustedComment: "a comment").file(untrustedComment: "b")
-        // A relevant change makes the signature invalid: if it is still valid, the signature itself is unchanged.
+        // If the signature of a changed file is still valid, the change must be irrelevant.
         _ = try mutate(signature) { bytes in
             let read = try Signature(file: bytes, named: "s")
             let proven = try read.verify(message, named: "m", by: [key.publicKey])

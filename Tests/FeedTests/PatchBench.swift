@@ -2,13 +2,14 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// Releases of two databases, one of which changes a little in each; packed by the command, with patches.
+/// Releases of two databases, packed by the command with patches. One of the databases changes a little in each
+/// release.
 struct PatchBench {
     let bench: Bench
 
     init() throws {
         bench = try Bench()
-        // Larger than one MiB, so that it gets a hard link.
+        // Larger than one MiB, so that updates use a hard link.
         try bench.must(
             """
             for name in food codes; do sqlite3 $name.db "CREATE TABLE $name(id INTEGER PRIMARY KEY, release TEXT, note TEXT);
@@ -19,7 +20,7 @@ struct PatchBench {
 
     func manifest(_ version: String) -> String { "rel/test-\(version).json" }
 
-    /// Packs a release in which every hundredth row differs; `rebuilt` rewrites the file.
+    /// Packs a release in which every hundredth row differs; with `rebuilt`, the whole file is rewritten.
     func release(
         _ version: String, sequence: Int, from older: [String] = [], rebuilt: Bool = false, more: String = ""
     ) throws {
@@ -46,7 +47,7 @@ struct PatchBench {
             "moult init -q store --product org.example.test && moult apply -q \(manifest(version)) --store store")
     }
 
-    /// Serves a directory; the file `served` has the requested files and the number of bytes.
+    /// Serves a directory. The file `served` lists the requested files and the number of bytes.
     func serve(_ directory: String) throws -> (program: Background, url: String) {
         let script = """
             import http.server, os, sys
@@ -71,13 +72,14 @@ struct PatchBench {
         try bench.run("cmp store/food.db \(version).food && cmp store/codes.db codes.sealed").status == 0
     }
 
-    /// A value of JSON, by a Python expression in which `m` is the output of a command.
+    /// The value of a Python expression, in which `m` is the JSON output of a command.
     func json(_ command: String, _ expression: String) throws -> String {
         let read = "python3 -c 'import json,sys; m=json.load(sys.stdin); print(\(expression))'"
         return try bench.must("{ \(command) || [ $? = 2 ]; } | \(read)").split(separator: "\n").joined(separator: " ")
     }
 
-    /// Changes a manifest with Python, where it is `m`; `digest(FILE)` and `size(FILE)` are for files in `rel`.
+    /// Changes a manifest with Python code, in which `m` is the manifest; `digest(FILE)` and `size(FILE)` are for files
+    /// in `rel`.
     func edit(_ version: String, _ change: String) throws {
         try Files.remove(bench.path("edit.py"))
         let script = """

@@ -3,14 +3,14 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Updates by patches: the smallest download is chosen, and if it fails in any way, the bundle is used.
+/// Updates by patches: a store chooses the smallest download, and uses the bundle if a patch fails in any way.
 @Suite struct PatchTests {
     let patches: PatchBench
     var bench: Bench { patches.bench }
 
     init() throws { patches = try PatchBench() }
 
-    /// The download in a plan: the number of patches and of reused members, and whether the bundle is needed.
+    /// The download in a plan: the numbers of patches and of reused members, and whether the bundle is needed.
     private func way(to version: String) throws -> String {
         try patches.json(
             "moult plan --json \(patches.manifest(version)) --store store",
@@ -24,7 +24,7 @@ import Testing
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
         try patches.store(with: "1.0.0")
         #expect(try way(to: "2.0.0") == "1 2 False")
-        // A missing file cannot have been used.
+        // Without the bundle, the update must use the patch.
         try bench.must("rm rel/test-2.0.0.tar.zst")
         let told = try bench.must("moult plan \(patches.manifest("2.0.0")) --store store || [ $? = 2 ]")
         #expect(told.contains("instead of the bundle") && told.contains("by 1 patch of"))
@@ -36,7 +36,7 @@ import Testing
         #expect(try patches.has("1.0.0"))
     }
 
-    /// Patches of two databases are as small as those of the zstd program, give or take a twentieth.
+    /// Patches of two databases are at most a twentieth larger than those of the zstd program.
     @Test(arguments: [false, true])
     func `patches are as small as those of the zstd program`(rebuilt: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
@@ -94,7 +94,7 @@ import Testing
         #expect(try patches.json("moult history --json --store store", "len(m[\"entries\"])") == "2")
     }
 
-    /// A user with write permission can change the installed release; the next update notices it.
+    /// A user with write permission has changed the installed release, and the next update notices this.
     @Test(arguments: [true, false])
     func `a patch is not applied to a changed base`(hasBundle: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
@@ -109,7 +109,7 @@ import Testing
         #expect(try patches.has("2.0.0") == hasBundle)
     }
 
-    /// A base with a different ctime but correct content is read and used.
+    /// A base with a different ctime but correct content is verified and used.
     @Test func `a base with a new timestamp is verified and used`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
@@ -131,7 +131,8 @@ import Testing
 
     // MARK: unchanged databases
 
-    /// One file with two names, or with shared blocks; recognized by its seal, whatever names are added or removed.
+    /// The files of two generations are one file with two names, or share blocks. moult recognizes the file by its
+    /// seal, whatever names are added or removed.
     @Test func `a database that did not change is never copied`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2)
@@ -152,14 +153,14 @@ import Testing
         }
         try isSound("linked")
         if !shares {
-            // Like after a crash between adding a name and recording the new ctime.
+            // The ctime is not recorded, as after a crash between adding a name and recording the new ctime.
             try bench.must("f=$(readlink -f store/codes.db); ln $f named && rm -f named")
             let look = try bench.must("moult verify --store store")
             #expect(look.contains("its SHA-256 matches"), "\(look)")
             try bench.must("moult recover -q --store store")
             try isSound("settled")
         }
-        // A refused release has had its name for a while.
+        // A release that was refused had given the file another name for a while.
         #expect(try bench.run("moult apply -q \(patches.manifest("3.0.0")) --store store").status != 0)
         try isSound("refused")
         try bench.must("moult rollback -q --store store && moult unhold -q --all --store store")
@@ -167,14 +168,14 @@ import Testing
         try bench.must(
             "moult apply -q \(patches.manifest("2.0.0")) --store store && moult apply -q \(patches.manifest("4.0.0")) --store store"
         )
-        // So that `clean` changes the file at a different time than the earlier commands.
+        // `clean` must change the file at a different time than the earlier commands.
         try bench.must("while touch tick && [ \"$(stat -c %z tick)\" = \"$(stat -Lc %z store/codes.db)\" ]; do :; done")
         try bench.must("moult clean -q --keep 1 --store store")
         try isSound("cleaned")
         let still = try bench.must(
             "strace -f -e trace=flock moult apply \(patches.manifest("4.0.0")) --store store 2>&1")
         #expect(!still.contains("LOCK_EX"), "a no-op takes no lock")
-        // Written to by a user with permission: this is noticed, although the file has had other names.
+        // A user with permission has written to the file: this is noticed, although the file has had other names.
         try bench.must(
             "chmod u+w store/codes.db && printf x | dd of=store/codes.db bs=1 seek=5000 conv=notrunc status=none")
         #expect(try bench.run("moult verify --store store").status != 0)
@@ -182,7 +183,8 @@ import Testing
 
     // MARK: feeds
 
-    /// The requests to a web server, and the bytes that it sends: the patch, and nothing of the bundle.
+    /// The requests to a web server, and the bytes that it sends: only the patch is downloaded, and nothing of the
+    /// bundle.
     @Test func `only the patch is downloaded from a feed`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
@@ -221,7 +223,7 @@ import Testing
         #expect(try patches.has("2.0.0"))
     }
 
-    /// Only patches from the last releases are kept; those that are no longer needed are removed.
+    /// Only patches from the newest releases are kept; other patches are removed.
     @Test func `publish keeps the patches of the newest releases`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])

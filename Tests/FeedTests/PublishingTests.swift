@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `moult publish`: static files that form a complete feed at every moment.
+/// `moult publish` writes static files that form a complete feed at every moment.
 @Suite struct PublishingTests {
     private let bench: Bench
     init() throws {
@@ -112,7 +112,7 @@ import Testing
             """)
     }
 
-    /// Readers find a feed and its signature at every moment of publishing.
+    /// At every moment of publishing, readers find a feed with its signature.
     @Test func `readers never see a feed without its signature`() throws {
         try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
         let isOver = Mutex(false)
@@ -133,7 +133,7 @@ import Testing
         isOver.withLock { $0 = true }
         reader.wait()
         #expect(faults.withLock { $0 } == [])
-        // Of the signatures named by digests, only those of the last two feeds are left.
+        // Of the signatures whose names have a digest, only those of the last two feeds are left.
         let names = try Files.list(bench.path("public")).filter { $0.hasPrefix("feed.json.") && $0.utf8.count > 20 }
         #expect(names.count == 2)
     }

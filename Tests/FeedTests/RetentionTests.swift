@@ -46,7 +46,7 @@ import Testing
         #expect(
             try bench.must("moult publish public --check --trust a.pub")
                 .hasPrefix("✓ public/feed.json  serial 5, 2 releases,"))
-        // A store with an earlier release can be updated.
+        // A store with an earlier release can still be updated.
         try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json")
         try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
         #expect(try bench.installed() == "1.0.0")
@@ -85,7 +85,7 @@ import Testing
         try publish("3.0.0", 4)
         try publish("4.0.0", 5, from: ">=2 <3")
         try publish("5.0.0", 6, from: ">=4")
-        // 5.0.0 needs 4.0.0, which needs a release of 2.x, and every store can install 2.0.0.
+        // 5.0.0 needs 4.0.0, which needs a release 2.x, and every store can install 2.0.0.
         #expect(try keep(1) == ["2.0.0", "2.1.0", "4.0.0", "5.0.0"])
         try bench.must("moult init -q --product org.example.test --key a.pub")
         try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
@@ -97,7 +97,7 @@ import Testing
         for number in 1...3 { try publish("\(number).0.0", number) }
         try bench.must("moult publish -q public -k a.key --withdraw 1.0.0 --reason 'wrong names'")
         #expect(try keep(1) == ["1.0.0", "3.0.0"])
-        // They do not count.
+        // Withdrawn releases do not count.
         try publish("4.0.0", 4)
         try bench.must("moult publish -q public -k a.key --withdraw 4.0.0 --reason 'wrong names'")
         #expect(try keep(1) == ["1.0.0", "3.0.0", "4.0.0"])
@@ -135,7 +135,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
-    /// Daily releases, with the same option each time.
+    /// A release is published each day, with the same option.
     @Test func `the size of a feed does not grow without limit`() throws {
         var sizes: [Int] = []
         for number in 1...12 {
@@ -143,7 +143,7 @@ import Testing
             sizes.append(try Files.facts(bench.path("public/feed.json"))?.size ?? 0)
         }
         #expect(try versions() == ["1.0.10", "1.0.11", "1.0.12"])
-        // Only the numbers get longer.
+        // Only the numbers in the feed get longer.
         #expect(sizes[11] - sizes[2] < 40)
     }
 

@@ -4,8 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `moult apply --retry SECONDS`: a command that would exit with 75 is retried, and a final 75 is a failure for
-/// systemd.
+/// `moult apply --retry SECONDS` tries again instead of exiting with 75, and systemd treats a final 75 as a failure.
 @Suite struct RetryTests {
     private let bench: Bench
 
@@ -15,7 +14,7 @@ import Testing
         try bench.must("moult init -q --product org.example.test")
     }
 
-    /// The command in the background, which can be stopped even though its parent blocks signals.
+    /// Runs the command in the background, where a signal can stop it although its parent blocks signals.
     private func waiting(_ seconds: Int) throws -> Background {
         let command = """
             import os, signal, sys

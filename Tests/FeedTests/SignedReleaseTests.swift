@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A store with keys accepts only releases signed by them.
+/// A store with keys accepts only releases that these keys have signed.
 @Suite struct SignedReleaseTests {
     private let bench: Bench
     init() throws {
@@ -33,7 +33,7 @@ import Testing
         try bench.must("moult sign rel/test-1.0.0.json -k a.key")
         let said = "signature not checked: this store has no key"
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", \(said))"))
-        // Nor is it denied of a feed, where the text also says how to add a key.
+        // The same is true of a feed, where the text also says how to add a key.
         try bench.must("moult publish -q public rel/test-1.0.0.json -k a.key")
         let check = try bench.run("moult check --feed public")
         #expect(check.output.contains(", \(said), ") && check.output.contains("\"keys\" of moult.json"), "\(check)")
@@ -66,7 +66,8 @@ import Testing
             """)
     }
 
-    /// Checked before parsing: garbage with a bad signature is refused because of the signature.
+    /// The signature is checked before parsing, so garbage with an invalid signature is refused because of the
+    /// signature.
     @Test func `a manifest that does not match its signature is not parsed`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         try bench.must("echo '}{' > rel/test-1.0.0.json")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Root, release and timestamp keys: what each may sign, and what an attacker cannot do with a stolen one.
+/// Root, release and timestamp keys: what each key may sign, and what an attacker cannot do with a stolen key.
 @Suite struct SplitKeyTests {
     private let bench: Bench
 
@@ -51,7 +51,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
-    /// The attacker makes the same feed as the publisher, but without the release key.
+    /// The attacker can make the same feed as the publisher, but has no release key.
     @Test func `a stolen timestamp key installs nothing`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must("cp -r public keep; rm public/keys-*")
@@ -130,7 +130,7 @@ import Testing
             """)
     }
 
-    /// Neither of them may appoint other keys.
+    /// Neither the release key nor the timestamp key may appoint other keys.
     @Test func `only root keys sign key lists`() throws {
         try bench.must("cp -r keys forged; rm forged/*.minisig")
         try bench.must(
@@ -152,7 +152,7 @@ import Testing
         #expect(
             refusal.contains(
                 "is not signed by the root keys that it names: it must be signed by 1 of \(try bench.id("new"))"))
-        // A store refuses it as well, and stays with its list.
+        // Stores also refuse the list, and keep their list.
         try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key || true")
         try bench.replaceFeed(by: "online") { $0.setting("serial", to: 2) }
         #expect(try bench.refusal("moult check", status: 3).contains("is not signed by the root keys that it names"))
@@ -168,7 +168,7 @@ import Testing
             "moult publish public --trust keys/keys-2.json -k online.key -k new.key -q; moult publish public --trust keys/keys-2.json -k online.key -q; false",
             status: 1)
         #expect(short == "")
-        // A threshold is lowered only explicitly.
+        // A threshold is only lowered if the publisher requests it.
         #expect(
             try bench.refusal("moult trust keys --release new.pub -k root.key", status: 3)
                 == "moult: error: keys/keys-3.json: release.trusted must have at least 2 keys, because \"threshold\" is 2\n"
@@ -183,7 +183,7 @@ import Testing
         try bench.must(
             "moult publish public rel/test-2.0.0.json -q -k online.key -k release.key -k new.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // One of the two signatures is not enough, even if it is there twice.
+        // One of the two signatures is not enough, even if the file has it twice.
         try bench.release("3.0.0", sequence: 3)
         try bench.must("moult publish public rel/test-3.0.0.json -q -k online.key -k release.key -k new.key")
         let (one, other) = (try bench.id("release"), try bench.id("new"))
@@ -203,7 +203,7 @@ import Testing
                 + "  Sign it with a root key: moult sign keys/keys-2.json --key ROOT.key\n")
         try bench.must("moult sign -q keys/keys-2.json -k new.key")
         try bench.must("moult publish public -q --trust keys/keys-2.json -k online.key; moult check")
-        // From then on one of them is not enough, even twice.
+        // From now on, one signature is not enough, even if the file has it twice.
         try bench.must("moult trust keys -q -k root.key")
         try bench.must("cp keys/keys-3.json.minisig keys/keys-3.json.$(head -1 new.pub | sed 's/.* //').minisig")
         #expect(
@@ -215,7 +215,7 @@ import Testing
 
     // MARK: time
 
-    /// Sets the expiry of the newest list to the past, as if a year had passed.
+    /// Sets the expiry of the newest key list to the past, as if a year had passed.
     private func expire(_ list: String) throws {
         try bench.must(
             #"sed -i 's/"expires": "[^"]*"/"expires": "2026-01-01T00:00:00Z"/' keys/\#(list); moult sign -q keys/\#(list) -k root.key; cp keys/\#(list)* public"#
@@ -242,7 +242,7 @@ import Testing
         let status = try bench.run("moult status --nagios")
         #expect(status.status == 1)
         #expect(status.output.contains("the key list keys-2.json expired at 2026-01-01T00:00:00Z"), "\(status.output)")
-        // The installed release remains usable, and the next list resolves it.
+        // The installed release can still be used, and the next key list resolves the problem.
         try bench.must("moult verify")
         try bench.must("moult trust keys -q -k root.key")
         try bench.must(

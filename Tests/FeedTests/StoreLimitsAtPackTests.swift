@@ -1,13 +1,13 @@
 import TestSupport
 import Testing
 
-/// Releases that stores cannot open are refused when the publisher can still correct them.
+/// `pack` refuses releases that stores cannot open, because the publisher can still correct them.
 @Suite struct StoreLimitsAtPackTests {
     private let bench: Bench
 
     init() throws { bench = try Bench() }
 
-    /// A draft with this many databases, and a golden query on the first one.
+    /// Writes a draft with this many databases, and a golden query on the first one.
     private func draft(_ count: Int, query: String = "SELECT 1", more: String = "") throws {
         try bench.must(
             """
@@ -35,7 +35,7 @@ import Testing
             attaches at most 10 to one connection, and "attach": { "group": "NAME" } moves a database to another connection
             """
         #expect(try refusal().hasPrefix("moult: error: \(message)\n"))
-        // The main database is not attached.
+        // The main database is not attached, so it does not count.
         try draft(11, more: "user")
         try bench.must(
             "moult pack draft.json -o out -q; moult init -q --product org.example.test; moult apply -q out/*.json")

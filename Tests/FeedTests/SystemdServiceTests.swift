@@ -4,7 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The service run by systemd itself, in a private manager. Its confinement, which needs a whole machine, is left out.
+/// systemd runs the service in a private manager. The confinement of the service is left out, because it needs a whole
+/// machine.
 @Suite(
     .enabled(
         if: geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
@@ -14,7 +15,7 @@ struct SystemdServiceTests {
     private let bench: Bench
     private let instance: String
 
-    /// The hour of attempts takes a second here, and a failure starts a unit that creates a file.
+    /// The hour of retries takes a second here, and a failure starts a unit that creates a file.
     init() throws {
         bench = try Bench()
         try bench.release("1.0.0", sequence: 1)

@@ -10,7 +10,7 @@ import Testing
 struct SystemdUnitTests {
     private let scratch: Scratch
 
-    /// The units with the built command instead of the installed one, for a store in `/var/lib/app`.
+    /// The units, with the built command instead of the installed one, for a store in `/var/lib/app`.
     init() throws {
         scratch = try Scratch()
         for ending in ["service", "timer"] {
@@ -19,7 +19,7 @@ struct SystemdUnitTests {
         }
     }
 
-    /// A file of `packaging/systemd`.
+    /// The text of a file in `packaging/systemd`.
     private static func unit(_ name: String) throws -> String {
         let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
         return String(
@@ -37,7 +37,7 @@ struct SystemdUnitTests {
         #expect(ended.status == 0)
     }
 
-    /// The unneeded rights of the service: systemd scores them, with 100 for everything.
+    /// systemd scores the unneeded rights of the service; 100 means that it has all rights.
     @Test func `the service of root is hardened`() throws {
         let ended = try analyze("security", "--offline=yes", "--threshold=23", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
@@ -54,7 +54,7 @@ struct SystemdUnitTests {
             "security", "--offline=yes", "--threshold=20", "--root=\(scratch.path("root"))", "moult@var-lib-app.service"
         )
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
-        // Without the drop-in, the score differs, so the drop-in was read.
+        // Without the drop-in, the score differs, so this shows that the drop-in was read.
         #expect(ended.output.contains("✓ User=") && ended.output.contains("✓ PrivateUsers="))
     }
 
@@ -66,7 +66,7 @@ struct SystemdUnitTests {
         #expect(try Self.unit("moult@.service").contains("\nProtectProc=invisible\n"))
     }
 
-    /// With the capabilities that root has in the service, and without access to the processes of other users.
+    /// The command has the capabilities of root in the service, and no access to the processes of other users.
     @Test(.enabled(if: geteuid() == 0, "needs root"))
     func `the service of root can do its work with its capabilities`() throws {
         let bench = try Bench()
@@ -85,7 +85,8 @@ struct SystemdUnitTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    /// systemd does not stop the command before it stops by itself: `--retry`, then `--wait` and the network deadline.
+    /// systemd must not stop the command before it ends by itself, after `--retry`, `--wait` and the deadline of the
+    /// network.
     @Test func `the service does not time out before its command`() throws {
         let service = try Self.unit("moult@.service")
         let command = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }).split(
@@ -99,7 +100,7 @@ struct SystemdUnitTests {
         #expect(!service.contains("SuccessExitStatus"))
     }
 
-    /// Machines do not ask at the same time, and each machine always asks at the same time.
+    /// Machines start at different times, and each machine always starts at the same time.
     @Test func `start times are spread`() throws {
         let timer = try Shell.must(["cat", scratch.path("moult@var-lib-app.timer")])
         for line in ["OnCalendar=hourly", "RandomizedDelaySec=45min", "FixedRandomDelay=yes", "Persistent=yes"] {

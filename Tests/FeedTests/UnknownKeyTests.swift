@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Without a key list, stores trust the keys that signed the feed before.
+/// Without a key list, stores trust the keys that signed the previous feed, so `publish` requires one of them.
 @Suite struct UnknownKeyTests {
     private let bench: Bench
 

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `moult publish --upload-with`: the feed is copied to another place, from which stores can follow it at every moment.
+/// `moult publish --upload-with` copies the feed to another place, from which stores can follow it at every moment.
 @Suite struct UploadTests {
     private let bench: Bench
 
@@ -15,7 +15,8 @@ import Testing
         for number in 1...3 { try bench.release("\(number).0.0", sequence: number) }
     }
 
-    /// Publishes, and copies each file to `away` with a script that logs its name and headers; `first` is run before.
+    /// Publishes, and copies each file to `away` with a script that logs its name and headers. The shell code `first`
+    /// runs before.
     @discardableResult
     private func publish(_ rest: String, first: String = "", command: String = "sh copy") throws -> Shell.Ended {
         let script = """
@@ -45,7 +46,7 @@ import Testing
                 "test-1.0.0.tar.zst", "test-1.0.0.json.minisig", "test-1.0.0.json", early(), "feed.json",
                 "feed.json.minisig",
             ])
-        // Only the files of the next release and the feed.
+        // Only the files of the next release and the feed are uploaded.
         #expect(try publish("rel/test-2.0.0.json").status == 0)
         #expect(
             try uploaded() == [
@@ -83,8 +84,8 @@ import Testing
         try bench.must("moult check -q && moult publish away --check --trust a.pub -q")
     }
 
-    /// The destination fails at each upload: stores find the old or the new feed there, and the same command completes
-    /// the upload.
+    /// The destination fails at each upload in turn: stores find the old or the new feed there, and the same command
+    /// completes the upload.
     @Test func `an upload that fails is completed by the same command`() throws {
         #expect(try publish("rel/test-1.0.0.json").status == 0)
         try bench.must("moult apply -q --create --key a.pub away && cp -r public before && cp -r away there")
@@ -92,7 +93,7 @@ import Testing
         for number in 1...6 {
             try bench.must("rm -rf public away store count; cp -r before public; cp -r there away")
             try bench.must("moult apply -q --create --key a.pub away")
-            // Half of the file has arrived.
+            // Only half of the file is uploaded.
             let failing = """
                 echo >> count
                 if [ $(wc -l < count) = \(number) ]; then
@@ -107,8 +108,8 @@ import Testing
                     ended.status == 6
                         ? "Stores already find the new feed. Run the command again to upload the rest."
                         : "Stores still find the old feed. Run the command again to upload the missing files."))
-            // This destination replaces a file while it arrives, so a truncated feed is refused; in an object store,
-            // objects appear as a whole.
+            // This destination replaces a file while it is uploaded, so stores refuse a truncated feed. In an object
+            // store, an object is replaced as a whole.
             if number != 5 {
                 let check = try bench.run("moult check -q")
                 #expect(check.status == (ended.status == 6 ? 2 : 0), "\(number): \(check.errors)")

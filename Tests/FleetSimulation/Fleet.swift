@@ -14,22 +14,22 @@ struct Cost {
 struct Costs {
     /// A request for a feed that has not changed.
     let idle: Cost
-    /// A feed that has changed, or comes from a different mirror than the last one.
+    /// A request for a feed that has changed, or that comes from a different mirror than the last feed.
     let feed: Cost
-    /// A release.
+    /// The download of a release.
     let release: Cost
 }
 
-/// The activity of a part of the machines.
+/// The counts of a group of machines.
 struct Tally {
-    /// The requests in each second, by mirror; `failed` are those that the failing mirror did not answer.
+    /// The requests in each second, by mirror; `failed` are the requests that the failing mirror did not answer.
     var requests = [[Int32](repeating: 0, count: Story.length + 10), [Int32](repeating: 0, count: Story.length + 10)]
     var failed = [Int32](repeating: 0, count: Story.length + 10)
     /// The bytes in each minute, by mirror.
     var bytes = [[Int](repeating: 0, count: Story.length / 60 + 1), [Int](repeating: 0, count: Story.length / 60 + 1)]
     /// The machines on each release at the end of each hour.
     var machines = [[Int]](repeating: [0, 0, 0], count: Story.length / 3600)
-    /// The machines that left the withdrawn release, by minutes since the withdrawal.
+    /// The machines that have replaced the withdrawn release, by minutes since the withdrawal.
     var left = [Int](repeating: 0, count: Story.length / 60)
     var gotWithdrawn = 0
     var decisions = 0
@@ -60,12 +60,12 @@ struct Fleet {
     private let settings: FeedSettings
     private let holds: Holds
     private let policy: Policy
-    /// The state of a store that has not seen anything.
+    /// The state of a store that has not seen a feed.
     private let nothingSeen: ReplayGuard
     private static let store = "/var/lib/fleet"
     private static let mirrors = ["https://a.example/feed.json", "https://b.example/feed.json"]
-    /// The seconds after which a store retries a server that does not answer: three pauses of random length, about as
-    /// on average.
+    /// The seconds after which a store retries a server that does not answer: three pauses, with about the average
+    /// length.
     private static let attempts = [0, 0, 1, 2]
 
     init(story: Story, costs: Costs, seed: Int) throws {
@@ -79,7 +79,7 @@ struct Fleet {
         policy = Policy(follow: .newer, appVersion: nil, moultVersion: moultVersion)
     }
 
-    /// Runs this many machines for the week, on two threads with half of them each.
+    /// Simulates a week of this many machines, on two threads.
     func run(machines count: Int) throws -> Tally {
         let half = count / 2
         let other = Mutex<Result<Tally, any Error>?>(nil)
@@ -98,7 +98,7 @@ struct Fleet {
         return tally
     }
 
-    /// Runs the machines with these numbers for the week.
+    /// Simulates a week of the machines with these numbers.
     private func run(_ numbers: Range<Int>, _ tally: inout Tally) throws {
         for number in numbers { try run(Machine(id: id(number)), &tally) }
     }
@@ -133,7 +133,7 @@ struct Fleet {
         }
     }
 
-    /// Uses the code of a real store to choose the next release.
+    /// Chooses the next release with the code of real stores.
     private func decide(_ machine: Machine, _ feed: Feed, _ installed: inout Int) throws {
         let release = feed.releases[min(installed, feed.releases.count - 1)]
         var seen = nothingSeen
@@ -152,7 +152,7 @@ struct Fleet {
         if old == 1 { tally.left[(second - story.withdrawal) / 60] += 1 }
     }
 
-    /// 32 hexadecimal digits, as in /etc/machine-id.
+    /// A machine ID: 32 hexadecimal digits, as in /etc/machine-id.
     private func id(_ number: Int) -> String {
         var state = UInt64(truncatingIfNeeded: seed) &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(number)
         func next() -> UInt64 {

@@ -1,7 +1,7 @@
 import MoultBasics
 import StepKit
 
-/// The actions of the publisher and the servers in a week. Times are seconds since Monday, midnight.
+/// The actions of the publisher and of the servers in a week. Times are seconds since midnight on Monday.
 struct Story {
     struct Change {
         let time: Int
@@ -19,8 +19,8 @@ struct Story {
     static let day = 86_400
     static let length = 7 * day
 
-    /// 2.0.0 goes to 1 and 10 % of the machines and is withdrawn. 2.0.1 goes to 1, 10, 50 and 100 %, or to all machines
-    /// at once. The publisher also renews the feed each morning.
+    /// 2.0.0 goes to 1 and 10 % of the machines, and is withdrawn. 2.0.1 goes to 1, 10, 50 and 100 %, or to all
+    /// machines at once. The publisher also renews the feed each morning.
     init(fixesAtOnce: Bool) throws {
         func at(_ day: Int, _ hour: Int) -> Int { day * Self.day + hour * 3600 }
         outage = at(3, 10)..<at(3, 14)

@@ -20,12 +20,12 @@ struct Golden {
     }
 }
 
-/// A golden store as if it had always been on this disk: records that identify files by inode get the new inodes.
+/// A golden store, adjusted to this disk: records that identify files by inode get the new inodes.
 struct GoldenStore {
     let scratch: Scratch
     let root: String
     let layout: StoreLayout
-    /// The path of each file of the store that had an inode in the old one.
+    /// The path of each file in the store, by the inode that it had in the original store.
     private let places: [UInt64: String]
 
     init(_ name: String, of golden: Golden = Golden()) throws {
@@ -74,7 +74,7 @@ struct GoldenStore {
         try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8))
     }
 
-    /// Files recognized by their change counter are still recognized.
+    /// Records that identify files by their change counter stay valid.
     private func inode(_ member: JSON.Member) throws -> JSON {
         guard !member.name.hasPrefix("counter/"), let old = member.value.integer,
             let place = places[UInt64(bitPattern: old)], let facts = try Files.facts(place)
@@ -84,7 +84,7 @@ struct GoldenStore {
 
     // MARK: the view of apps
 
-    /// The releases of the sealed and the shared databases, the data of users, and the schema versions.
+    /// The releases of the read-only and the shared databases, user data, and the schema versions.
     func found() throws -> [String] {
         func value(_ name: String, _ sql: String) throws -> String {
             try Shell.must(["sqlite3", "\(root)/\(name).db", sql]).split(separator: "\n").joined(separator: " ")

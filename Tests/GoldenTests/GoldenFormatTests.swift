@@ -25,7 +25,7 @@ import Testing
         #expect(sealed.checks.count == 1 && sealed.budget.count == 1)
     }
 
-    /// Its bundles are unpacked and verified, from the first release to the last.
+    /// The bundles are unpacked and verified, from the first release to the last.
     @Test func `releases of format 1 are installed`() throws {
         let scratch = try Scratch()
         let store = Store(at: scratch.path("store"))
@@ -46,19 +46,19 @@ import Testing
         try Shell.must([moult, "init", store, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
         try Shell.must([moult, "apply", "--store", store, "--feed", golden.path("feed/feed.json")])
         #expect(try Store(at: store).lease().version == "2.0.0")
-        // The manifest's own signature, too; the second one has none next to it.
+        // The manifest's own signature is also accepted; the second manifest has none.
         let signed = scratch.path("signed")
         try Shell.must([moult, "init", signed, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
         try Shell.must([moult, "apply", "--store", signed, golden.release(1)])
         #expect(try Shell.run([moult, "apply", "--store", signed, golden.release(2)]).status == 3)
     }
 
-    /// A saved plan has the same meaning; for another store it is out of date, but not misread.
+    /// A saved plan keeps its meaning. For another store it is out of date, but it is not misread.
     @Test func `a saved plan of format 1 is read`() throws {
         let json = try golden.json("update.plan")
         let plan = try Plan(json: json, source: "update.plan")
-        // Everything except the effects is unchanged. Effects have different texts now, and the reason why old content
-        // is kept.
+        // Everything except the effects is unchanged. The texts of effects are different now, and so is the reason why
+        // old content is kept.
         #expect(plan.json.setting("effects", to: nil) == json.setting("effects", to: nil))
         func changes(_ json: JSON) -> [[String?]] {
             (json["effects"]?.array ?? []).map {

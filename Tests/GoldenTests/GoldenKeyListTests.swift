@@ -36,8 +36,8 @@ import Testing
         #expect(ended.output == "\(lists)\n")
     }
 
-    /// The behaviour of versions without roles with `key-list-2`: each version refuses a list of a later format, and
-    /// the feed with it.
+    /// Earlier versions, which do not know roles, treated `key-list-2` in this way: each version refuses a list of a
+    /// later format, and the feed with it.
     @Test func `a key list of a later format is refused`() throws {
         let ended = try run(
             """

@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Stores of an older moult continue to work: they can be read, recovered, updated and rolled back.
+/// Stores of an older moult can still be read, recovered, updated and rolled back.
 @Suite struct GoldenStoreTests {
     static let interrupted: [(name: String, ending: CrashRecovery.Result.Ending, found: [String])] = [
         ("interrupted-staging", .cleaned, GoldenStore.first),
@@ -53,7 +53,7 @@ import Testing
         #expect(sets.compactMap(\.record?.database).sorted() == ["thumbs", "thumbs", "user"])
     }
 
-    /// Back to a generation that the older moult sealed, and forward again with its release.
+    /// The store goes back to a generation that the older moult sealed, and forward again with its release.
     @Test func `a store of an older moult is rolled back and updated again`() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)

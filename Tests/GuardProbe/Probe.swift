@@ -1,7 +1,7 @@
 import CLinux
 import MoultLibc
 
-/// System calls by name, made on a file outside the scratch directory unless the name says otherwise.
+/// System calls by name. Unless the name says otherwise, they affect a file outside the scratch directory.
 struct Probe {
     let scratch: String
     let file: String
@@ -141,7 +141,7 @@ struct Probe {
         return descriptor < 0 ? -1 : body(descriptor)
     }
 
-    /// Fails like a call if this process has no capabilities and cannot get any.
+    /// Fails like a system call if this process has no capabilities and cannot get any.
     private func capabilities() -> Int {
         var header: [UInt32] = [0x2008_0522, 0]
         var sets: [UInt32] = .init(repeating: 0, count: 6)
@@ -150,7 +150,7 @@ struct Probe {
                 call(SYS_capget, Int(bitPattern: header.baseAddress), Int(bitPattern: sets.baseAddress))
             }
         }
-        // Only root has a bounding set to lose: it limits programs that root runs.
+        // Only root can lose its bounding set, which limits the programs that root runs.
         let bounding = geteuid() == 0 && (0..<41).contains { call(SYS_prctl, 23, $0) == 1 }
         if asked != 0 || bounding || sets.contains(where: { $0 != 0 }) { return 0 }
         moult_set_errno(EPERM)

@@ -15,7 +15,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// The hazard: the new file of 3 rows reads as the 500 old ones.
+    /// The new file has 3 rows, but SQLite reads the 500 old rows.
     @Test func `without moult, a stale WAL hides the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Lab.killedWithRowsInTheWAL(path)
@@ -25,7 +25,7 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// A plain file that the release takes over.
+    /// A release adopts the plain file.
     @Test func `adoption does not leave the WAL of a plain file behind`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
@@ -42,7 +42,6 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// A cache with a different schema is set aside with all sidecars.
     @Test func `a cache is set aside with its WAL`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -50,14 +49,12 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The same without a release.
     @Test func `an app's cache is replaced with its WAL`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The file is missing, and only its `-wal` is left.
     @Test func `a missing cache is not recreated next to a stale WAL`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -84,7 +81,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A stale WAL next to a read-only file is not read by the library, and `verify` names it.
+    /// The library does not read a stale WAL next to a read-only file, and `verify` names it.
     @Test func `a stray WAL next to a sealed file is ignored`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")

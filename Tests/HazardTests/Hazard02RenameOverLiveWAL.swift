@@ -24,7 +24,7 @@ import Testing
         COMMIT;
         """
 
-    /// The hazard: the new release is lost, and the file is "ok".
+    /// The new release is lost, and `integrity_check` says "ok".
     @Test func `without moult, the next opener replays the old WAL over the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
@@ -37,8 +37,8 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// With a live replacement, both the running app and the next opener have the new release, and rows written during
-    /// and after it stay.
+    /// With a live replacement, the running app and the next opener have the new release, and rows that are written
+    /// during and after it stay.
     @Test func `a live replacement reaches running and new processes`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -53,7 +53,6 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// An exchange does not happen while a process has the file open.
     @Test func `an exchange does not happen while a process has the file open`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -67,8 +66,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A process that opens a leased file breaks the lease: this is noticed, and does not kill this program with a
-    /// signal.
+    /// A process that opens a leased file breaks the lease. moult notices this, and the signal does not kill it.
     @Test func `a process that opens a leased file breaks the lease without killing moult`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))
@@ -99,7 +97,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The cache stays until the app that has it open exits, and the next update recreates it.
+    /// The next update after the exit of the app recreates the cache.
     @Test func `a cache stays until the app that has it open exits`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -111,8 +109,8 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// An app's own cache is replaced although another process of the app has it open: neither its writes nor its exit
-    /// may affect the new one.
+    /// The app's own cache is replaced although another process has it open: neither the writes nor the exit of that
+    /// process may affect the new cache.
     @Test func `an app's new cache is not affected by a process that has the old one open`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -120,7 +118,8 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
         let next = try RunningApp(path, Self.pragmas)
         try next.run("INSERT INTO note(text) VALUES('newer')")
-        // Its writes go to a file that no process reads, and its exit does not remove the WAL of the other one.
+        // The process writes to a file that no other process reads, and its exit does not remove the WAL of the new
+        // cache.
         try app.run("INSERT INTO note(text) VALUES('lost')")
         try app.close()
         #expect(try Lab.read(path) == "4|new|newer\n")

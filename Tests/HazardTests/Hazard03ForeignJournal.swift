@@ -14,13 +14,13 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// An app dies in the middle of a transaction: half of it is in the file.
+    /// An app is killed in the middle of a transaction: half of the transaction is in the file.
     private func die() throws {
         try Lab.killedInATransaction(path)
         try #require(try Files.facts("\(path)-journal")?.size ?? 0 > 0)
     }
 
-    /// The hazard: pages of the old file get into the new one.
+    /// Pages of the old file are written to the new file.
     @Test func `without moult, a hot journal is rolled back into the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
@@ -67,7 +67,6 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    /// The file is missing, and only its journal is left.
     @Test func `a missing cache is not recreated next to a journal`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()

@@ -14,7 +14,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// The hazard: 500 acknowledged rows are gone.
+    /// 500 acknowledged rows are lost.
     @Test func `without moult, rows that are only in the WAL are lost`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -27,7 +27,7 @@ import Testing
     func `a replacement keeps rows that are only in the WAL`(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path, mine: true)
-        // The killed app's rows have the numbers 1 to 500, and rows of users win over shipped ones.
+        // The rows of the killed app have the numbers 1 to 500, and rows of users take precedence over shipped rows.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
         #expect(try Lab.read(path) == "500|old|old\n")
     }
@@ -56,7 +56,7 @@ import Testing
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
-    /// They are in the set that was set aside, and in the salvaged rows.
+    /// The rows are in the set in quarantine, and in the salvaged file.
     @Test func `a reset keeps rows that are only in the WAL`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)

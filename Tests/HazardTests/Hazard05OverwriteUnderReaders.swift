@@ -14,7 +14,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// So many rows that a reader in the middle still has to read most pages.
+    /// With this many rows, a reader in the middle of its query still has to read most pages.
     static let rows = 20_000
     static let small = "PRAGMA cache_size=1;"
     static let mapped = "PRAGMA mmap_size=1000000000;"
@@ -27,7 +27,6 @@ import Testing
         return reader
     }
 
-    /// The hazard.
     @Test func `without moult, overwriting a file breaks its readers`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
@@ -37,7 +36,7 @@ import Testing
         #expect(try reader.rest() == "error: database disk image is malformed\n")
     }
 
-    /// With memory mapping, the reader is killed by SIGBUS.
+    /// If the reader has mapped the file into memory, SIGBUS ends it.
     @Test func `without moult, truncating a mapped file ends its reader with SIGBUS`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)
@@ -52,7 +51,7 @@ import Testing
         try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
         #expect(try Lab.read(path) == "3|new|new\n")
-        // A rollback does not either.
+        // A rollback does not change the file either.
         try lab.store.rollbackBlocking(reason: "test")
         #expect(try Lab.read(path) == "\(Self.rows)|old|old\n")
     }

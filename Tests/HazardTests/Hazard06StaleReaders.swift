@@ -17,7 +17,7 @@ import Testing
     private static let all = "SELECT count(*), min(text), max(text) FROM note"
     private static let write = "INSERT INTO note VALUES(9000, 'mine', 1)"
 
-    /// The hazard: an idle reader holds no lock, continues with the deleted file, and notices only when it writes.
+    /// An idle reader holds no lock, continues with the deleted file, and notices this only when it writes.
     @Test func `without moult, an idle reader keeps the deleted file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
@@ -30,7 +30,7 @@ import Testing
         #expect(try app.run(Self.write) == "error: attempt to write a readonly database\n")
     }
 
-    /// Names are not exchanged while a process has the file open, although it holds no lock.
+    /// The reader holds no lock, but it has the file open.
     @Test func `an exchange does not happen while an idle reader has the file open`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
@@ -44,13 +44,12 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// With a live replacement, the same connection has the new content at its next query, can detect the change, and
-    /// can write.
+    /// The open connection has the new content at its next query, can detect the change, and can write.
     @Test func `after a live replacement, an open connection reads the new content`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")
-        // No replacement method was selected: the open file decides.
+        // The release selects no way of replacement, so the open file decides.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         #expect(try app.run("PRAGMA data_version") != version)
         #expect(try app.run(Self.all) == "3|new|new\n")
@@ -58,7 +57,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// A reader of a read-only database keeps a complete release, and can check whether it is still current.
+    /// The reader keeps a complete release, and can check whether it is still current.
     @Test func `a reader of a read-only database can detect a newer release`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let connection = try lab.store.connect()
@@ -71,7 +70,7 @@ import Testing
         #expect(try !next.lease.isOutdated())
     }
 
-    /// A program that follows the store is notified, starting from its own generation.
+    /// The program is notified of every release after its own generation.
     @Test func `a program that follows the store is notified of a new release`() async throws {
         try await lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let old = try lab.store.lease().generation

@@ -23,14 +23,14 @@ import Testing
         return app
     }
 
-    /// The result for another process that also wants to write.
+    /// The result for another process that tries to write at the same time.
     private func otherWriter(_ path: String) throws -> String {
         try Shell.run(["sqlite3", path, "INSERT INTO note VALUES(9001, 'theirs', 1)"]).errors
     }
 
     private static let locked = "Runtime error near line 1: database is locked (5)\n"
 
-    /// The hazard: two processes write at once.
+    /// Two processes write at the same time.
     @Test func `without moult, reading a file directly drops the locks of the process`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
         let app = try writing(path)
@@ -40,7 +40,7 @@ import Testing
         try app.close()
     }
 
-    /// All functions that read a store or check a cache, called by an app that is writing to its database.
+    /// An app that is writing to its database calls all functions that read a store or check a cache.
     @Test(arguments: ["plan", "verify", "doctor", "who", "lease", "cache", "look"])
     func `functions that read a store keep the locks of the app`(how: String) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
@@ -61,7 +61,7 @@ import Testing
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
-    /// An update that does not touch the database that the app is writing to, and one that does.
+    /// One update does not touch the database to which the app is writing; the other one does.
     @Test func `an update keeps the locks of the app`() throws {
         let other = ReleaseMaker.Source.reference("codes", "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);")
         func release(_ version: String, _ sequence: Int, _ migrations: KeyValuePairs<String, String> = [:]) throws
@@ -86,7 +86,7 @@ import Testing
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
-    /// A reset of a database that the app itself has open.
+    /// The app itself has the database open that is reset.
     @Test func `a reset keeps the locks of the app`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)

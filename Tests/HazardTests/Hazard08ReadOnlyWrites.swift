@@ -26,7 +26,7 @@ import Testing
         ])
     }
 
-    /// The hazard: a reader leaves two files.
+    /// A reader leaves two files.
     @Test func `without moult, a reader creates two files`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
         try #require(try Lab.sidecars(of: path).isEmpty)
@@ -34,7 +34,7 @@ import Testing
         #expect(try Lab.sidecars(of: path) == ["-wal", "-shm"])
     }
 
-    /// A reader that promises that nothing changes misses committed content.
+    /// A reader with `immutable=1` misses committed content.
     @Test func `without moult, an immutable reader misses committed content`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -42,7 +42,7 @@ import Testing
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
-    /// How a database in WAL mode was left.
+    /// The state in which a database in WAL mode was left.
     enum Left: String, CaseIterable, Sendable { case closed, killed, killedWithoutIndex, open }
 
     /// Every row is visible, and no file, time or inode changes.
@@ -73,7 +73,7 @@ import Testing
         try app?.close()
     }
 
-    /// A read-only database must be readable without writing, so a file in WAL mode is refused.
+    /// A read-only database must be readable without writing, which a file in WAL mode is not.
     @Test func `a sealed file in WAL mode is refused`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let next = try lab.maker.make(
@@ -83,7 +83,7 @@ import Testing
         #expect(try Lab.read(path) == "5|old|old\n")
     }
 
-    /// The library reads a sealed set on a read-only file system, and leaves it unchanged.
+    /// The library reads a read-only release on a read-only file system, and leaves it unchanged.
     @Test(.enabled(if: geteuid() == 0, "only root may mount"))
     func `a store on a read-only mount is read and not changed`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))

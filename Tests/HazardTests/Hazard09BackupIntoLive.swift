@@ -6,8 +6,8 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Hazard 9: SQLite's backup into a file that other processes have open works only under conditions, and leaves a large
-/// WAL.
+/// Hazard 9: SQLite's backup into a file that other processes have open works only under some conditions, and leaves a
+/// large WAL.
 @Suite struct Hazard09BackupIntoLive {
     let lab: Lab
     let path: String
@@ -19,8 +19,7 @@ import Testing
 
     private static let wal = "PRAGMA journal_mode=WAL;"
 
-    /// The hazard: pages of a different size cannot be written to a WAL, and a reader in rollback mode blocks the
-    /// backup.
+    /// Pages of a different size cannot be written to a WAL, and a reader in rollback mode blocks the backup.
     @Test func `without moult, a backup into an open file can fail or block`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", new], input: "PRAGMA page_size=8192;" + Lab.notes(3, "new"))
@@ -38,7 +37,7 @@ import Testing
         #expect(try reader.rest() == "4|old\n")
     }
 
-    /// moult reports that it cannot work before it disturbs an app or touches anything.
+    /// The error is reported before an app is disturbed, and before anything changes.
     @Test func `a target with a different page size is refused`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path, Self.wal)
@@ -51,13 +50,13 @@ import Testing
             error?.why
                 == "its page size is 4096, that of the release is 8192, and it is in WAL mode")
         #expect(try Lab.read(path) == "5|old|old\n")
-        // When no process has it open, it is installed by an exchange.
+        // If no process has the file open, the release is installed by an exchange.
         try app.close()
         try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// Waits until an update has staged its files and has the database open: then it only waits for the lock.
+    /// Waits until an update has staged its files and has opened the database. After that, it only waits for the lock.
     private func waitUntilItWants(_ update: Program) throws {
         let transactions = lab.path(".moult/transactions")
         func isStaged() throws -> Bool {
@@ -66,7 +65,7 @@ import Testing
         while try !isStaged() || !OpenFiles.isOpen([path], in: update.pid) { try #require(update.isRunning) }
     }
 
-    /// A writer is in the middle of a transaction when the update starts to wait: neither blocks the other forever.
+    /// A writer is in the middle of a transaction when the update starts to wait; neither blocks the other forever.
     @Test(arguments: ["wal", "delete"])
     func `an update waits for a writer`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
@@ -83,7 +82,7 @@ import Testing
         try writer.close()
     }
 
-    /// In rollback mode, a reader blocks the new content: the update waits until it has finished.
+    /// In rollback mode, a reader blocks the new content, so the update waits until the reader has finished.
     @Test func `an update waits for a reader in rollback mode`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let reader = try RunningApp(path)
@@ -98,7 +97,7 @@ import Testing
         try reader.close()
     }
 
-    /// Readers that take turns, so that one of them reads at every moment: the update still gets its turn.
+    /// One of the readers reads at every moment, but the update still gets its turn.
     @Test func `an update gets its turn among overlapping readers`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let readers = try (1...5).map { _ in
@@ -121,7 +120,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A slow reader with an old snapshot does not make writers wait for it together with the update.
+    /// A slow reader has an old snapshot; writers do not have to wait for it together with the update.
     @Test func `an update does not make writers wait for a slow reader`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
@@ -133,7 +132,7 @@ import Testing
         while try writer.run("SELECT max(text) FROM note") != "new\n" {
             try #require(update.isRunning)
         }
-        // It has a busy timeout of five seconds.
+        // The writer has a busy timeout of five seconds.
         #expect(try writer.run("INSERT INTO note VALUES(9000, 'mine', 1)") == "")
         #expect(update.wait() == 0)
         #expect(try reader.rest() == "19999|old\n")
@@ -155,7 +154,8 @@ import Testing
         try reader.close()
     }
 
-    /// The app's next small commit does not have to write the release: its content is in the file and not in the WAL.
+    /// The next small commit of the app does not have to copy the release from the WAL, because its content is in the
+    /// file.
     @Test func `the WAL is small after a live replacement`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, Self.wal)
@@ -165,13 +165,14 @@ import Testing
         try app.close()
     }
 
-    /// Killed in the middle of the copy: every reader has the old content, and the next command installs the new one.
+    /// The command is killed in the middle of the copy: every reader has the old content, and the next command installs
+    /// the new content.
     @Test(arguments: ["wal", "delete"])
     func `a crash in the middle of a replacement is recovered`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")
-        // The release has so many pages that the write at which moult is killed is a part of the replacement.
+        // The release has so many pages that the command is killed while it writes the replacement.
         let ended = try Shell.run([
             "strace", "-f", "-qq", "-o", "/dev/null", "-P", mode == "wal" ? "\(path)-wal" : path, "-e",
             "trace=pwrite64", "-e", "inject=pwrite64:signal=SIGKILL:when=20", BuiltMoult.path(), "apply", "--store",

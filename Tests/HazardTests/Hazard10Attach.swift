@@ -5,7 +5,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Hazard 10: ATTACH creates an empty database at a wrong path, does not accept every name, and is limited to ten.
+/// Hazard 10: ATTACH creates an empty database at a wrong path, refuses some names, and is limited to ten databases.
 @Suite struct Hazard10Attach {
     let lab: Lab
 
@@ -13,7 +13,6 @@ import Testing
 
     private static let codes = "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);"
 
-    /// The hazard.
     @Test func `without moult, ATTACH creates files and has limits`() throws {
         let wrong = lab.scratch.path("wrong.db")
         try Shell.must(["sqlite3", ":memory:", "ATTACH '\(wrong)' AS food; PRAGMA food.user_version = 1"])
@@ -26,7 +25,7 @@ import Testing
         #expect(try Shell.run(["sqlite3", ":memory:", eleven]).errors.contains("too many attached databases - max 10"))
     }
 
-    /// A missing file is an error, and is still missing afterwards.
+    /// A missing file is an error, and is not created.
     @Test(arguments: ["food", "pantry"])
     func `a missing database is an error and is not created`(name: String) throws {
         let pantry = ReleaseMaker.Source.shared("pantry", Self.codes, more: [])
@@ -40,7 +39,7 @@ import Testing
         #expect(try Files.facts(file) == nil)
     }
 
-    /// A reserved name is refused before anything is touched.
+    /// A reserved name is refused before anything is changed.
     @Test(arguments: ["main", "temp", "MAIN"])
     func `reserved schema names are refused`(name: String) throws {
         let more: [JSON.Member] = [.init("attach", ["as": .string(name)])]
@@ -52,7 +51,7 @@ import Testing
         #expect(try Files.list(lab.store.directory).filter { $0.hasSuffix(".db") }.isEmpty)
     }
 
-    /// More databases than a connection can attach are refused; the maximum number opens together.
+    /// The maximum number of databases can be opened together; more are refused.
     @Test func `a release with more databases than can be attached is refused`() throws {
         func release(_ version: String, _ count: Int) throws -> String {
             try lab.maker.make(version, sequence: count, (1...count).map { .reference("d\($0)", Self.codes) })
@@ -71,7 +70,7 @@ import Testing
         try connection.close()
     }
 
-    /// Shipped content cannot be written to through the connection, whatever the SQL.
+    /// No SQL can write to shipped content through the connection.
     @Test func `a connection cannot write to shipped content`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
         try lab.store.updateBlocking(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))

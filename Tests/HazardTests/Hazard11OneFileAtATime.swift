@@ -23,7 +23,7 @@ import Testing
 
     private func value(_ file: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", file, sql]) }
 
-    /// The hazard: one of two files has the transaction, the other has not, and nothing repairs it.
+    /// One of two files has the transaction, the other file does not, and nothing repairs this.
     @Test func `without moult, a crash leaves a transaction in one of two files`() throws {
         let (one, other) = (lab.scratch.path("one.db"), lab.scratch.path("other.db"))
         for file in [one, other] {
@@ -51,8 +51,7 @@ import Testing
             ])
     }
 
-    /// The view of an app: the release of the read-only database and of the shared one, and the schema of the user
-    /// database.
+    /// What an app finds: the releases of the read-only and the shared database, and the schema of the user database.
     private func found(_ store: String) throws -> [String] {
         [
             try value("\(store)/food.db", "SELECT release FROM food"),
@@ -61,8 +60,8 @@ import Testing
         ].map { String($0.first ?? "-") }
     }
 
-    /// Each file of a release is committed separately; after a kill between two of them, the next command completes the
-    /// others.
+    /// Each file of a release is committed separately. After a kill between two of them, the next command completes the
+    /// other files.
     @Test func `an update of several files is completed after a crash`() throws {
         let releases = try [release("1.0.0", 1), release("2.0.0", 2)]
         var halves = 0
@@ -79,7 +78,7 @@ import Testing
             let note = Comment("killed at write \(number) to \(file)")
             #expect(try killed(command, writing: "\(store)/\(file)", number: number), note)
             if Set(try found(store)).count > 1 { halves += 1 }
-            // The app continues to write before recovery.
+            // The app continues to write before the recovery.
             try Shell.must(["sqlite3", "\(store)/user.db", "INSERT INTO note(text) VALUES('later')"])
             let orchestrator = try Orchestrator(root: store, steps: .builtIn)
             #expect(try orchestrator.recover().map(\.ending) == [.finished], note)
@@ -87,7 +86,7 @@ import Testing
             #expect(try value("\(store)/note.db", "SELECT text FROM note WHERE mine = 1") == "mine\n", note)
             #expect(try value("\(store)/user.db", "SELECT group_concat(text) FROM note") == "mine,later\n", note)
         }
-        // Otherwise the test has shown nothing.
+        // Otherwise, no kill was between two files, and the test has shown nothing.
         #expect(halves > 0)
     }
 }

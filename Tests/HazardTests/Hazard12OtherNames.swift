@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 12: a database with two names, links in its path, a fork while it is open, two copies of SQLite.
+/// Hazard 12: a database with two names, links in its path, a fork while it is open, and two copies of SQLite.
 @Suite struct Hazard12OtherNames {
     let lab: Lab
     let path: String
@@ -23,7 +23,7 @@ import Testing
 
     // MARK: two names
 
-    /// The hazard: through its other name, the file lacks the content of its `-wal`.
+    /// Through its other name, the file lacks the content of its `-wal`.
     @Test func `without moult, a hard link misses the content of the WAL`() throws {
         let other = lab.scratch.path("other.db")
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
@@ -42,8 +42,7 @@ import Testing
 
     // MARK: links in the path
 
-    /// The hazard: a program that writes through the pointer writes into a release, and after a switch into a removed
-    /// one.
+    /// A program that writes through `current` writes into a release, and after a switch into a removed release.
     @Test func `without moult, a program can write into a release`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
@@ -53,7 +52,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// This is noticed, and a rollback to such a generation is refused.
+    /// moult detects the change, and refuses a rollback to this generation.
     @Test func `a release that a program has written to is detected`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let first = try lab.store.lease().generation
@@ -71,7 +70,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The hazard: a dangling link creates an empty database at its target.
+    /// A dangling link creates an empty database at its target.
     @Test func `without moult, a dangling link creates a database at its target`() throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try Files.symlink(to: nowhere, at: path)
@@ -79,7 +78,6 @@ import Testing
         #expect(try Files.facts(nowhere)?.kind == .file)
     }
 
-    /// If the path of a writable database is such a link, no function creates the database at its target.
     @Test(arguments: ["connect", "open", "cache", "reset"])
     func `no function creates a database through a dangling link`(how: String) throws {
         let nowhere = lab.scratch.path("nowhere.db")
@@ -97,7 +95,6 @@ import Testing
 
     // MARK: one process, one SQLite
 
-    /// A child process inherits neither a database nor a lock of ours.
     @Test func `child processes inherit no database and no lock`() throws {
         let seen = lab.scratch.path("seen")
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
@@ -123,7 +120,7 @@ import Testing
         try app.close()
     }
 
-    /// An app that imports the library has only the system's SQLite, because two copies would not know each other's
+    /// An app that imports the library uses only the system's SQLite, because two copies would not know each other's
     /// locks.
     @Test func `an app has only one SQLite in its process`() throws {
         let maps = String(decoding: try Files.read("/proc/self/maps", limit: 1 << 24) ?? [], as: UTF8.self)
@@ -132,7 +129,7 @@ import Testing
                 $0.contains("libsqlite3")
             })
         #expect(libraries.count == 1)
-        // The library's own calls go there, so its connections and those of users of the shared library are the same.
+        // The calls of the library go to the system's SQLite as well, so all connections of the process use one copy.
         let connection = try Connection.inMemory()
         let handle = try #require(dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD))
         let symbol = try #require(dlsym(handle, "sqlite3_memory_used"))
@@ -141,7 +138,7 @@ import Testing
         try connection.close()
     }
 
-    /// A store on a network file system is reported; here the kernel's mount table says that it is one.
+    /// The kernel's mount table says here that the store is on a network file system.
     @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `a store on a network file system is reported`()
         throws
     {
@@ -149,7 +146,7 @@ import Testing
         let table = lab.scratch.path("mountinfo")
         let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / /tmp rw - nfs4 server:/x rw", ""]
         try Files.writeNew(Array(lines.joined(separator: "\n").utf8), to: table)
-        // Below `chroot`, only mount points can be made private.
+        // In a `chroot`, only mount points can be made private.
         let doctor =
             "mount --make-private /proc && mount --bind \(table) /proc/$$/mountinfo && exec \(try BuiltMoult.path()) doctor --store \(lab.store.directory)"
         let ended = try Shell.run(["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", doctor])

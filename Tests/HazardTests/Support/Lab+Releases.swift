@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 
 extension Lab {
-    /// How a release replaces a database that apps write to.
+    /// How a release replaces a shared database.
     enum Way: String, CaseIterable, Sendable { case exchange, live }
 
     /// A release with one shared database `note`, whose rows with `mine` are preserved.

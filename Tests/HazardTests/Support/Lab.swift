@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// A store, its releases, and apps that use its databases like real apps.
+/// A store, its releases, and apps that use its databases as real apps do.
 struct Lab {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -38,14 +38,14 @@ struct Lab {
 
     static let sidecars = ["-wal", "-shm", "-journal"]
 
-    /// The files next to a database that SQLite would treat as part of it.
+    /// The files next to a database that SQLite would treat as parts of it.
     static func sidecars(of path: String) throws -> [String] {
         try sidecars.filter { try Files.facts(path + $0) != nil }
     }
 
     // MARK: apps
 
-    /// An app that has committed 500 rows and is killed: all of them are only in the WAL.
+    /// Runs an app that commits 500 rows and is killed, so that all rows are only in the WAL.
     static func killedWithRowsInTheWAL(_ path: String, text: String = "old", mine: Bool = false) throws {
         try python(
             """
@@ -60,8 +60,8 @@ struct Lab {
             """, path, text, mine ? "1" : "0")
     }
 
-    /// An app that is killed in the middle of a transaction: half of it is in the file, and a hot journal rolls it
-    /// back.
+    /// Runs an app that is killed in the middle of a transaction: half of the transaction is in the file, with a hot
+    /// journal that rolls it back.
     static func killedInATransaction(_ path: String) throws {
         try python(
             """

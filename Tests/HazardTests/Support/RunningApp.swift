@@ -10,7 +10,7 @@ final class RunningApp {
 
     var pid: Int32 { process.pid }
 
-    /// Opens the database with these pragmas; it has been read when this returns.
+    /// Opens the database with these pragmas, and reads it.
     init(_ path: String, _ pragmas: String = "") throws {
         work = try Scratch()
         process = try Background(["python3", "-c", Self.program, path, work.path])
@@ -18,7 +18,7 @@ final class RunningApp {
         try run("SELECT count(*) FROM sqlite_schema")
     }
 
-    /// Runs a statement and returns its rows in the format of the sqlite3 shell, or `error: ` and SQLite's message.
+    /// Runs a statement and returns its rows in the format of the sqlite3 shell, or `error: ` with SQLite's message.
     @discardableResult
     func run(_ sql: String) throws -> String { try tell("run", sql) }
 
