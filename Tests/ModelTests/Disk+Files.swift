@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 
 extension Disk {
-    /// Reads the content of a directory; inodes without a number get one.
+    /// Reads the content of a directory, and numbers inodes that have no number yet.
     init(reading directory: String, numbering known: Disk? = nil, _ inodes: inout [UInt64: ID]) throws {
         func read(_ path: String, _ id: ID, _ other: ID?) throws {
             var names: [String: ID] = [:]
@@ -36,7 +36,7 @@ extension Disk {
         return differences + found.keys.sorted().map { "a \($0) more" }
     }
 
-    /// Creates all of it in an empty directory; returns the path of one name of each file.
+    /// Creates the content in an empty directory; returns the path of one name of each file.
     func make(in directory: String) throws -> [ID: String] {
         var made: [ID: String] = [:]
         try walk { path, id, node in

@@ -11,7 +11,7 @@ struct Disk {
     }
 
     static let root: ID = 0
-    /// Includes nodes without a name: a lost name may return.
+    /// Includes nodes that have lost their name, because a power failure may bring the name back.
     var nodes: [ID: Node] = [root: .directory([:])]
 
     func names(_ directory: ID) -> [String: ID] {
@@ -20,7 +20,7 @@ struct Disk {
 
     func content(_ file: ID) -> [UInt8] { if case .file(let bytes)? = nodes[file] { bytes } else { [] } }
 
-    /// The file at a path below the root, without following a link at its end; links on the way are followed.
+    /// The file at a path below the root. Links on the way are followed, but not a link at the end.
     func id(_ path: String) throws -> ID? {
         if path.isEmpty { return Self.root }
         let (directory, name) = try place(path)
@@ -66,7 +66,7 @@ struct Disk {
         try walk(Self.root, "")
     }
 
-    /// Equal for disks with the same visible content.
+    /// The same number for disks with the same visible content.
     var fingerprint: Int {
         var hasher = Hasher()
         walk { path, id, node in

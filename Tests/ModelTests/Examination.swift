@@ -11,12 +11,12 @@ struct Examination {
     let releases: Flow.Releases
     let store: String
     let recording: Recording
-    /// The state at the beginning and at the end, and the number of updates in the history.
+    /// The states at the beginning and at the end, each with the number of updates in the history.
     private let ends: [(name: String, state: StoreState, updates: Int)]
 
     init(_ flow: Flow) throws {
         self.flow = flow
-        // In memory, where nothing is synced and inodes are not reused.
+        // In memory, where syncing takes no time and inodes are not reused.
         scratch = try Scratch(in: "/dev/shm")
         releases = try Flow.Releases(flow, in: scratch.path("releases"))
         store = scratch.path("store")
@@ -33,8 +33,8 @@ struct Examination {
         try History.read(StoreLayout(root: store)).entries.filter { [.done, .finished].contains($0.outcome) }
     }
 
-    /// The problem after a power failure with this result; nil if it is sound. `isOver` means that the command had
-    /// completed.
+    /// The problem after a power failure that leaves this disk; nil for a sound store. `isOver` means that the command
+    /// had completed.
     func examine(_ disk: Disk, isOver: Bool) -> String? {
         do {
             try make(disk)
@@ -53,7 +53,7 @@ struct Examination {
     private func atOnce() throws -> String? {
         let found = try StoreState(store, scratch: scratch).sealed
         let isWhole = ends.contains { end in found.allSatisfy { end.state.sealed[$0.key] ?? $0.value == $0.value } }
-        // The new names of a first install have no target until recovery.
+        // The links of a first install have no target until recovery.
         let isMissing = ends[0].state.sealed.keys.contains { found[$0] == nil }
         return isWhole && !isMissing ? nil : "at once: the sealed databases are of no one release: \(found)"
     }

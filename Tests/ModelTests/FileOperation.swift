@@ -7,7 +7,7 @@ enum FileOperation: Equatable {
     case resize(String, to: Int)
     case rename(String, to: String)
     case exchange(String, String)
-    /// Another name for a file.
+    /// Adds a name to a file.
     case name(String, as: String)
     case remove(String)
     case sync(String)

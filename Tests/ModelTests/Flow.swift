@@ -5,12 +5,12 @@ import MoultFiles
 import MoultStore
 import TestSupport
 
-/// A flow during which the power fails: the way to its beginning, and the command.
+/// A flow during which the power fails: the steps to its beginning, and the command.
 enum Flow: String, CaseIterable {
     case install, update, rollback, exchange, exchangeInWALMode, live, liveInWALMode, migration, reset, consumer,
         settling
 
-    /// Releases for all flows, whose first store is created from scratch each time.
+    /// The releases for all flows. Each flow has its own new store.
     struct Releases {
         let first: String
         let second: String
@@ -29,7 +29,7 @@ enum Flow: String, CaseIterable {
     var isReadable: Bool { self != .reset }
 
     private func release(_ maker: ReleaseMaker, _ number: Int) throws -> String {
-        // Large enough for several pages, of which some may be lost.
+        // Large enough for several pages, so that only some of them may be lost.
         let food = """
             CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT, mine INTEGER NOT NULL DEFAULT 0);
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12)
@@ -69,7 +69,7 @@ enum Flow: String, CaseIterable {
                 StoreLayout(root: store), "consumers",
                 [["name": "app", "command": ["release": ["true"], "reload": ["true"]]]])
         case .settling:
-            // The command is killed when it is about to move the pointer.
+            // The command is killed just before it switches the pointer.
             let ended = try Shell.run(
                 [
                     "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=symlinkat", "-e",
@@ -87,7 +87,7 @@ enum Flow: String, CaseIterable {
         try Shell.must(["sqlite3", "\(store)/\(name).db", "PRAGMA journal_mode = \(mode); \(sql)"])
     }
 
-    /// A user database that does not load, with a `-wal` that must not be lost.
+    /// Breaks the user database: it does not load, and its `-wal` must not be lost.
     private func breakUser(_ store: String) throws {
         for (suffix, content) in [("", "not a database, "), ("-wal", "what somebody else left")] {
             try Files.remove("\(store)/user.db\(suffix)")
@@ -109,12 +109,12 @@ enum Flow: String, CaseIterable {
         }
     }
 
-    /// Runs it again after an interruption, up to the end of the flow.
+    /// Completes the flow after an interruption.
     func again(_ store: String, _ releases: Releases) throws {
         let orchestrator = try Orchestrator(root: store, steps: .builtIn)
         switch self {
         case .rollback:
-            // To the end of the flow through its beginning.
+            // Goes back to the beginning of the flow, and then to its end.
             _ = try orchestrator.unholdAll()
             _ = try orchestrator.update(UpdateRequest(manifest: releases.second))
             _ = try orchestrator.rollback(to: nil, reason: "model")

@@ -3,9 +3,7 @@ import MoultLibc
 import Testing
 
 /// Tests the disk states that a power failure may leave at every call of an update: after recovery, every database is
-/// old or new.
-///
-/// `MOULT_MODEL=all` tries every state; otherwise it is a sample, the same in every run.
+/// old or new. `MOULT_MODEL=all` tries every state; otherwise this tries a sample, which is the same in every run.
 @Suite(.enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))
 struct PowerCutTests {
     private static let isWhole = getenv("MOULT_MODEL").map { String(cString: $0) } == "all"
@@ -17,7 +15,8 @@ struct PowerCutTests {
         #expect(report.tried >= 40)
     }
 
-    /// Each sync is needed: if one is ignored, the model finds a possible loss. This shows that it can find problems.
+    /// Each sync is needed: if one is ignored, the model finds a possible loss. This shows that the model can detect
+    /// problems.
     @Test(arguments: [
         (Flow.install, ["/journal.jsonl", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
         (.update, [".moult"], []), (.exchange, ["/journal.jsonl", "/waiting/pantry.db", ".moult/transactions"], []),

@@ -1,14 +1,14 @@
-/// Possible results of pending changes: all of them, if they are few; otherwise the likely harmful ones, and random
-/// ones.
+/// Combinations of the results of pending changes: all of them if they are few, otherwise those that are likely to be
+/// harmful, and random ones.
 struct PowerCuts {
-    /// Up to this many combinations at one moment are all tried.
+    /// If there are at most this many combinations at one moment, all are tried.
     var most = 64
-    /// The number of random ones.
+    /// The number of random combinations.
     var random = 16
 
     func fates(of pending: [UnsyncedDisk.Change], _ chance: inout Chance) -> [[UnsyncedDisk.Fate]] {
         let options = pending.map { $0.isBytes ? [UnsyncedDisk.Fate.lost, .kept, .torn, .hollow] : [.lost, .kept] }
-        // Such a product is too large long before it overflows.
+        // The multiplication stops long before it could overflow.
         var combinations = 1
         for option in options where combinations <= most { combinations *= option.count }
         if combinations <= most { return all(options[...]) }

@@ -2,9 +2,9 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// The changes of a command to a directory, from the first to the last, as the kernel saw them.
+/// The changes that a command made in a directory, in order, as the kernel saw them.
 struct Recording {
-    /// The directory before the command, and the operations.
+    /// The directory before the command, and the operations of the command.
     let before: Disk
     let operations: [FileOperation]
     /// The inodes of files.
@@ -34,7 +34,7 @@ struct Recording {
             try translation.add(call)
         }
         operations = translation.operations
-        // The model must have the same result as the kernel: otherwise an operation was missed or misunderstood.
+        // The model must have the same result as the kernel; otherwise, it has missed or misunderstood an operation.
         let end = try Disk(reading: directory, numbering: translation.disk.live, &inodes)
         self.inodes = inodes.merging(translation.inodes) { known, _ in known }
         let differences = translation.disk.live.differences(to: end)
@@ -43,7 +43,7 @@ struct Recording {
         }
     }
 
-    /// Calls that another thread interrupted are joined at their end.
+    /// The lines of calls that another thread interrupted are joined.
     private static func lines(of text: String) -> [String] {
         var begun: [Substring: Substring] = [:]
         var found: [String] = []

@@ -1,8 +1,8 @@
 import MoultBasics
 import MoultFiles
 
-/// A store recognizes some of its files by inode and times, which differ when the store is recreated. The records of a
-/// file are rewritten for the file that replaces it.
+/// A store recognizes some of its files by inodes and times, which differ when the store is recreated. This rewrites
+/// its records for the new files.
 struct Renumbering {
     let recording: Recording
     /// The paths at which the files of the disk were created.
@@ -19,7 +19,7 @@ struct Renumbering {
         }
     }
 
-    /// Line by line; lines that a crash has cut off stay unchanged.
+    /// Rewrites a file line by line; incomplete lines from a crash stay unchanged.
     private func rewrite(_ place: String, _ bytes: [UInt8], _ change: (JSON) throws -> JSON) throws {
         let lines = try bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             guard let json = try? JSON(parsing: Array(line), source: place) else { return Array(line) }
@@ -35,7 +35,7 @@ struct Renumbering {
     private func decision(_ record: JSON) throws -> JSON {
         guard record["record"] == "decided", let members = record["inodes"]?.members else { return record }
         let inodes = try members.map { member in
-            // Change counters of a database or its schema are not inodes, and neither is 0.
+            // Change counters of a database or its schema are not inodes, and 0 is not an inode either.
             if member.name.hasPrefix("counter/") || member.name.hasPrefix("schema/") || member.value == 0 {
                 return member
             }
@@ -65,7 +65,7 @@ struct Renumbering {
         return json.setting("files", to: .array(changed))
     }
 
-    /// The metadata of the file that replaces the one with this inode; nil if it is lost.
+    /// The metadata of the new file for this old inode; nil if the file is lost.
     private func facts(_ inode: JSON) throws -> FileFacts? {
         guard let number = inode.integer.map({ UInt64(bitPattern: $0) }), let id = recording.inodes[number] else {
             throw Disk.wrong("a record has an inode that no file had")

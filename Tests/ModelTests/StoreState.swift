@@ -9,9 +9,9 @@ import TestSupport
 /// The visible state of an idle store: the pointer, every database with its content, settings, and all names.
 struct StoreState: Equatable {
     let current: String?
-    /// The content of the databases that the release installed; the file itself.
+    /// The content of each database that the release installed: the file itself.
     private(set) var sealed: [String: String] = [:]
-    /// The content of the databases that apps write to: health, schema, rows, journal mode.
+    /// The content of each writable database: health, schema, rows, journal mode.
     private(set) var living: [String: String] = [:]
     let settings: JSON
     /// The releases on hold, with the reasons.
@@ -35,7 +35,7 @@ struct StoreState: Equatable {
         names = try Self.names(store)
     }
 
-    /// From a copy, because opening a database may change its sidecars.
+    /// Reads a copy, because opening a database may change its sidecars.
     private static func content(_ path: String, _ scratch: Scratch) throws -> String {
         let copy = scratch.path("look.db")
         for suffix in ["", "-wal", "-journal", "-shm"] {
@@ -63,11 +63,11 @@ struct StoreState: Equatable {
         return "\(health), in mode \(mode ?? .null), of version \(version), with \(digest)"
     }
 
-    /// Each name with its kind; updates without their names, and without files that only record the past.
+    /// Each name with its kind, without the names of transactions, and without files that only record the past.
     private static func names(_ store: String) throws -> Set<String> {
         var found: Set<String> = []
         func walk(_ path: String, _ name: String) throws {
-            // The next command that checks recreates the record of checks.
+            // The next command that checks databases recreates this record.
             let kept = [
                 ".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock", ".moult/checks.json",
             ]

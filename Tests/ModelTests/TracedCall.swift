@@ -5,10 +5,10 @@ struct TracedCall {
     let name: String
     let arguments: [Substring]
     let result: Int
-    /// The path of the descriptor that it returned.
+    /// The path of the descriptor that the call returned.
     let opened: String?
 
-    /// Nil for a line that is not a call, or for a call that failed or did not end.
+    /// Nil if the line is not a call, or if the call failed or did not return.
     init?(_ line: String) throws {
         guard let open = line.firstIndex(of: "("), let end = line.range(of: ") = ") else { return nil }
         name = String(line[..<open])
@@ -20,7 +20,7 @@ struct TracedCall {
         opened = given.dropFirst(number.count).hasPrefix("<") ? try Self.path(given.dropFirst(number.count)) : nil
     }
 
-    /// Everything between quotes, given as hexadecimal digits.
+    /// The text between quotes, given as hexadecimal digits.
     func bytes(_ index: Int) throws -> [UInt8] {
         guard arguments[index].hasPrefix("\""), arguments[index].hasSuffix("\"") else {
             throw Disk.wrong("\(name) has no bytes: \(arguments[index].prefix(80))")
@@ -41,7 +41,7 @@ struct TracedCall {
         return "\(try described(directory).path)/\(path)"
     }
 
-    /// The number of a descriptor, and its target; empty if it has no name any more.
+    /// The number of a descriptor, and its path; empty if the file no longer has a name.
     func described(_ index: Int) throws -> (number: Int, path: String, isGone: Bool) {
         let word = arguments[index]
         guard let open = word.firstIndex(of: "<") else { return (Int(word) ?? -1, "", true) }
@@ -76,7 +76,7 @@ struct TracedCall {
 }
 
 extension StringProtocol {
-    /// The standard library only finds single characters.
+    /// The range of the last occurrence of a text.
     fileprivate func range(of text: String) -> Range<Index>? {
         ranges(of: text).last
     }

@@ -1,7 +1,7 @@
 import MoultBasics
 import MoultFiles
 
-/// Translates system calls below one directory to operations, and tracks the file of each path.
+/// Translates system calls in one directory to operations, and tracks the file of each path.
 struct Translation {
     private let directory: String
     private(set) var disk: UnsyncedDisk
@@ -54,7 +54,7 @@ struct Translation {
 
     private static let staged = ["generation", "adopted", "waiting/"]
 
-    /// The staged files of an update may be gone at its end, but its decision has recorded their inodes.
+    /// The staged files of an update may have been removed at its end, but the decision record has their inodes.
     private mutating func note(_ line: [UInt8], in directory: String) throws {
         let record = try JSON(parsing: line, source: directory)
         for member in record["inodes"]?.members ?? [] where Self.staged.contains(where: member.name.hasPrefix) {
@@ -63,7 +63,7 @@ struct Translation {
         }
     }
 
-    /// A path below the directory; nil for everything else.
+    /// The part of a path below the directory; nil for any other path.
     private func below(_ path: String) -> String? {
         if path == directory { return "" }
         return path.hasPrefix("\(directory)/") ? String(path.dropFirst(directory.utf8.count + 1)) : nil
@@ -77,7 +77,7 @@ struct Translation {
 
     private mutating func open(_ call: TracedCall, flags: Int) throws {
         guard let opened = call.opened, let path = below(opened), !isSharedMemory(path) else { return }
-        // `openat2` has them in a structure: `{flags=O_RDWR|O_CREAT, mode=0600, ...}`.
+        // `openat2` has its flags in a structure: `{flags=O_RDWR|O_CREAT, mode=0600, ...}`.
         let flags = call.arguments[flags].trimmingPrefix("{flags=").split(separator: "|")
         if flags.contains("O_CREAT"), try disk.live.id(path) == nil { try perform(.makeFile(path)) }
         guard let file = try disk.live.id(path) else { throw Disk.wrong("\(path) was opened and is not there") }
@@ -87,7 +87,7 @@ struct Translation {
         if flags.contains("O_APPEND") { appending.insert(open) } else { appending.remove(open) }
     }
 
-    /// Memory that SQLite shares between processes is written without calls, and the first process recreates it.
+    /// SQLite writes the memory that processes share without calls, and the first process recreates it.
     private func isSharedMemory(_ path: String) -> Bool { path.hasSuffix("-shm") }
 
     private mutating func file(_ call: TracedCall) throws {

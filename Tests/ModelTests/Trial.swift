@@ -1,18 +1,18 @@
-/// A recording that is interrupted at every call, in every way that the rules of the disk allow.
+/// A recording that a power failure interrupts at every call, with every result that the rules of the disk allow.
 struct Trial {
     let examination: Examination
     var cuts = PowerCuts()
-    /// Nil for all states; otherwise this many of them, spread over all calls.
+    /// The number of states to try, spread over all calls; nil for all states.
     var most: Int?
-    /// The path of a file that is treated as never synced, or whose last sync is ignored: then only the resulting
-    /// losses are tried.
+    /// Selects a path that is treated as never synced, or whose last sync is ignored. Only the resulting losses are
+    /// tried.
     var unsynced: ((String) -> Bool)?
     var isLastOnly = false
     /// The number of findings after which the trial stops.
     var enough = 5
 
     struct Report {
-        /// The number of calls before the power failure, of possible states, and of tried states.
+        /// The numbers of calls before the power failure, of possible states, and of tried states.
         var calls = 0
         var possible = 0
         var tried = 0
@@ -32,7 +32,7 @@ struct Trial {
         var states = try states(operations, &chance)
         var report = Report(calls: operations.count, possible: states.count)
         if let most, states.count > most {
-            // The first state of random groups of calls, and always the end.
+            // One random state of each of `most` equal groups.
             states = (0..<most).map { index in
                 let (from, to) = (index * states.count / most, (index + 1) * states.count / most)
                 return states[from + chance.below(to - from)]
@@ -94,7 +94,7 @@ struct Trial {
         return found
     }
 
-    /// The changes before the failure that were lost, for people.
+    /// Describes the changes before the failure that were lost.
     private func lost(_ state: State, _ operations: [FileOperation]) throws -> String {
         var disk = UnsyncedDisk(examination.recording.before)
         for operation in operations.prefix(state.call) { try disk.perform(operation) }

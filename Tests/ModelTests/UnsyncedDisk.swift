@@ -20,7 +20,7 @@ struct UnsyncedDisk {
     }
 
     enum Change {
-        /// The target of each name from now on; certain after one of the directories is synced.
+        /// The target of each name from now on, which is certain after one of the directories is synced.
         case names([Name: Disk.ID?], syncedBy: Set<Disk.ID>)
         /// Bytes within one page.
         case bytes(Disk.ID, at: Int, [UInt8])
@@ -30,7 +30,7 @@ struct UnsyncedDisk {
     /// The result of a change when the power fails.
     enum Fate: Hashable { case lost, kept, torn, hollow }
 
-    /// The programs' view.
+    /// The content that programs see.
     private(set) var live: Disk
     /// The content that is certain after a power failure, unless a pending change covers it.
     private(set) var certain: Disk
@@ -112,7 +112,7 @@ struct UnsyncedDisk {
         return disk
     }
 
-    /// If a change is there, earlier changes of the same name or page are there as well.
+    /// If a change is on the disk, earlier changes of the same name or page are on the disk as well.
     private func keepOrder(_ fates: inout [Fate]) {
         var needed: Set<Place> = []
         for index in pending.indices.reversed() {
@@ -138,7 +138,7 @@ extension UnsyncedDisk.Change {
         }
     }
 
-    /// Whether it is certain as soon as one of these is synced.
+    /// Whether the change is certain as soon as one of these files or directories is synced.
     func isSynced(by ids: Set<Disk.ID>) -> Bool {
         switch self {
         case .names(_, let directories): !directories.isDisjoint(with: ids)

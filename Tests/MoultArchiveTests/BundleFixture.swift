@@ -3,9 +3,10 @@ import MoultFiles
 import Synchronization
 import Testing
 
-/// A bundle with members of awkward sizes.
+/// A bundle with members of unusual sizes.
 enum BundleSample {
-    /// More than three frames plus a remainder; exactly one frame; small; empty, in the middle and at the end.
+    /// A member of more than three frames, a member of exactly one frame, a small member, and empty members in the
+    /// middle and at the end.
     static let members: [(name: String, bytes: [UInt8])] = [
         ("cache.db", []),
         ("food.db", noise(3 << 20, seed: 1) + Array("a rest".utf8)),
@@ -27,7 +28,7 @@ enum BundleSample {
         return try BundleWriter(layout(), level: level, threads: threads).write(onFrame: onFrame) {
             try file.write($0)
         } source: { member, write in
-            // In pieces that match neither frames nor blocks.
+            // The pieces match neither frames nor blocks.
             let bytes = members[member].bytes
             for start in stride(from: 0, to: bytes.count, by: 300_001) {
                 try bytes[start..<min(start + 300_001, bytes.count)].withUnsafeBytes(write)

@@ -17,7 +17,7 @@ import Testing
         #expect(try BundleSample.write(to: scratch.path("level"), level: 9) != frames)
     }
 
-    /// Common programs read the bundle as the plain `.tar.zst` that it is.
+    /// Common programs read the bundle as a plain `.tar.zst`, which it is.
     @Test(arguments: [
         "tar --zstd -xf a.tar.zst -C out.d", "bsdtar -xf a.tar.zst -C out.d", "zstd -dc a.tar.zst | tar -x -C out.d",
         "zstd -dc a.tar.zst | python3 -c 'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode=\"r|\").extractall(\"out.d\")'",
@@ -64,7 +64,8 @@ import Testing
     @Test func `each member's content has separate frames`() throws {
         let layout = try BundleSample.layout()
         #expect(layout.frameSize == 1 << 20)
-        // Two headers; food in four frames; padding and header; notes; padding and header; pantry; header and end.
+        // Two headers; food in four frames; padding and a header; notes; padding and a header; pantry; a header and the
+        // end.
         #expect(
             layout.contentSizes == [1024, 1 << 20, 1 << 20, 1 << 20, 6, 506 + 512, 26, 486 + 512, 1 << 20, 512 + 1024])
         #expect(layout.members.map(\.frames) == [0..<0, 1..<5, 6..<7, 8..<9, 9..<9])
@@ -81,7 +82,7 @@ import Testing
         #expect(seen.withLock { $0[6] } == BundleSample.members[2].bytes.reduce(0) { $0 + Int($1) })
     }
 
-    /// The seek table according to zstd's seekable format 0.1.0.
+    /// The seek table follows zstd's seekable format 0.1.0.
     @Test func `a bundle ends with a seek table in the zstd format`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a"))
@@ -124,7 +125,7 @@ import Testing
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == nil)
     }
 
-    /// At least 16 frames for a small bundle, at most 4,096 for a large one, and 4 MiB in between.
+    /// A small bundle has at least 16 frames, a large bundle has at most 4,096, and frames have 4 MiB in between.
     @Test(arguments: [
         (0, 1 << 20), (16 << 20, 1 << 20), (40 << 20, 3 << 20), (200 << 20, 4 << 20), (15 << 30, 4 << 20),
         (100 << 30, 26 << 20),
@@ -141,7 +142,7 @@ import Testing
         let scratch = try Scratch()
         try scratch.write("a.tar", TarHeader.block(name: "big.db", size: size, modified: 1))
         for program in ["tar", "bsdtar"] {
-            // The content is missing, so the programs complain after they have listed it.
+            // The programs list the archive, and then report that the content is missing.
             _ = scratch.run("\(program) --numeric-owner -tvf a.tar")
             #expect(String(decoding: try scratch.read("out"), as: UTF8.self).contains(" \(size) "))
         }

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Small archives with one byte changed, removed or added are refused, or read with exactly the correct contents.
+/// Small archives in which one byte was changed, removed or added are refused, or read with exactly the right contents.
 @Suite struct ChangedByteTests {
     private static let contents = ["food.db": Array("some food, some food".utf8), "a/user.db": Array("me".utf8)]
     private static let packings = [
@@ -17,7 +17,7 @@ import Testing
         ("a.tar.gz", "bsdtar -b 2 -czf - -C in food.db a/user.db >a.tar.gz && truncate -s -200 a.tar.gz"),
     ]
 
-    /// Trying every value of every byte takes minutes, so without `MOULT_LONG_TESTS` only each bit, 0 and 255 are
+    /// It takes minutes to try every value of every byte, so without `MOULT_LONG_TESTS` only single bits, 0 and 255 are
     /// tried.
     private static func values(_ byte: UInt8) -> Set<UInt8> {
         if getenv("MOULT_LONG_TESTS") != nil { return Set(UInt8.min...UInt8.max).subtracting([byte]) }
@@ -53,15 +53,15 @@ import Testing
             try check(longer, "a NUL comes before byte \(place)")
             try check(Array(bytes[..<place]), "cut at \(place)")
         }
-        // Times and attributes are ignored here, so some changes are accepted.
+        // Times and attributes are ignored, so some changes are accepted.
         #expect(accepted > 0)
     }
 
-    /// Each member's content; nil if the archive is refused.
+    /// The content of each member; nil if the archive is refused.
     private func contents(of archive: [UInt8], _ name: String, _ scratch: borrowing Scratch) throws -> [String:
         [UInt8]]?
     {
-        // Truncating the file instead would wait for the disk each time.
+        // Truncating the file would wait for the disk each time.
         unlink(scratch.path(name))
         try scratch.write(name, archive)
         var contents: [String: [UInt8]] = [:]

@@ -3,9 +3,9 @@ import Testing
 
 @testable import MoultArchive
 
-/// A piece of a patch that encodes the differences from the old file.
+/// Pieces of patches, which encode the differences from the old file.
 @Suite struct DifferenceTests {
-    /// Content like that of databases: short records of few words, with numbers between them.
+    /// Content like that of databases: short records of few words, with numbers in between.
     private func records(_ count: Int, _ dice: inout SeededRandom) -> [UInt8] {
         let words = ["rye", "sour", "dried", "smoked", "bread", "plum", "carrot", "herring"]
         var bytes: [UInt8] = []
@@ -16,7 +16,7 @@ import Testing
         return bytes
     }
 
-    /// Bytes that are added, removed, changed and moved.
+    /// Adds, removes, changes and moves bytes.
     private func changed(_ bytes: [UInt8], _ times: Int, _ dice: inout SeededRandom) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<times where bytes.count > 50 {
@@ -56,7 +56,7 @@ import Testing
         return piece
     }
 
-    /// Without a search, an unchanged piece is a single cover; the search gives the same result.
+    /// Without a search, an unchanged piece is a single cover, and the search gives the same result.
     @Test func `unmoved content is a single cover`() throws {
         var dice = SeededRandom(3)
         let old = records(3000, &dice)
@@ -75,7 +75,7 @@ import Testing
         var dice = SeededRandom(4)
         let old = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
         let other = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
-        // A tenth of it is old content, in small parts far from their old position.
+        // A tenth is old content, in small parts far from their old positions.
         var mixed = other
         for part in 0..<100 {
             let (place, there) = (part * 10_000, (part * 7919 + 300) % 1_000_000)
@@ -108,7 +108,8 @@ import Testing
             return covers?.reduce(0) { $0 + $1.count } ?? 0
         }
         #expect(covered(1 << 20) > new.count * 9 / 10)
-        // A table of 1 KiB: unmoved content is found without it, and content that moved much later.
+        // With a table of 1 KiB, content that moved is found later than with a large table, but content that did not
+        // move is found.
         #expect(covered(1 << 10) <= covered(1 << 20))
     }
 
@@ -121,7 +122,7 @@ import Testing
         #expect(try read(columns(new, old, start: start), old, start: start, size: new.count) == new)
     }
 
-    /// Ten changes in 30,000 bytes, some of them moves: the encoding is little more than the changes themselves.
+    /// Ten changes in 30,000 bytes, some of them moves, need little more space than the changes themselves.
     @Test func `similar content has a short encoding`() {
         var dice = SeededRandom(5)
         let old = records(1000, &dice)
@@ -129,7 +130,7 @@ import Testing
         #expect(columns(new, old, start: 0).count < 10 * 60)
     }
 
-    /// If the pointers of a page are shifted by the same amount, every other byte differs, and they are encoded as
+    /// If the pointers in a page are shifted by the same amount, every other byte differs. The bytes are encoded as
     /// differences.
     @Test func `shifted numbers are not new bytes`() throws {
         func page(_ offset: Int) -> [UInt8] {
@@ -146,8 +147,7 @@ import Testing
         #expect(covers == [Cover(literals: 0, place: 0, count: new.count, shift: 0)])
     }
 
-    /// Any byte of the columns may be wrong, with a correct checksum: this causes an error or wrong bytes, and nothing
-    /// else.
+    /// Any byte of the columns may be wrong, with a correct checksum. The result is an error or wrong bytes.
     @Test(arguments: 0..<200)
     func `invalid columns are refused or give different bytes`(seed: Int) throws {
         var dice = SeededRandom(seed)
@@ -162,7 +162,7 @@ import Testing
         do { #expect(try read(columns, old, start: 0, size: new.count).count == new.count) } catch {
             #expect((error as? ArchiveRefusal)?.code == .archiveDamaged)
         }
-        // With a different old file, or none.
+        // Decodes the columns with a different old file, or with none.
         _ = try? read(columns, [], start: 0, size: new.count)
         _ = try? read(columns, Array(old.prefix(100)), start: 1 << 40, size: new.count)
     }

@@ -54,8 +54,8 @@ import Testing
         try check(command)
     }
 
-    /// Like zipalign and Android's build make them: with padding in the local extra fields, NULs between entries, or
-    /// both.
+    /// Archives as zipalign and Android's build make them: with padding in the local extra fields, with NULs between
+    /// entries, or with both.
     @Test(arguments: ["extra", "field", "gaps", "extra gaps"], [4, 4096, 16_384])
     func `the reader accepts aligned entries`(way: String, alignment: Int) throws {
         let program = """
@@ -95,7 +95,7 @@ import Testing
         )
     }
 
-    /// Names that do not fit into tar's own fields, in every possible encoding.
+    /// Names that do not fit into the fields of a tar header, in every possible encoding.
     @Test(arguments: [
         "tar --format=gnu -cf a.tar -C in .", "tar --format=pax -cf a.tar -C in .", "bsdtar -cf a.tar -C in .",
         "bsdtar --format=gnutar -cf a.tar -C in .", "cd in && python3 -m tarfile -c ../a.tar *",

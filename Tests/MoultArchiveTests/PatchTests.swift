@@ -11,7 +11,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    /// Bytes that do not compress, the same for the same seed.
+    /// Bytes that do not compress; the same seed gives the same bytes.
     private func noise(_ count: Int, seed: UInt64) -> [UInt8] {
         var state = seed
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -48,13 +48,13 @@ import Testing
         return result.withLock { $0 }
     }
 
-    /// Small and empty files, and files with several pieces, each of which refers to the whole old file.
+    /// Small and empty files, and files of several pieces, each of which refers to the whole old file.
     @Test(arguments: [
         (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
     ])
     func `what is made is the new file`(oldSize: Int, newSize: Int) throws {
         let before = noise(oldSize, seed: 1)
-        // The same content at other positions, and some new content.
+        // The same content at other positions, with some new content.
         var after = Array(before.suffix(oldSize / 2) + before.prefix(oldSize / 2) + noise(newSize, seed: 2)).prefix(
             newSize)
         if newSize > 2000 { after.replaceSubrange(1000..<1100, with: noise(100, seed: 3)) }
@@ -62,7 +62,7 @@ import Testing
         let patch = try make(oldSize == 0 ? nil : old, new)
         #expect(try apply(patch, oldSize == 0 ? nil : old, size: newSize) == Array(after))
         let size = try #require(try Files.facts(patch)?.size)
-        // New content cannot be made smaller; all other content is found, however far it has moved.
+        // New content does not compress; all other content is found, however far it has moved.
         #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
     }
 
@@ -73,8 +73,8 @@ import Testing
         #expect(try Files.read(make(old, new, threads: 3), limit: 1 << 30) == one)
     }
 
-    /// Whatever byte is wrong, and wherever it is cut off: the result is an error, or bytes that do not match any
-    /// digest.
+    /// Any byte may be wrong, and the patch may be truncated anywhere: the result is an error, or bytes that do not
+    /// match the digest.
     @Test func `a damaged patch never gives the new file`() throws {
         let before = noise(200_000, seed: 1)
         let after = noise(500, seed: 2) + before + noise(500, seed: 3)
@@ -84,7 +84,7 @@ import Testing
             var damaged = patch
             damaged[place] ^= 0x10
             let found = try? apply(file("damaged", damaged), old, size: after.count)
-            // A few bits have no effect: in the flags of the seek table, and at the end of the compressed data.
+            // Some bits have no effect: flags of the seek table, and bits at the end of the compressed data.
             #expect(found == nil || found == after, "\(place)")
             #expect(throws: MoultError.self, "\(place)") {
                 try apply(file("cut", Array(patch.prefix(place))), old, size: after.count)
@@ -105,7 +105,7 @@ import Testing
         #expect(error.why == "it is for files of different sizes")
     }
 
-    /// Old files above 2 GiB: each piece refers to the content around its position, as far as zstd's window reaches.
+    /// With old files above 2 GiB, each piece refers to the content around its position, within the window of zstd.
     @Test(arguments: [1 << 20, 1 << 31, 3 << 30, 40 << 30])
     func `every piece uses as much of the old file as possible`(baseSize: Int) throws {
         let layout = PatchLayout(baseSize: baseSize, resultSize: baseSize + 5000)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Damaged moult bundles, and sources and sinks that fail.
+/// Damaged bundles of moult, and source files and outputs that fail.
 @Suite struct RefusedBundlesTests {
     private func packed() throws -> (scratch: Scratch, frames: [Frame], bytes: [UInt8]) {
         let scratch = try Scratch()
@@ -31,7 +31,7 @@ import Testing
             try scratch.write("a", Array(bytes[..<length]))
             #expect(try error(scratch, frames).why == "it has no seek table")
         }
-        // A gap in the middle, with an intact table.
+        // The bundle has a gap in the middle, but an intact table.
         try scratch.write("a", Array(bytes[..<1000] + bytes[2000...]))
         #expect(try error(scratch, frames).code == .archiveFrames)
     }
@@ -54,7 +54,7 @@ import Testing
         #expect(try error(scratch, frames, layout: small).why == "its frames do not match the declared members")
     }
 
-    /// The table shifts the boundary of a frame by one byte, and the declaration agrees.
+    /// The table shifts the boundary of a frame by one byte, and the declaration agrees with the table.
     @Test func `a wrong seek table is refused`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count
@@ -68,7 +68,7 @@ import Testing
             }
         }
         try scratch.write("a", lying)
-        // Both frames next to the boundary are wrong, and the first thread reports it.
+        // Both frames next to the boundary are wrong, and the first thread reports this.
         let places = [frames[0].packedSize, frames[0].packedSize + declared[1].packedSize]
         let why = try error(scratch, declared).why
         #expect(places.contains { why?.hasPrefix("the frame at \($0) ") == true }, "\(why ?? "")")
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    /// Names, sizes and time must match the layout to the byte.
+    /// Names, sizes and time must match the layout exactly.
     @Test func `headers that differ from the declared ones are refused`() throws {
         let (scratch, frames, _) = try packed()
         var members = BundleSample.sizes

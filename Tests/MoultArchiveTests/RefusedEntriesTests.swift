@@ -3,7 +3,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Entries that are not exactly the declared plain files.
+/// Entries that differ from the declared plain files.
 @Suite struct RefusedEntriesTests {
     private let members = ["food.db": 4, "user.db": 2]
     private let food = TarBytes.file("food.db", Array("food".utf8))
@@ -98,7 +98,7 @@ import Testing
     @Test func `names that are not ASCII are refused`() throws {
         #expect(try why(TarBytes.file("fööd.db", []) + TarBytes.end, .archiveName) != nil)
         #expect(try why(TarBytes.pax("path", "fööd.db") + food + TarBytes.end, .archiveName) != nil)
-        // Latin-1, which is not UTF-8.
+        // Latin-1 is not UTF-8.
         var latin = TarBytes.header("f_d.db")
         latin[1] = 0xf6
         // The checksum counts bytes: “_” is 0x5f.
@@ -142,10 +142,10 @@ import Testing
                 == "its member “food.db” has 4 bytes instead of \(declared)")
     }
 
-    /// The first undeclared entry stops the reader, however many follow: the rest is not even read.
+    /// The first undeclared entry stops the reader, which does not read the rest.
     @Test func `the reader stops at the first of ten million undeclared entries`() throws {
         let scratch = try Scratch()
-        // 10,000,000 headers are 5 GB of tar; zstd compresses them to a few hundred KB, made here from one repeated
+        // 10,000,000 headers are 5 GB of tar; zstd compresses them to a few hundred KB. They are made from one repeated
         // block.
         try scratch.write("block", (0..<1000).flatMap { _ in TarBytes.header("x") })
         #expect(

@@ -28,7 +28,7 @@ import Testing
         return try scratch.refusal("a.zip", members: members)
     }
 
-    /// A self-extracting archive starts with a program; the offsets may or may not include it.
+    /// A self-extracting archive begins with a program, which the offsets may or may not include.
     @Test(arguments: ["PK, but a program", "MZ\0\0", "#!/bin/sh\nexit\n", "\0\0\0\0"])
     func `bytes before the archive are accepted`(front: String) throws {
         let (scratch, bytes) = try stored()
@@ -38,7 +38,7 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// The markers of an archive that was to be split but has only one part.
+    /// The markers of an archive that was to be split, but has only one part.
     @Test(arguments: ["PK00", "PK\u{7}\u{8}"]) func `the marker of a split archive is accepted`(marker: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(marker.utf8) + bytes)
@@ -47,7 +47,7 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// A reader that starts at the front would unpack an entry that the directory does not list.
+    /// A reader that starts at the beginning would unpack an entry that the directory does not list.
     @Test(arguments: ["", "PK00", "PK\u{7}\u{8}"]) func `an entry before the archive is refused`(marker: String) throws
     {
         let (scratch, bytes) = try stored()
@@ -56,7 +56,7 @@ import Testing
         #expect(error.why == "the bytes at 0 do not belong to any entry of the zip archive")
     }
 
-    /// A reader that uses the directory's offset unchanged finds another directory in front of the archive.
+    /// A reader that uses the offset of the directory unchanged would find another directory before the archive.
     @Test func `a second directory before the archive is refused`() throws {
         let (scratch, bytes) = try stored()
         var other = [UInt8](repeating: 0x20, count: directory) + bytes[directory..<end]
@@ -80,7 +80,7 @@ import Testing
     @Test func `bytes between the entries and the directory are refused`() throws {
         let (scratch, bytes) = try stored()
         var gap = Array(bytes[..<directory]) + [1, 2, 3] + Array(bytes[directory...])
-        // The directory's offset in the end record.
+        // The offset of the directory in the end record.
         gap[end + 3 + 16] += 3
         try scratch.write("a.zip", gap)
         #expect(scratch.run("unzip -tq a.zip") == 0)
@@ -97,7 +97,7 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// A comment that contains a directory, which only some readers would find.
+    /// The comment contains a directory that only some readers would find.
     @Test func `a second archive in the comment is refused`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes + bytes
@@ -112,7 +112,7 @@ import Testing
         #expect(try refusal(scratch, twice).code == .archiveGarbage)
     }
 
-    /// The directory has one name, the entry itself another: two programs would see different archives.
+    /// The directory and the entry itself have different names, so two programs would see different archives.
     @Test func `two names for one entry are refused`() throws {
         let (scratch, bytes) = try stored()
         var other = bytes
@@ -126,18 +126,18 @@ import Testing
     @Test func `two entries at the same position are refused`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes
-        // The second entry's offset in the directory.
+        // The offset of the second entry in the directory.
         twice.replaceSubrange(directory + 53 + 42..<directory + 53 + 46, with: [0, 0, 0, 0])
         let error = try refusal(scratch, twice)
         #expect(error.code == .archiveDamaged)
         #expect(error.why == "its directory is damaged: the entry at 0 overlaps the one before it")
-        // The same entry listed twice.
+        // The directory lists the same entry twice.
         var same = bytes
         same.replaceSubrange(directory + 53..<end, with: bytes[directory..<directory + 53])
         #expect(try refusal(scratch, same).why == "its directory is damaged: the entry at 0 overlaps the one before it")
     }
 
-    /// A stored entry whose content is itself an entry: both are listed, and the inner one is inside the outer one.
+    /// The content of a stored entry is itself an entry, and the directory lists both.
     @Test func `an entry inside another is refused`() throws {
         let (scratch, bytes) = try stored()
         let inner = Array(bytes[41..<directory])

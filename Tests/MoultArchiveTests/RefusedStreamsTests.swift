@@ -24,7 +24,7 @@ import Testing
         return (scratch, try scratch.read(name))
     }
 
-    /// Truncated in small steps, at each of the last bytes, and to nothing.
+    /// The archive is truncated at many lengths, at each of the last bytes, and to nothing.
     @Test(arguments: packings.keys.sorted()) func `an archive that is truncated anywhere is refused`(name: String)
         throws
     {
@@ -54,7 +54,7 @@ import Testing
         #expect(codes.contains(error.code), "\(error)")
     }
 
-    /// A second tar after the end of the first one, which most programs ignore.
+    /// Most programs ignore a second tar archive after the end of the first.
     @Test func `a second archive after the first is refused`() throws {
         let (scratch, bytes) = try packed("a.tar")
         try scratch.write("a.tar", bytes + bytes)
@@ -70,7 +70,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.zst").code == .archiveGarbage)
     }
 
-    /// bsdtar pads its output to a pipe with NULs; gzip and xz ignore them.
+    /// bsdtar pads its output to a pipe with NULs, which gzip and xz ignore.
     @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func `the padding of bsdtar is accepted`(
         format: String, ending: String
     ) throws {
@@ -93,7 +93,7 @@ import Testing
         #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let zstd compress the output of tar.")
     }
 
-    /// NULs after gzip, up to the end of the file and up to 1 MiB.
+    /// NULs after gzip are accepted up to the end of the file and up to 1 MiB.
     @Test func `only NULs are accepted after gzip`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         for count in [1, 3, 512, 300_000, 1 << 20] {
@@ -112,7 +112,7 @@ import Testing
                 == "more than 1 MiB of NUL bytes after the end of its gzip stream")
     }
 
-    /// The xz format itself allows NULs in groups of four between and after streams.
+    /// The xz format allows NULs in groups of four between and after streams.
     @Test func `NULs in groups of four are accepted after xz`() throws {
         let (scratch, bytes) = try packed("a.tar.xz")
         for count in 0..<9 {
@@ -123,12 +123,12 @@ import Testing
         }
     }
 
-    /// A changed bit anywhere in the content, for every format that has a checksum.
+    /// A bit is changed anywhere in the content, for every format that has a checksum.
     @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"]) func `an archive with a changed bit is refused`(
         name: String
     ) throws {
         let (scratch, bytes) = try packed(name)
-        // The middle is content in all formats.
+        // In all formats, the middle of the file is content.
         for place in stride(from: bytes.count / 4, to: bytes.count * 3 / 4, by: bytes.count / 40) {
             var damaged = bytes
             damaged[place] ^= 0x10
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    /// Rewritten so that the archive is complete and only the stored checksum is wrong.
+    /// The archive is complete, and only the stored checksum is wrong.
     @Test func `a wrong gzip checksum is refused`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         var damaged = bytes
@@ -147,7 +147,8 @@ import Testing
         #expect(try scratch.refusal("a.tar.gz").why == "gzip says: incorrect data check")
     }
 
-    /// Each member is in a separate frame, cut between frames: every decoder ends cleanly there, and so does tar.
+    /// Each member is in a separate frame, and the archive ends between frames: every decoder and tar see a regular
+    /// end.
     @Test(arguments: [1, 2]) func `an archive that is truncated between frames is refused`(frames: Int) throws {
         let scratch = try Scratch()
         for (name, content) in [("food.db", "food"), ("user.db", "me")] {
@@ -160,7 +161,7 @@ import Testing
         let parts = ["food.db.zst", "user.db.zst"][..<frames].joined(separator: " ")
         #expect(scratch.run("cat \(parts) >a.tar.zst && zstd -t a.tar.zst && tar --zstd -tf a.tar.zst") == 0)
         #expect([.archiveCut, .archiveMissing].contains(try scratch.refusal("a.tar.zst", members: members).code))
-        // With the end of tar after it, only the set of members shows it.
+        // With an end of tar after it, only the set of members shows that the archive is truncated.
         #expect(scratch.run("cat food.db.zst z.zst >a.tar.zst") == 0)
         #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
     }
@@ -187,7 +188,7 @@ import Testing
         #expect(error.now?.contains(now) == true)
     }
 
-    /// 1 TiB in a file of a few hundred bytes, as a sparse entry.
+    /// A sparse entry of 1 TiB in a file of a few hundred bytes.
     @Test func `a tebibyte that is compressed to a few bytes is refused`() throws {
         let scratch = try Scratch()
         #expect(scratch.run("truncate -s 1T food.db && tar -S -czf a.tar.gz food.db") == 0)
@@ -196,7 +197,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.gz", members: ["food.db": 100]).code == .archiveEntryKind)
     }
 
-    /// An endless member is read only up to one byte more than declared.
+    /// Of an endless member, only one byte more than declared is read.
     @Test func `the reader stops when a member is larger than declared`() throws {
         let scratch = try Scratch()
         #expect(
@@ -240,7 +241,7 @@ import Testing
         }
     }
 
-    /// A compressed file inside a compressed file, and a compressed tar with an uncompressed name.
+    /// A compressed file in a compressed file, and a compressed tar whose name has no extension for compression.
     @Test func `an archive that is compressed twice is refused`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
@@ -273,7 +274,7 @@ import Testing
             error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
     }
 
-    /// A 7z archive is refused by its name, and the command in the message repacks it.
+    /// A 7z archive is refused by its name; the command in the message repacks it.
     @Test(arguments: ["a.7z", "my app.7z"]) func `a 7z archive is refused, and the error says how to repack it`(
         name: String
     ) throws {
@@ -289,7 +290,7 @@ import Testing
         #expect(try scratch.unpack(name.replacing(".7z", with: ".tar.zst")) == Sample.contents)
     }
 
-    /// The content is 7z, the name is that of a supported format.
+    /// The content is 7z, but the name has the extension of a supported format.
     @Test func `a 7z archive under another name is refused`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)

@@ -1,4 +1,4 @@
-/// Tar headers byte by byte, including headers that no program writes.
+/// Makes tar headers byte by byte, including headers that no program writes.
 enum TarBytes {
     /// A header block with a correct checksum.
     static func header(
@@ -35,7 +35,7 @@ enum TarBytes {
 
     /// A pax header with one record for the next entry.
     static func pax(_ key: String, _ value: String) -> [UInt8] {
-        // The length counts itself; two or three digits are enough here.
+        // The length includes its own digits; two or three digits are enough here.
         let rest = " \(key)=\(value)\n"
         let length = rest.utf8.count + (rest.utf8.count + 2 < 100 ? 2 : 3)
         let record = Array("\(length)\(rest)".utf8)

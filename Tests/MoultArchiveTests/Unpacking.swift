@@ -15,7 +15,7 @@ enum Sample {
     ]
     static let contents = ["food.db": food, "user.db": user, "migrations/user/0002-notes.sql": notes]
 
-    /// Writes the sample's files for a packing program.
+    /// Writes the files of the sample for a packing program.
     static func write(to scratch: Scratch) throws {
         try #require(scratch.run("mkdir -p in/migrations/user") == 0)
         for (name, bytes) in contents { try scratch.write("in/\(name)", bytes) }
@@ -32,7 +32,7 @@ extension Scratch {
         let result = Result {
             try contents { try reader(name, as: kind).read(members: members, onMember: $0) }
         }
-        // There, its name determines its kind.
+        // The confined process determines the format by the name.
         guard kind == nil else { return try result.get() }
         let confined = Result {
             try contents {

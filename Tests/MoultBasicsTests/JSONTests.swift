@@ -16,7 +16,8 @@ import Testing
         #expect(try JSON(parsing: text, source: "t").line == line)
     }
 
-    /// C1 controls, direction, zero width, tags: a terminal must not interpret them, and they are invisible.
+    /// C1 controls, and characters for direction, zero width and tags: a terminal must not interpret them, and they are
+    /// invisible.
     @Test(
         arguments: [0x1B, 0x9B, 0xAD, 0x61C, 0x200B, 0x200F, 0x202E, 0x2060, 0x2069, 0xFEFF, 0x3164, 0xE0041]
             as [UInt32])

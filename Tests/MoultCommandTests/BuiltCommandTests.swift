@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The built command, run like from a shell.
+/// The built command, run as from a shell.
 @Suite struct BuiltCommandTests {
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -53,7 +53,7 @@ import Testing
         let error = try JSON(parsing: run.out, source: "stdout")["error"]
         #expect(error?["outcome"]?.string == "usage")
         #expect(error?["exit"]?.integer == 64)
-        // After "--" it is an ordinary word.
+        // After "--", an option is an ordinary argument.
         #expect(try scratch.moult("moult help -- --json").out == "")
     }
 
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func `manual pages pass a lint`() throws {
-        // Pages have no date: they change with the version that they contain.
+        // The pages have no date: they change only with the version that they contain.
         let run = try scratch.moult(
             "moult completions man p > list; mandoc -T lint -W warning p/*/* | grep -v 'missing date'")
         #expect(run.out == "")

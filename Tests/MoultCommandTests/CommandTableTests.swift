@@ -21,14 +21,14 @@ import Testing
         }
         let spellings = command.options.flatMap(\.spellings)
         #expect(Set(spellings).count == spellings.count)
-        // No two values have the same name, and no required argument follows an optional one.
+        // The names of arguments differ, and no required argument follows an optional one.
         #expect(Set(command.arguments.map(\.name)).count == command.arguments.count)
         let optional = command.arguments.drop { $0.presence == .required }
         #expect(optional.allSatisfy { $0.presence != .required })
         #expect(command.arguments.dropLast().allSatisfy { $0.presence != .repeated })
     }
 
-    /// An example that is refused would be worse than none.
+    /// Users copy examples, so each example must be accepted.
     @Test(arguments: Command.all.flatMap { $0.examples.map(\.line) })
     func `examples of verbs can be parsed`(_ line: String) throws {
         for part in line.split(separator: "moult ").dropFirst(line.hasPrefix("moult ") ? 0 : 1) {
@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    /// The words of the first command, as a shell would split them, as far as examples need it: single quotes, and the
-    /// end of the command.
+    /// The words of the first command, split as a shell would split them. This handles only what examples need: single
+    /// quotes, and the end of the command.
     private static func words(_ line: String) -> [String] {
         var words: [String] = []
         for (index, piece) in line.split(separator: "'", omittingEmptySubsequences: false).enumerated() {

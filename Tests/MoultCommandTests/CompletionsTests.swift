@@ -2,7 +2,7 @@ import MoultCommand
 import TestSupport
 import Testing
 
-/// The scripts, run in their shells.
+/// The completion scripts, run in their shells.
 @Suite struct CompletionsTests {
     private let scratch: Scratch
     init() throws {
@@ -14,7 +14,7 @@ import Testing
         _ = try scratch.moult("mkdir releases")
     }
 
-    /// The typed words, and a shell's suggestions for the last word.
+    /// The typed words, and the suggestions of a shell for the last word.
     static let cases: [(line: String, offers: [String])] = [
         ("", ["apply", "look", "shells", "status"]),
         ("s", ["shells", "status"]),

@@ -50,7 +50,7 @@ import Testing
         #expect(console.finish() == ENOSPC)
     }
 
-    /// A pipe holds 64 KiB: a write to a non-blocking pipe must continue where it stopped.
+    /// A pipe holds 64 KiB, so a write to a non-blocking pipe must continue where it stopped.
     @Test func `a non-blocking descriptor gets all output`() throws {
         let (read, write) = try pipe()
         try #require(moult_fcntl_int(write, F_SETFL, O_NONBLOCK) == 0)

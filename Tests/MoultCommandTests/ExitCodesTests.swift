@@ -4,11 +4,11 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The exit statuses on the page for operators, in `moult help exit-codes` and in the help of each verb are the same.
+/// The exit statuses in the documentation, in `moult help exit-codes` and in the help of each verb agree.
 @Suite struct ExitCodesTests {
     private static let page = "docs/running.md"
 
-    /// The rows of the table on the page: status, meaning.
+    /// The rows of the table in the documentation: status and meaning.
     private func rows() throws -> [(status: String, meaning: String)] {
         let text = String(decoding: try Files.read(Self.page, limit: 1 << 20) ?? [], as: UTF8.self)
         let section = try #require(text.split(separator: "## Exit status\n").last?.split(separator: "\n## ").first)
@@ -25,7 +25,7 @@ import Testing
         for (on, at) in zip(page, topic) { #expect(on.meaning == at.meaning, "\(at.status)") }
     }
 
-    /// A verb's addition to the general meaning is also in the topic.
+    /// If a verb adds something to the general meaning of a status, the topic has it as well.
     @Test func `the topic names the verbs that give a status another meaning`() throws {
         let meanings = Dictionary(uniqueKeysWithValues: ExitCode.meanings.map { ($0.status.rawValue, $0.meaning) })
         for (status, verbs) in [
@@ -43,7 +43,7 @@ import Testing
         let known = Set(ExitCode.meanings.map(\.status))
         for exit in command.exits { #expect(known.contains(exit.status), "\(exit.status.rawValue)") }
         let own = Dictionary(uniqueKeysWithValues: command.exits.map { ($0.status.rawValue, $0.meaning) })
-        // Verbs that report a finding or a difference.
+        // The verbs that report a finding or a difference.
         let differing: [String: [Int32]] = [
             "plan": [2], "check": [2], "diff": [1, 2], "cache": [2], "verify": [1], "doctor": [1], "inspect": [1],
             "steps": [1], "publish": [1, 6], "rollback": [2], "reset": [2], "replace": [2],

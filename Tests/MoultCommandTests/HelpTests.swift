@@ -57,7 +57,7 @@ import Testing
         #expect(help.contains("The phases run twice."))
     }
 
-    /// Help shows the shortest form first, and everything in it can be copied.
+    /// Help shows the shortest form first, and users can copy everything in it.
     @Test func `drafts and settings in topics are accepted`() throws {
         var count = 0
         for topic in Topic.all {

@@ -3,7 +3,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// What a caller leaves to the command: ignored signals, a limit on the size of files, a umask.
+/// What the command inherits from its caller: ignored signals, a limit on the size of files, a umask.
 @Suite struct InheritedLimitsTests {
     private let scratch: Scratch
 
@@ -18,7 +18,7 @@ import Testing
             """)
     }
 
-    /// The kernel then forgets how children ended.
+    /// With SIGCHLD ignored, the kernel does not keep the exit statuses of children.
     @Test func `a caller that ignores SIGCHLD does not make an update fail`() throws {
         let ignoring =
             "python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])'"
@@ -29,7 +29,7 @@ import Testing
     private static let big =
         "CREATE TABLE t(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) INSERT INTO t SELECT randomblob(1000) FROM n;"
 
-    /// Each reaches the limit of 64 KiB.
+    /// Each command reaches the limit of 64 KiB.
     @Test(arguments: [
         "moult build big.sql -o big.db", "moult pack big.db -o packed --product org.example.big",
         "moult apply --create --store store big/big-1.0.0.json",

@@ -2,7 +2,7 @@ import MoultCommand
 import MoultLibc
 import Testing
 
-/// Signals belong to the whole process: a single test, which restores the previous state.
+/// Signals affect the whole process, so this suite has a single test, which restores the previous state.
 @Suite struct InterruptionTests {
     @Test func `a signal is noted and a second one changes nothing`() {
         let signals = [SIGINT, SIGTERM, SIGHUP]
@@ -17,7 +17,7 @@ import Testing
                 sigaction(number, &action, nil)
             }
         }
-        // Test threads block signals; a signal raised here must arrive here at once.
+        // The threads of tests block signals, but a signal raised here must be handled here at once.
         var (open, mask) = (sigset_t(), sigset_t())
         sigemptyset(&open)
         for number in signals { sigaddset(&open, number) }

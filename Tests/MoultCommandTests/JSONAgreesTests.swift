@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// `--json` says what the text says, and names no file that is gone.
+/// `--json` agrees with the text, and names only files that exist.
 @Suite struct JSONAgreesTests {
     private let world: World
     init() throws {
@@ -67,7 +67,7 @@ import Testing
             moult sql --write "INSERT INTO note VALUES('mine')"; moult reset -q user --set-user-data-aside
             moult quarantine -q --restore user
             """)
-        // The set that the restore replaced has no rows, so the name means the first one again.
+        // The set that the restore kept has no rows, so the name of the database means the first set again.
         #expect(try world.must("moult history --json").contains("\"action\":\"restore user\""))
         #expect(try world.must("moult sql 'SELECT text FROM note'") == "text\nmine\n")
         let sets = try #require(try world.json("moult quarantine --json").last?["quarantine"]?.array)

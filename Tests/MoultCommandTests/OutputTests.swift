@@ -2,7 +2,7 @@ import MoultBasics
 import MoultCommand
 import Testing
 
-/// The output and its streams, for people and for programs.
+/// The output and its streams, for users and for programs.
 @Suite struct OutputTests {
     private struct Greeting: Report {
         func write(to page: inout Page) { page.line("hello") }

@@ -2,15 +2,15 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A password prompt at a real terminal, and the signals that end or stop it.
+/// A password prompt on a real terminal, and the signals that end or stop it.
 @Suite struct PasswordPromptTests {
     let scratch: Scratch
 
     init() throws {
         scratch = try Scratch()
         try scratch.must("echo secret | moult keygen -q mine; echo text > text; mkdir empty")
-        // Runs a command at a terminal, waits for its prompt, types keys or sends a signal, and says how it ended, whether the
-        // terminal shows what is typed, and what was printed.
+        // Runs a command on a terminal, waits for its prompt, and types keys or sends a signal. Prints how the command
+        // ended, whether the terminal echoes input, and the output.
         try scratch.write(
             "at-prompt.py",
             """
@@ -80,7 +80,7 @@ import Testing
         #expect(try scratch.must("ls").contains("text.minisig") == (deed == "suspend"))
     }
 
-    /// Signals are only noted while an update runs.
+    /// While an update runs, signals are only recorded.
     @Test func `Ctrl-C at a confirmation counts as no`() throws {
         let release = try ReleaseMaker(in: scratch.path("rel")).make(
             "1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(x)")])

@@ -2,12 +2,12 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// The advice of an error can be pasted: it repeats what the command line named, and works.
+/// The advice of an error can be pasted: it works, and repeats the names from the command line.
 @Suite struct PastedAdviceTests {
     private let world: World
     init() throws { world = try World() }
 
-    /// The command in the advice of a failure, from the verb on.
+    /// The command in the advice of an error, beginning with its verb.
     private func advised(_ line: String, after words: String) throws -> String {
         let ended = try world.run("\(line)")
         #expect(ended.status != 0)
@@ -50,7 +50,7 @@ import Testing
             sed -i 's/"sequence": 1/"sequence": 9/' draft.json; moult pack -q draft.json -o shared
             moult publish -q public shared/test-4.0.0.json
             """)
-        // `check` does not recommend what `apply` would refuse.
+        // `check` does not recommend a release that `apply` would refuse.
         let check = try world.run("moult check --feed public/feed.json -s 'our store'")
         #expect(check.status == 2 && check.out.contains("moult apply would refuse it: "), "\(check)")
         #expect(!check.out.contains("install it with"))
@@ -67,7 +67,7 @@ import Testing
                 "install it with: moult apply --feed public/feed.json --take-over notes --store 'our store'\n"),
             "\(allowed)")
         try world.must("moult \(said)")
-        // The rows of what was taken over are counted.
+        // The rows of the database that was taken over are counted.
         let list = try world.must("moult quarantine -s 'our store'")
         #expect(list.split(separator: "\n").last?.split(separator: " ").dropLast().last == "1", "\(list)")
     }
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func `a new store for a web feed needs a key`() throws {
-        // Nothing listens there, and nothing has to.
+        // No server listens at this address, and none is needed.
         let ended = try world.run("moult apply --create --feed http://127.0.0.1:9/feed.json -s new")
         #expect(ended.status == 64)
         #expect(

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 @Suite struct ProgressTests {
-    /// A clock that moves on request.
+    /// A clock that only advances on request.
     final class Clock: Sendable {
         private let time = Mutex(100.0)
         var now: Double { time.withLock { $0 } }
@@ -39,7 +39,8 @@ import Testing
         bar.show(Progress("copy food", done: 0, of: 198 * mebibyte))
         clock.advance(1)
         bar.show(Progress("copy food", done: 99 * mebibyte, of: 198 * mebibyte))
-        // The text takes 60 columns, the gap 2, and the last 4 of the 80 stay free: 14 are left for the bar.
+        // The text takes 60 columns, the gap takes 2, and the last 4 of the 80 columns stay free, so 14 are left for
+        // the bar.
         #expect(
             terminal.read()
                 == "\rcopy food  #######.......   50 %  99.0 MiB of 198 MiB  99.0 MiB/s  0:01 left\u{1B}[K")

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// `moult diff` and `moult inspect`, run like from a shell.
+/// `moult diff` and `moult inspect`, run as from a shell.
 @Suite struct PublishDiffTests {
     private let scratch: Scratch
 
@@ -70,7 +70,7 @@ import Testing
     @Test func `diff --html replaces only a page of diff`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
-        // The rows are on the page; they were not requested here.
+        // The page has the rows, which the text shows only on request.
         #expect(!run.out.contains("251"))
         #expect(try scratch.moult("grep -c 'del>250<' page.html").out == "1\n")
         #expect(try scratch.moult("moult diff -q --html page.html old.db new.db").status == 2)

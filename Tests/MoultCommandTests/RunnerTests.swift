@@ -4,7 +4,7 @@ import MoultCommand
 import MoultLibc
 import Testing
 
-/// From the end of a verb to the exit status.
+/// From the result of a verb to the exit status.
 @Suite struct RunnerTests {
     private struct Found: Report {
         func write(to page: inout Page) { page.line("found") }
@@ -59,7 +59,7 @@ import Testing
         #expect(try run("fail", "-q").out == "")
     }
 
-    /// Status 1 means that nothing was changed, so it must not be used for a lost report if the store was changed.
+    /// Status 1 means that nothing was changed, so it must not report a lost result if the store was changed.
     @Test func `a lost report is an error unless the store was changed`() throws {
         let full = moult_openat(AT_FDCWD, "/dev/full", O_WRONLY, 0)
         try #require(full >= 0)

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// The advice of an error works in the user's directory: it names the store like the command line did.
+/// The advice of an error works in the user's directory: it names the store as the command line did.
 @Suite struct StoreAdviceTests {
     private let world: World
     init() throws { world = try World() }
@@ -17,7 +17,7 @@ import Testing
                     3, "",
                     "moult: error: every release is on hold: audit\n  Remove the hold with: moult unhold '*' --store 'our store'\n"
                 ))
-        // Advice that does not work is useless.
+        // The advice must work.
         try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")
     }
 

@@ -57,7 +57,7 @@ import Testing
         #expect(try Tree(scratch.path("my store")) == before)
     }
 
-    /// zsh completes only at a terminal: a real one, at which the key is pressed.
+    /// zsh completes only on a terminal, so this uses a real terminal and presses the key.
     @Test func `zsh completes in its terminal`() throws {
         try scratch.must("mkdir f && mv moult.zsh f/_moult")
         try scratch.write(

@@ -8,7 +8,7 @@ import Testing
 
     @Test(
         arguments: [
-            // The variables, whether it is a terminal, whether colours are used.
+            // The variables, whether the output is a terminal, and whether it has colours.
             (["TERM": "xterm"], true, true),
             (["TERM": "xterm"], false, false),
             (["TERM": "dumb"], true, false),

@@ -2,13 +2,13 @@ import CLinux
 import MoultLibc
 import Testing
 
-/// A real kernel terminal, seen from the side of the screen.
+/// A real terminal of the kernel; this is the side of the screen.
 final class PseudoTerminal {
     private let screen: Int32
     /// The side to which a program writes.
     let descriptor: Int32
 
-    // TIOCSPTLCK and TIOCGPTN, which are too complex as macros to be imported.
+    // TIOCSPTLCK and TIOCGPTN, whose macros are too complex to be imported.
     private static let unlock: UInt = 0x4004_5431
     private static let askNumber: UInt = 0x8004_5430
 
@@ -20,7 +20,7 @@ final class PseudoTerminal {
         try #require(ioctl(screen, Self.askNumber, &number) == 0)
         descriptor = moult_openat(AT_FDCWD, "/dev/pts/\(number)", O_RDWR | O_NOCTTY, 0)
         try #require(descriptor >= 0)
-        // Reading never waits, because the program under test is this process itself.
+        // Reading does not block, because this process also runs the program under test.
         try #require(moult_fcntl_int(screen, F_SETFL, O_NONBLOCK) == 0)
         try resize(columns: columns)
     }

@@ -59,10 +59,10 @@ final class World {
         return try Generation.name(of: .init(parsing: bytes, as: .sealed, source: manifest), bytes: bytes)
     }
 
-    /// A file's size in the form for people.
+    /// The size of a file in the form that the command prints.
     func size(_ name: String) throws -> ByteCount { ByteCount(try bytes(name)) }
     func bytes(_ name: String) throws -> Int { try Files.facts(scratch.path(name))?.size ?? 0 }
 
-    /// The store without the times of its settings: names, modes, times, content.
+    /// The store, without the times of its settings: names, modes, times, content.
     var tree: Tree { get throws { try Tree(store) } }
 }

@@ -13,7 +13,7 @@ import Testing
         text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The lines of the plan again, each with its tick, and the result.
+    /// The output has the lines of the plan again, each with its tick, and the result.
     @Test func `apply prints the plan with a tick for each line`() throws {
         try world.install(world.first)
         let planned = lines(try world.run("moult plan rel/test-2.0.0.json").out)
@@ -84,7 +84,7 @@ import Testing
     @Test func `a saved plan is applied once`() throws {
         try world.install()
         _ = try world.run("moult plan -o p rel/test-1.0.0.json")
-        // The plan contains its store, wherever it is applied.
+        // The plan names its store, so it can be applied from any directory.
         #expect(try world.must("cd / && moult apply --plan $OLDPWD/p").contains("1.0.0 is installed ("))
         let id = try #require(JSON(parsing: world.scratch.text("p"), source: "p")["plan"]?.string)
         #expect(
@@ -132,7 +132,7 @@ import Testing
 
     @Test func `a command with --wait gets its turn`() throws {
         try world.install()
-        // The lock is released before or after the command has begun to wait: it must succeed in both cases.
+        // Whether the lock is released before or after the command begins to wait, the command must succeed.
         let run = try world.run(
             """
             exec 9< store/.moult/lock; flock 9
@@ -142,12 +142,12 @@ import Testing
         #expect(run.out.contains("1.0.0 is installed ("))
     }
 
-    /// SIGTERM, because a shell's background jobs ignore SIGINT, and ignored signals stay ignored.
+    /// Uses SIGTERM, because background jobs of a shell ignore SIGINT, and ignored signals stay ignored.
     @Test func `a signal stops a command with --wait`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let tree = try world.tree
-        // It has started when it catches the signal: bit 15 of the mask.
+        // The command has started when it catches the signal: bit 15 of the mask.
         let run = try world.run(
             """
             moult apply --wait 600 rel/test-1.0.0.json & pid=$!

@@ -3,7 +3,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The progress of a build, which can also stop the build.
+/// The progress of a build. The handler can also stop the build.
 @Suite struct BuildProgressTests {
     private let scratch: Scratch
     init() throws {
@@ -25,7 +25,7 @@ import Testing
                 "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import \(scratch.path("food.csv"))",
                 "build: make it read-only",
             ])
-        // The complete size of the file.
+        // At the end, the progress has the complete size of the file.
         #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])
     }
 
@@ -46,7 +46,7 @@ import Testing
         #expect(try Tree(scratch.path, times: false) == before)
     }
 
-    /// The statement never ends. SIGTERM, because a shell's background jobs ignore SIGINT.
+    /// The statement never ends. Uses SIGTERM, because background jobs of a shell ignore SIGINT.
     @Test(arguments: ["build endless.sql -o food.db", "pack endless.json -o made"])
     func `a signal stops the running SQL statement of build and pack`(_ verb: String) throws {
         try scratch.write(
@@ -56,7 +56,7 @@ import Testing
             "endless.json",
             #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","build":{"script":"endless.sql"}}}}"#
         )
-        // It has started when it catches the signal: bit 15 of the mask.
+        // The command has started when it catches the signal: bit 15 of the mask.
         let run = try scratch.moult(
             """
             moult \(verb) & pid=$!

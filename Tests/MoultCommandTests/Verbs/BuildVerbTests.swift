@@ -48,7 +48,7 @@ import Testing
         #expect(twice == (0, "", ""))
     }
 
-    /// The layout of an earlier database is kept by transactions, which count in the header as those of an app do.
+    /// Transactions keep the layout of an earlier database, and the header counts them like those of an app.
     @Test func `build replaces an older build that was made with --from`() throws {
         let scratch = try Scratch()
         let built = try scratch.moult(

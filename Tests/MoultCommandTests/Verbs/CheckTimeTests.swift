@@ -4,7 +4,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The check of a database takes no more time than allowed.
+/// A check of a database must not take more time than allowed.
 @Suite struct CheckTimeTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -18,8 +18,8 @@ import Testing
         #expect(CheckTime(fixed: 1, isTrial: true).seconds(for: size) == 1)
     }
 
-    /// A small, sound database whose constraint or index takes seconds of CPU time to check. Creating it takes no time,
-    /// because both get their long expression, which has the same value, after the rows are there.
+    /// A small, sound database whose constraint or index takes seconds of CPU time to check. It is created quickly,
+    /// because both get their long expression, which has the same value, after the rows were inserted.
     private static let slow = """
         CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(4)), '00', printf('%.3c', x))) > 0));
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO t SELECT i FROM n;
@@ -61,7 +61,7 @@ import Testing
         try scratch.must("moult replace --check-timeout 600 a.db slow.db")
     }
 
-    /// It should also pass on slower machines.
+    /// The release should also pass on slower machines.
     @Test func `pack refuses a release whose checks need more than a quarter of the time`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.write(

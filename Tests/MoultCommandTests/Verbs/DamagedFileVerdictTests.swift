@@ -31,7 +31,7 @@ import Testing
             let ended: Shell.Ended = try scratch.run("moult inspect b.db")
             #expect(ended.status == (isSound ? 0 : 1), "number \(number), byte \(offset): \(known) \(ended)")
             if !isSound { damaged += 1 }
-            // Only `inspect` reports damage that does not make rows unreadable.
+            // Damage that leaves all rows readable is reported only by `inspect`.
             let quick: Shell.Ended = try scratch.run("sqlite3 b.db 'PRAGMA quick_check'")
             let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")
             #expect(

@@ -59,7 +59,7 @@ import Testing
         try scratch.must("moult apply -q -s store --create --key k.pub \(first)")
         try scratch.must("moult apply -q -s store --create --key k.pub \(first)")
         try refused("moult apply -s store --create --key other.pub \(second)", 3, "a different value for \"keys\"")
-        // Without a key, the store's keys are used.
+        // Without `--key`, the keys of the store are used.
         try scratch.must("moult apply -q -s store --create \(second)")
         try refused("moult apply -s store --key k.pub \(second)", 64, "--key needs --create")
         try refused("moult apply -s store --create", 64, "--create needs a release or a feed")
@@ -80,7 +80,7 @@ import Testing
         #expect(try scratch.must("\(line) --json").contains("\"created\":true"))
         let settings = try scratch.read("a/b/moult.json")
         #expect(try scratch.must("\(line) --json").contains("\"created\":false"))
-        // A file that is not named may contain anything.
+        // A file that the command did not create may contain anything.
         try scratch.must("moult init a/b --product org.example.test")
         try scratch.must("sed -i 's/\"keep\": 2/\"keep\": 7/' a/b/moult.json && \(line)")
         try scratch.must("sed -i 's/\"keep\": 7/\"keep\": 2/' a/b/moult.json")

@@ -15,7 +15,7 @@ import Testing
         let pack: String
     }
 
-    /// Each creates `bundle.*` from the named files, which are all in the directory.
+    /// Each command creates `bundle.*` from the named files, which are in the current directory.
     static let ways = [
         Way(
             testDescription: "tar with directories", members: ["data/food.db", "data/more/word.db"],

@@ -3,7 +3,7 @@ import MoultCommand
 import TestSupport
 import Testing
 
-/// The duration of the parts of updates: in JSON, in text, and on a page.
+/// The times of the phases of updates: in JSON, in text, and on a page.
 @Suite struct HistoryVerbTests {
     private let world: World
     init() throws { world = try World() }
@@ -21,7 +21,7 @@ import Testing
             }
             #expect(names.contains("unpack") == (entry["action"]?.string == "update"))
             #expect(Set(parts.compactMap { $0["pass"]?.string }) == ["prepare", "apply"])
-            // The parts do not exceed the total.
+            // The times of the phases do not exceed the total.
             let sum = parts.reduce(0) { $0 + ($1["microseconds"]?.integer ?? 0) }
             #expect(sum > 0)
             #expect(sum <= ((entry["milliseconds"]?.integer ?? 0) + 1) * 1000)
@@ -42,7 +42,7 @@ import Testing
         for what in ["rollback 2.0.0 → 1.0.0", "update 1.0.0 → 2.0.0", "update nothing → 1.0.0"] {
             #expect(page.contains("<h2>\(what) </h2>"))
         }
-        // One section each, and the diagram of all.
+        // The page has one section for each update, and the diagram.
         #expect(page.ranges(of: "<section").count == 4)
         #expect(page.ranges(of: "</section>").count == 4)
         #expect(page.ranges(of: "<div class=time").count == 3)

@@ -3,7 +3,7 @@ import Testing
 
 /// `moult keygen` leaves both files of a key, or neither.
 @Suite struct KeygenVerbTests {
-    /// A file size limit takes the place of a full disk.
+    /// A limit on the size of files has the effect of a full disk.
     @Test func `a key that cannot be written is an error`() throws {
         let scratch = try Scratch()
         let full = try scratch.moult(
@@ -42,7 +42,7 @@ import Testing
                 """)
             if ended.status == 0 { break }
             kills += 1
-            // The kill may have come after both were there.
+            // If the kill came after both files were written, they exist.
             try scratch.must(
                 "cd keys; [ -s release.key ] || moult keygen -q --no-password release; ls -A | wc -l | grep -qx 2")
             try scratch.must(

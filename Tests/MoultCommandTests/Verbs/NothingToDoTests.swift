@@ -26,7 +26,7 @@ import Testing
         try provesSilent("moult apply -q --wait 60")
     }
 
-    /// Compares everything that `ls` and `stat` can show: content, inodes, modes, ctimes.
+    /// Compares everything that `ls` and `stat` show: content, inodes, modes, ctimes.
     private func provesSilent(_ line: String) throws {
         let tree = try world.tree
         let run = try world.run("for ((i = 0; i < \(Self.times); i++)); do \(line) || exit 9; done; echo $i")

@@ -3,8 +3,8 @@ import MoultLibc
 import MoultStore
 import Testing
 
-/// For users other than root, modes matter: a read-only directory cannot be moved or repaired without changing its
-/// mode.
+/// For users other than root, modes matter: a read-only directory cannot be moved or repaired before its mode is
+/// changed.
 @Suite struct OrdinaryUserTests {
     private let world: World
 
@@ -34,7 +34,8 @@ import Testing
         #expect(try mode() == 0o555)
     }
 
-    /// The path cannot be created or restored before that is fixed; then the damaged one is back in place.
+    /// The link cannot be created, or the old state restored, before the mode is corrected. Then the damaged generation
+    /// is back in place.
     @Test func `a repair that an ordinary user cannot complete is undone`() throws {
         #expect(try run("rm store/food.db && chmod u-w store") == 0)
         #expect(try run("moult apply -q \(world.first)") == 6)

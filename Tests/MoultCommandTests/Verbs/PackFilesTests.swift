@@ -64,9 +64,9 @@ import Testing
         for name in ["kind", "path", "verify", "preserve", "replace"] {
             #expect(new["databases"]?["food"]?[name] == old["databases"]?["food"]?[name])
         }
-        // The draft gives the same release.
+        // Packing the draft gives the same release.
         try scratch.must("moult pack next.json -o again && cmp again/food-3.5.0.json releases/food-3.5.0.json")
-        // The checks of the previous release also apply.
+        // The checks of the previous release still apply.
         try scratch.must("sqlite3 food.db 'DELETE FROM t'")
         try refused("moult pack food.db", 3, "fails a golden query")
     }
@@ -84,7 +84,7 @@ import Testing
             let at = try #require(lines.firstIndex { $0.hasPrefix("\"kind\": \"\(kind)\"") })
             #expect(lines[at - 1].contains(word))
         }
-        // From the previous release, it takes only the choices of the publisher.
+        // Only the choices of the publisher are taken from the previous release.
         try make("food.db", "two")
         try scratch.must("moult pack food.db my_app.sqlite --write-draft next.json")
         let text = try scratch.must("cat next.json")

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What `moult pack` refuses because no store could use it.
+/// `moult pack` refuses releases that no store could use.
 @Suite struct PackLimitsTests {
     private let scratch: Scratch
 
@@ -18,7 +18,7 @@ import Testing
     @Test(arguments: [
         ("9223372036854775807", "rel/x-1.0.0.json: sequence must be less than 2^53, but is 9223372036854775807"),
         ("9007199254740992", "rel/x-1.0.0.json: sequence must be less than 2^53, but is 9007199254740992"),
-        // The next one is counted from it.
+        // The next sequence is counted from this one.
         ("9007199254740991", "x-2.0.0.json: sequence must be less than 2^53, but is 9007199254740992"),
     ])
     func `a sequence that leaves no room for the next one is refused`(_ sequence: String, _ message: String) throws {
@@ -31,7 +31,7 @@ import Testing
         #expect(ended.err.hasPrefix("moult: error: \(message)\n"), "\(ended)")
     }
 
-    /// With each of these a later release would be refused, because no statement can carry the rows.
+    /// With each of these entries, a later release would be refused, because no statement can carry the rows.
     @Test(arguments: [
         (
             "CREATE TABLE t(rowid TEXT, oid TEXT, _rowid_ TEXT)",

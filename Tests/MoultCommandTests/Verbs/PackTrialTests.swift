@@ -11,7 +11,7 @@ import Testing
     private static let food =
         "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food(name) VALUES('egg'), ('milk');"
 
-    /// A draft of release `number`.0.0; `food` is its sealed database.
+    /// A draft of release `number`.0.0, whose read-only database is `food`.
     private func draft(_ number: Int, food: String = food, more: String = "", databases: String = "") throws {
         try scratch.write("food-\(number).sql", Array(food.utf8))
         try scratch.write(
@@ -29,7 +29,7 @@ import Testing
         #expect(ended.status == 3, "\(ended.err)", sourceLocation: sourceLocation)
         for why in why { #expect(ended.err.contains(why), "\(ended.err)", sourceLocation: sourceLocation) }
         #expect(ended.err.contains("Nothing was written."), "\(ended.err)", sourceLocation: sourceLocation)
-        // The error has no path of the trial store, and nothing of that store is left.
+        // The error does not name the path of the trial store, which has been removed.
         #expect(!ended.err.contains(scratch.path("rel/.")), "\(ended.err)", sourceLocation: sourceLocation)
         #expect(try Files.list(scratch.path("rel")) == before, sourceLocation: sourceLocation)
     }
@@ -119,7 +119,7 @@ import Testing
             2,
             databases: note(2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;", migration: sql))
         try isRefused(2, "over 1.0.0", why)
-        // If it is named, it need not be in the output directory.
+        // A release that is named need not be in the output directory.
         _ = try scratch.moult("mv rel old")
         let ended = try scratch.moult("moult pack 2.json -o rel --previous old/food-1.0.0.json")
         #expect(ended.status == 3 && ended.err.contains("over 1.0.0"), "\(ended.err)")
@@ -144,7 +144,7 @@ import Testing
             databases: note(
                 2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;",
                 migration: "ALTER TABLE note ADD COLUMN month; PRAGMA user_version = 2;"))
-        // Packed separately, each is fine.
+        // Packed separately, each release is accepted.
         let packed = try scratch.moult("moult pack -q 1.json -o one && moult pack -q 2.json -o two")
         #expect(packed.status == 0, "\(packed)")
         #expect(try scratch.moult("moult publish -q public one/food-1.0.0.json").status == 0)

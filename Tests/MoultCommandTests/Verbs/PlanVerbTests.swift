@@ -11,7 +11,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// The text of a plan, with the only number that is not known in advance replaced.
+    /// The text of a plan, with the free disk space replaced, which is not known in advance.
     private func text(_ line: String) throws -> String {
         let run = try world.run(line)
         #expect(run.status == 2)
@@ -199,7 +199,7 @@ import Testing
         #expect(coloured.contains("\u{1B}[32m+\u{1B}[0m copy "))
     }
 
-    /// On a terminal, a long line continues below the start of its text.
+    /// On a terminal, a long line continues under the start of its text.
     @Test func `long lines of a plan are wrapped under their text`() throws {
         try world.install(world.first)
         let orchestrator = try Orchestrator(root: world.store, steps: .builtIn)

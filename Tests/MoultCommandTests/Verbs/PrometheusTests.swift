@@ -3,9 +3,9 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The metrics of real stores, and the alert rules and the dashboard that use them, checked by `promtool`.
+/// The metrics of real stores, with the alert rules and the dashboard that use them, checked by `promtool`.
 @Suite struct PrometheusTests {
-    /// A store in one state: how it gets into the state, and the alerts that must fire.
+    /// A store in one state: the commands that lead to the state, and the alerts that must fire.
     struct Case: Sendable, CustomTestStringConvertible {
         let state: String
         let script: String
@@ -79,7 +79,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// A store that follows a feed, with its first release, and then in the state of the case.
+    /// The metrics of a store that follows a feed and is in the state of the case.
     private func metrics(_ one: Case) throws -> String {
         try world.must(
             """
@@ -112,7 +112,7 @@ import Testing
         #expect(!run.out.contains("moult_quarantine_sets{"))
     }
 
-    /// States that no test store can have, from metrics in the form that the command prints.
+    /// States that a test store cannot have, from metrics in the form that the command prints.
     @Test(arguments: [
         ("moult_last_result{store=\"/s\",outcome=\"stuck\"} 1", "MoultUpdateStuck"),
         ("moult_laggards{store=\"/s\"} 2", "MoultReadersLag"),
@@ -127,7 +127,7 @@ import Testing
         #expect(try firing(line + "\n") == [alert])
     }
 
-    /// A single store raises only its own alert; three in a hundred indicate a problem with the release.
+    /// A single store raises only its own alert; three in a hundred stores indicate a problem with the release.
     @Test(arguments: [(2, false), (3, true)])
     func `failures in many stores raise one alert for the fleet`(_ failed: Int, _ isFleets: Bool) throws {
         let lines = (0..<100).map { "moult_failed{store=\"/s\($0)\"} \($0 < failed ? 1 : 0)\n" }.joined()
@@ -142,7 +142,7 @@ import Testing
     @Test func `the dashboard and the rules name only metrics that the command prints`() throws {
         let printed = try metrics(Self.cases[0]).split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
             .map { String($0.split(separator: " ")[2]) }
-        // A store has these only if its publisher or operator uses the features.
+        // A store has these metrics only if its publisher or operator uses the features.
         let optional: Set = ["moult_key_list_expires_timestamp_seconds", "moult_release_expires_timestamp_seconds"]
         for file in [Self.rules, "\(Self.integration)/dashboard.json"] {
             let text = String(decoding: try Files.read(file, limit: 1 << 20) ?? [], as: UTF8.self)
@@ -168,8 +168,8 @@ import Testing
         #expect(check.status == 0, "\(check.output)\(check.errors)")
     }
 
-    /// The alerts that fire after a server has read these metrics repeatedly for 30 days. promtool's clock starts at
-    /// zero, so times are shifted.
+    /// The alerts that fire after a server has read these metrics for 30 days. The clock of promtool starts at zero, so
+    /// times are shifted.
     private func firing(_ metrics: String) throws -> Set<String> {
         let days = 30
         let shift = Timestamp.now.seconds - days * 86_400

@@ -170,7 +170,7 @@ import Testing
         #expect(try world.must("moult history") == "this store has no history yet\n")
     }
 
-    /// The sqlite3 shell must be able to read the lines, even if the path contains characters with a meaning in SQL.
+    /// The sqlite3 shell must accept the lines even if the path has characters with a meaning in SQL.
     @Test func `the shell accepts the output of attach`() throws {
         try world.must(
             """

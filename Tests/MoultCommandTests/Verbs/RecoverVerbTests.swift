@@ -12,8 +12,8 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// Leaves `crashed`, the store as it was on disk at the first event that matches. The store is moved away during
-    /// the update, which can then no longer change it.
+    /// Leaves the store in `crashed`, as it was on the disk at the first matching event. The store is moved there
+    /// during the update, which can then no longer change it.
     private func crash(when matches: @escaping @Sendable (Event) -> Bool) throws {
         try world.install(world.first)
         let (store, crashed) = (world.store, world.scratch.path("crashed"))

@@ -4,8 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Scenario 5 at the terminal: whatever is at a database's path, a reset results in a database that opens, or in an
-/// error that names the file.
+/// Scenario 5 on the command line: whatever is at the path of a database, a reset results in a database that opens, or
+/// in an error that names the file.
 @Suite struct ResetVerbTests {
     private let scratch: Scratch
     private var store: String { scratch.path("store") }
@@ -50,7 +50,7 @@ import Testing
         #expect(try must("moult recover") == "nothing to do: no update is unfinished\n")
     }
 
-    /// The fresh file of the first attempt holds nothing that is worth a set of its own.
+    /// The new file of the first attempt has no content that needs its own set.
     @Test func `a reset killed at any call and repeated sets the data aside once`() throws {
         try must("mkdir pristine && cp -a store pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,linkat"
@@ -117,7 +117,7 @@ import Testing
     @Test(.enabled(if: getuid() == 0)) func `a reset on a full disk says that nothing was salvaged, and how to do it`()
         throws
     {
-        // If mounts are not allowed, no small disk is available.
+        // Without permission to mount, no small disk is available.
         try must("mkdir small")
         guard try scratch.moult("mount -t tmpfs -o size=6m tmpfs small").status == 0 else { return }
         defer { _ = try? scratch.moult("umount small") }
@@ -125,7 +125,7 @@ import Testing
         try must(
             "sqlite3 store/user.db \"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
                 + "INSERT INTO note(text) SELECT hex(zeroblob(500)) FROM n\"")
-        // Space for the reset, but not for copies of the set.
+        // The free space is enough for the reset, but not for copies of the set.
         try must("dd if=/dev/zero of=small/ballast bs=1M count=2 status=none")
         let ended = try scratch.moult("moult reset user --set-user-data-aside --store small/store")
         #expect(ended.status == 0, "\(ended.err)")
@@ -139,7 +139,7 @@ import Testing
         #expect(out.contains("  2002 rows salvaged to "))
     }
 
-    /// The required options of a reset, and its other output.
+    /// Errors of a reset, each with the required option or the next step.
     @Test(arguments: [
         ("reset user", 3, "user contains user data", "moult reset user --set-user-data-aside"),
         ("reset food", 3, "food cannot be reset", "Repair it from its release: moult apply RELEASE"),
@@ -165,7 +165,7 @@ import Testing
         #expect(try Tree(store) == before)
     }
 
-    /// A read-only database is not replaced by an empty one but installed again, whatever happened to it.
+    /// A read-only database is not replaced by an empty one, but installed again, whatever its damage.
     @Test(arguments: [
         "rm store/food.db", "rm store/food.db; echo broken > store/food.db",
         "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
@@ -190,7 +190,7 @@ import Testing
 
     private static let asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- ./"
 
-    /// The file belongs to another user and may not even be readable: its name is enough.
+    /// The file belongs to another user, and even without permission to read it, it can be renamed.
     @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
     func `a file without read permission is reported`(name: String) throws {
         try giveAway()
@@ -210,7 +210,7 @@ import Testing
         try giveAway()
         try Broken.noDatabase.make("user.db", in: store)
         try must("chown 0 store && chmod 755 store")
-        // Its destination is created first and stays, empty.
+        // The destination of the set is created first, and stays empty.
         let ours: Set = [".moult/history.jsonl", ".moult/transactions", ".moult/quarantine"]
         func tree() throws -> Tree { try Tree(store, times: false, skipping: ours) }
         let before = try tree()

@@ -77,7 +77,7 @@ import Testing
             try world.run("moult plan \(three)") == (
                 3, "", "moult: error: every release is on hold: holidays\n  Remove the hold with: moult unhold '*'\n"
             ))
-        // Holds do not matter for the installed release.
+        // Holds do not affect the installed release.
         #expect(try world.run("moult apply -q rel/test-2.0.0.json").status == 0)
         #expect(
             try world.must("moult hold 4.0.0 --reason 'not yet' --store store") == """

@@ -30,7 +30,7 @@ import Testing
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key")
         #expect(try status()["known"]?["serial"]?.integer == 1)
         #expect(try world.run("moult check -q").status == 2)
-        // No server is contacted any more.
+        // status does not contact a server.
         try world.must("mv public gone")
         let tree = try world.tree
         let text = try world.must("moult status")
@@ -59,7 +59,7 @@ import Testing
             check.out.hasPrefix("MOULT CRITICAL - org.example.test 1.0.0; it was withdrawn: wrong totals | age="))
     }
 
-    /// The way back is shown if one exists.
+    /// status names the rollback if an earlier release is kept.
     @Test func `a rollback leaves a withdrawn release`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
@@ -73,11 +73,11 @@ import Testing
         #expect(try world.must("moult status").contains(": wrong names\(way)"))
     }
 
-    /// The feed's expiry is the time for which its publisher allows a store to go without asking.
+    /// Until the feed expires, its publisher allows stores not to ask for a newer feed.
     @Test func `an expired feed is reported and not used`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
-        // Kept files were verified when they were downloaded; here they become old.
+        // Feed files are verified when they are downloaded; here, the kept files get old.
         try world.must(
             """
             cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
@@ -135,7 +135,7 @@ import Testing
         let laggards = try status()["laggards"]?.array
         #expect(laggards?.compactMap { $0["pid"]?.integer } == [Int64(getpid())])
         #expect(laggards?.compactMap { $0["generation"]?.string } == [generation])
-        // Without waiting, no reader counts as late.
+        // Without `--wait-for-readers`, no reader is late.
         #expect(try world.run("moult status --nagios").status == 0)
         try world.must("sed -i '1a \"waitForReaders\": 1,' store/moult.json")
         #expect(try world.run("moult status --nagios").status == 1)
@@ -189,7 +189,6 @@ import Testing
             ))
     }
 
-    /// The metrics are the numbers of status, in the format of the textfile collector.
     @Test func `status --prometheus has the numbers of status`() throws {
         try follow()
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key; moult apply -q; rm store/user.db")

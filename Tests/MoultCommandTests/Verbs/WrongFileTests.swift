@@ -127,7 +127,7 @@ import Testing
             """)
         let warning = "moult: warning: release 2.0.0 was withdrawn by its publisher: bad names\n"
         #expect(try error("moult plan public/test-2.0.0.json") == warning)
-        // The feed that the store saw says it of a copy, too.
+        // The feed that the store has seen also identifies a copy of the release as withdrawn.
         #expect(try error("moult plan rel/test-2.0.0.json") == "")
         try world.must("moult check -q --feed public")
         #expect(try error("moult apply -q rel/test-2.0.0.json") == warning)
@@ -167,7 +167,7 @@ import Testing
             "moult plan -q \(option) saved.plan \(world.second) || [ $? = 2 ] && [ -s saved.plan ]")
     }
 
-    /// A value of any size takes only a few lines in a message and in the history.
+    /// Values of any size take only a few lines in a message and in the history.
     @Test func `a huge number, name or query does not fill the screen`() throws {
         try world.must("printf '{\"version\":%0100000d}' 1 > number.json; sed 's/0001}/x}/' -i number.json")
         try world.must("printf '{\"manifest\":1,\"product\":\"%0100000d\"}' 1 > product.json")

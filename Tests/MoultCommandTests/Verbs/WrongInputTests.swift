@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Invalid input and the exact error message: what, why and the next step; and the store is unchanged.
+/// Invalid input, and the exact error messages: what failed, why, and the next step. The store does not change.
 @Suite struct WrongInputTests {
     struct Case: CustomTestStringConvertible {
         var name: String
@@ -14,7 +14,8 @@ import Testing
         var status: Int32
         /// `{dir}` stands for the scratch directory.
         var message: String
-        /// Found while the release is prepared: the release has been printed by then, and the history has the attempt.
+        /// When the fault is found. If it is found while the update prepares, the plan was already printed, and the
+        /// history has the attempt.
         var found = Found.planning
         var testDescription: String { name }
 
@@ -239,8 +240,8 @@ import Testing
             """),
     ]
 
-    /// `pack FILE...` recreates the bundle of 2.0.0 from files in `w`, `seal NAME...` writes its digest, and those of
-    /// databases, to the manifest.
+    /// `pack FILE...` recreates the bundle of 2.0.0 from files in `w`; `seal NAME...` writes its digest and those of
+    /// databases to the manifest.
     private static let tools = """
         cp -r rel/2.0.0.work w
         pack() { tar -C w -cf w/new.tar "$@" && zstd -qf w/new.tar -o rel/test-2.0.0.tar.zst; }
