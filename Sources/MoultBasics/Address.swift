@@ -11,7 +11,7 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
     package var description: String {
         guard let parts else { return withSecrets }
         let rest = parts.rest.first.map { "\($0)\(Self.mark)" } ?? ""
-        return "\(parts.scheme)\(parts.hasUser ? "\(Self.mark)@" : "")\(parts.place ?? Self.mark[...])\(rest)"
+        return "\(parts.scheme)\(parts.hasUser ? "\(Self.mark)@" : "")\(parts.hostAndPath ?? Self.mark[...])\(rest)"
     }
 
     package var debugDescription: String { description }
@@ -38,7 +38,7 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
         var scheme: Substring
         var hasUser: Bool
         /// Host and path; nil if they cannot be separated from a password.
-        var place: Substring?
+        var hostAndPath: Substring?
         /// Query and fragment, including the character that introduces them.
         var rest: Substring
     }
@@ -59,7 +59,7 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
         let port = host.hasSuffix("]") ? nil : host.lastIndex(of: ":").map { host[$0...].dropFirst() }
         return Parts(
             scheme: withSecrets[..<separator.upperBound], hasUser: host.startIndex != authority.startIndex,
-            place: port?.allSatisfy(\.isNumber) ?? true ? afterScheme[host.startIndex..<end] : nil,
+            hostAndPath: port?.allSatisfy(\.isNumber) ?? true ? afterScheme[host.startIndex..<end] : nil,
             rest: afterScheme[end...])
     }
 }

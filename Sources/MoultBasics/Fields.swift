@@ -103,7 +103,7 @@ public struct Fields {
             guard let text = member.value.string else {
                 throw fail("\(name).\(member.name)", "must be a string, but is \(member.value.kind)")
             }
-            // Swift takes two ways to write é for one name: one of the values would be lost.
+            // Swift considers the two encodings of é the same name: one of the values would be lost.
             guard texts.updateValue(text, forKey: member.name) == nil else {
                 throw fail(name, "has two members whose names differ only in how Unicode writes \"\(member.name)\"")
             }

@@ -1,7 +1,7 @@
 extension JSON {
     /// How strictly text is parsed.
     public enum Dialect: Sendable {
-        /// JSON according to RFC 8259, as programs write it and keys sign it.
+        /// JSON according to RFC 8259, as programs write it, and in which it is signed.
         case plain
         /// JSON written by hand, which may contain comments and trailing commas.
         case draft
@@ -29,7 +29,7 @@ private struct JSONParser {
     var position = 0
     var depth = 0
 
-    static let deepest = 64
+    static let maxDepth = 64
 
     mutating func document() throws -> JSON {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
@@ -56,7 +56,7 @@ private struct JSONParser {
 
     private mutating func nested(_ read: (inout Self) throws -> JSON) throws -> JSON {
         depth += 1
-        if depth > Self.deepest { throw error("nested deeper than \(Self.deepest) levels") }
+        if depth > Self.maxDepth { throw error("nested deeper than \(Self.maxDepth) levels") }
         defer { depth -= 1 }
         return try read(&self)
     }

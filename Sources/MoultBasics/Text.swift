@@ -38,8 +38,8 @@ package func shellLine(_ words: [String]) -> String {
     .joined(separator: " ")
 }
 
-/// Whether a character has no visible form of its own or could mislead a reader: control characters, direction marks, joiners,
-/// and fillers that look like spaces.
+/// Whether a character is invisible or could mislead a reader: control characters, direction marks, joiners, and fillers that
+/// look like spaces.
 func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     // C0 and C1 controls.

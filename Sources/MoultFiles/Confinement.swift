@@ -28,10 +28,10 @@ package final class Confinement: Sendable {
         (self.ruleset, self.filter, self.limits, self.capabilities) = (ruleset, filter, limits, capabilities)
     }
 
-    // Nothing was written through it, so closing cannot lose data.
+    // Nothing was written through the descriptor of the ruleset, so closing it cannot lose data.
     deinit { if let ruleset { MoultLibc.close(ruleset) } }
 
-    /// Passes it to the closure in its C representation.
+    /// Passes this confinement to the closure, in its C representation.
     func with<R>(_ body: (moult_confinement) -> R) -> R {
         let limits = limits.map { moult_limit(resource: $0.resource, soft: $0.soft, hard: $0.hard) }
         return filter.withUnsafeBytes { filter in

@@ -25,7 +25,7 @@ package struct Descriptor: ~Copyable {
     package enum Access: Sendable {
         /// Reads, without blocking on a FIFO.
         case read
-        /// Reads what may be a pipe, and waits for it.
+        /// Reads a file that may be a pipe, and waits for its data.
         case stream
         /// Reads a file created by moult: below a store's `.moult` it cannot be a symlink.
         case record

@@ -7,7 +7,7 @@
 
         private struct Count {
             var calls = 0
-            var struck: String?
+            var failedCall: String?
         }
         private let count = Mutex(Count())
         private let failAt: Int
@@ -15,14 +15,14 @@
         private let goesOn: Bool
 
         /// The name of the first call that was made to fail.
-        package var struck: String? { count.withLock { $0.struck } }
+        package var failedCall: String? { count.withLock { $0.failedCall } }
 
         /// Fails the call with this number (from 1), and all later ones if `goesOn`; 0 only counts.
         package init(failAt: Int, code: Int32, goesOn: Bool = false) {
             (self.failAt, self.code, self.goesOn) = (failAt, code, goesOn)
         }
 
-        static func strike(_ name: StaticString) -> Errno? {
+        static func injectedError(_ name: StaticString) -> Errno? {
             guard let faults = current else { return nil }
             return faults.count.withLock { count in
                 count.calls += 1
@@ -30,7 +30,7 @@
                 guard faults.failAt > 0, number == faults.failAt || (faults.goesOn && number > faults.failAt) else {
                     return nil
                 }
-                if count.struck == nil { count.struck = "\(name)" }
+                if count.failedCall == nil { count.failedCall = "\(name)" }
                 return Errno(faults.code)
             }
         }

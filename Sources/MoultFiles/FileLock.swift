@@ -29,7 +29,7 @@ package final class FileLock: Sendable {
                     )
                 }
                 // Before locking, because a process with read access only may hold the lock.
-                try closeToReaders(descriptor, facts)
+                try restrictMode(descriptor, facts)
             }
             try Syscall.flock(descriptor.number, (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB)
             return FileLock(descriptor)
@@ -39,9 +39,9 @@ package final class FileLock: Sendable {
         }
     }
 
-    /// Any user who can read a file can lock it, but only users with write permission should. Older versions made the file
-    /// readable for all.
-    private static func closeToReaders(_ descriptor: borrowing Descriptor, _ facts: FileFacts) throws(Errno) {
+    /// Removes the permissions of users who must not lock the file: any user who can read a file can lock it, but only users
+    /// with write permission should. Older versions made the file readable for all.
+    private static func restrictMode(_ descriptor: borrowing Descriptor, _ facts: FileFacts) throws(Errno) {
         let wanted: UInt32 = facts.mode & 0o020 == 0 ? 0o600 : 0o660
         if facts.owner == geteuid(), facts.mode & ~wanted & 0o777 != 0 { try Syscall.fchmod(descriptor.number, wanted) }
     }
@@ -66,7 +66,7 @@ package final class ReadLock: Sendable {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    // For the same reason as in `FileLock`.
+    // Unlocks before closing, for the same reason as `FileLock`.
     deinit { _ = moult_unlock_reading(descriptor.number) }
 
     package enum Attempt {

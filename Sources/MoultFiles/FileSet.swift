@@ -27,7 +27,7 @@ package struct FileSet {
     package let head: String
     /// Placed after the head, in this order.
     package var last: [String] = []
-    /// Removed at the end.
+    /// Older files, removed at the end.
     package var stale: [String] = []
 
     package init(_ mode: Mode, head: String) { (self.mode, self.head) = (mode, head) }
@@ -38,7 +38,8 @@ package struct FileSet {
 
     // MARK: delivering
 
-    /// `isPending` reports whether the next run has something to complete or undo.
+    /// Moves the prepared files from the work directory into the directory above it. `isPending` becomes true if the next run
+    /// has something to complete or undo.
     func deliver(from work: String, isPending: inout Bool) throws {
         let directory = Files.directory(of: work)
         // Identifies these files in the directory: a rename keeps the inode.
@@ -82,7 +83,7 @@ package struct FileSet {
     private func setAside(_ work: String, _ directory: String) throws {
         for name in [head] + first where try Files.facts("\(directory)/\(name)") != nil {
             try Files.rename("\(directory)/\(name)", to: "\(Self.old(work))/\(name)")
-            // The head's removal is synced first as well.
+            // The removal of the head is synced before any other file moves: after a crash, no head names files that are gone.
             if name == head { try Files.syncDirectory(directory) }
         }
         try Files.syncDirectory(Self.old(work))
@@ -108,7 +109,8 @@ package struct FileSet {
         if !last.isEmpty || !stale.isEmpty { try Files.syncDirectory(directory) }
     }
 
-    /// Restores the old files if the head is not in place, the old head last.
+    /// Restores the old files, the old head last, and removes new files that were already placed. Only for a set whose new head
+    /// is not in place.
     private func undo(_ work: String, _ directory: String, _ inodes: [String: UInt64]) throws {
         for name in first + [head] {
             let (target, old) = ("\(directory)/\(name)", "\(Self.old(work))/\(name)")

@@ -17,7 +17,7 @@ extension Files {
     }
 
     /// Why this user cannot give another file these facts' owner and group; nil if that is possible.
-    package static func canGiveAttributes(of facts: FileFacts) throws -> String? {
+    package static func reasonAgainstGivingAttributes(of facts: FileFacts) throws -> String? {
         let groups = try wrapped("cannot read the groups of this process") { () throws(Errno) in try Syscall.groups() }
         return reasonAgainstGiving(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
     }
@@ -30,9 +30,9 @@ extension Files {
     }
 
     /// Why this user cannot give another file the owner and group of the file at a path; nil if that is possible.
-    package static func canGiveAttributes(of path: String) throws -> String? {
+    package static func reasonAgainstGivingAttributes(of path: String) throws -> String? {
         guard let facts = try facts(path) else { throw Errno.noEntry.error("cannot access \(path)") }
-        return try canGiveAttributes(of: facts)
+        return try reasonAgainstGivingAttributes(of: facts)
     }
 
     /// Whether the path is a mount point: it can then be neither renamed nor exchanged, even if both sides are on the same file
@@ -48,14 +48,15 @@ extension Files {
                 throw error.error("cannot access \(path)")
             }
         }
-        return try isMountedPlace(path, facts)
+        return try isMountPointByTable(path, facts)
     }
 
-    /// The same from the table of mounts, or, without `/proc`, by comparing the device with that of the parent directory.
-    static func isMountedPlace(_ path: String, _ facts: FileFacts) throws -> Bool {
+    /// Like `isMountPoint`, but according to the table of mounts, or, without `/proc`, by comparing the device with that of the
+    /// parent directory.
+    static func isMountPointByTable(_ path: String, _ facts: FileFacts) throws -> Bool {
         if let mount = try MountedFileSystem.of(path), let resolved = realpath(path, nil) {
             defer { free(resolved) }
-            return mount.place == String(cString: resolved)
+            return mount.mountPoint == String(cString: resolved)
         }
         return try factsThroughLinks(directory(of: path))?.device != facts.device
     }
@@ -73,7 +74,7 @@ extension Descriptor {
         // Owner first, because changing the owner clears set-id bits and capabilities.
         if wanted.owner != present.owner || wanted.group != present.group {
             do { try Syscall.chown(file, wanted.owner, wanted.group) } catch {
-                throw Self.notGiven(path, to: wanted, of: other.path, error)
+                throw Self.ownershipError(path, to: wanted, of: other.path, error)
             }
         }
         try copyExtendedAttributes(from: other)
@@ -87,8 +88,11 @@ extension Descriptor {
             why: "the file system accepted them but did not store them")
     }
 
-    /// Only root can change a file's owner, and users can change its group only to one of their own.
-    private static func notGiven(_ path: String, to wanted: FileFacts, of other: String, _ error: Errno) -> MoultError {
+    /// The error for an owner or group that the file cannot get: only root can change a file's owner, and other users can only
+    /// set a group that they belong to.
+    private static func ownershipError(_ path: String, to wanted: FileFacts, of other: String, _ error: Errno)
+        -> MoultError
+    {
         var failure = error.error(
             "cannot set the owner of \(path) to user \(wanted.owner) and group \(wanted.group), those of \(other)")
         if error == .notPermitted {
@@ -107,7 +111,7 @@ extension Descriptor {
         let (file, path) = (number, self.path)
         if wanted.owner != present.owner || wanted.group != present.group {
             do { try Syscall.fchown(file, wanted.owner, wanted.group) } catch {
-                throw Self.notGiven(path, to: wanted, of: other.path, error)
+                throw Self.ownershipError(path, to: wanted, of: other.path, error)
             }
         }
         try setMode(wanted.mode)

@@ -32,7 +32,7 @@ extension Files {
         }
     }
 
-    /// Renames unless the new name exists; returns whether it did.
+    /// Renames a file unless the new name exists; returns whether it was renamed.
     package static func renameIfFree(_ old: String, to new: String) throws -> Bool {
         do {
             try Syscall.rename(old, new, MOULT_RENAME_NOREPLACE)
@@ -111,7 +111,8 @@ extension Files {
             now: "Inspect it, and remove it if it is not needed: \(shellLine(["ls", "-la", path]))")
     }
 
-    /// Removes everything in a directory, which `open` opens with given flags.
+    /// Removes everything in a directory. `open` opens the directory with the given flags; it must be the `known` one, if
+    /// given.
     private static func empty(_ path: String, _ known: FileFacts? = nil, _ open: (Int32) throws(Errno) -> Int32) throws
     {
         let opened = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in try openForReading(open) }
@@ -195,8 +196,8 @@ extension Files {
         try syncDirectory(directory(of: path))
     }
 
-    /// Gives a name a separate file if the file has other names as well (`cp -al` creates them): data appended through this name
-    /// must not reach the others.
+    /// Replaces a file that has other names as well (hard links, as `cp -al` creates them) by a copy, so that data appended
+    /// through this name does not reach the others.
     package static func detach(_ path: String) throws {
         guard let found = try facts(path), found.kind == .file, found.links > 1 else { return }
         let temporary = staged(path)

@@ -9,7 +9,7 @@ extension Files {
         try copy(Descriptor(old, .read), to: new, mode: mode)
     }
 
-    /// The same for an open file that was not read yet.
+    /// Copies an open file that was not read yet, in the same way.
     package static func copy(_ source: borrowing Descriptor, to new: String, mode: UInt32) throws {
         let target = try Descriptor(new, .create, mode: mode)
         try target.setMode(mode)

@@ -7,7 +7,7 @@ package enum Files {
     /// The file at a path, without following symlinks; nil if it does not exist.
     package static func facts(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.lstat(path)) } catch {
-            if error == .noEntry || error == .notDirectory { return nil }
+            if error == .noEntry || error == .notADirectory { return nil }
             throw error.error("cannot access \(path)", .read(path))
         }
     }
@@ -15,7 +15,7 @@ package enum Files {
     /// The file at a path, following symlinks; nil if it does not exist.
     package static func factsThroughLinks(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.stat(path)) } catch {
-            if error == .noEntry || error == .notDirectory { return nil }
+            if error == .noEntry || error == .notADirectory { return nil }
             throw error.error("cannot access \(path)", .read(path))
         }
     }
@@ -24,7 +24,7 @@ package enum Files {
     /// original, and no program can set it.
     package static func birth(_ path: String) throws -> FileFacts.Moment? {
         do { return try Syscall.birth(path) } catch {
-            if error == .noEntry || error == .notDirectory { return nil }
+            if error == .noEntry || error == .notADirectory { return nil }
             throw error.error("cannot access \(path)", .read(path))
         }
     }
@@ -34,7 +34,7 @@ package enum Files {
         try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
             let count: Int
             do throws(Errno) { count = try Syscall.readlink(path, buffer) } catch {
-                let nothing: [Errno] = [.noEntry, .invalid, .notDirectory]
+                let nothing: [Errno] = [.noEntry, .invalid, .notADirectory]
                 if nothing.contains(error) { return nil }
                 throw error.error("cannot read the link \(path)", .read(path))
             }
@@ -56,7 +56,7 @@ package enum Files {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
         guard facts.kind == .file else {
-            // A non-empty directory is probably not in the way of a file; the path is a mistake.
+            // A directory with content is probably not to be moved away: the path itself is wrong.
             let isFull = facts.kind == .directory && (try? list(path).isEmpty) == false
             throw MoultError(
                 .system, what: "cannot read \(path)", why: isFull ? "it is a directory" : "it is not a regular file",
@@ -114,7 +114,7 @@ package enum Files {
         return try list(consuming: number, path)
     }
 
-    /// The names in an open directory, which is closed.
+    /// The names in an open directory; closes the descriptor.
     static func list(consuming number: Int32, _ path: String) throws -> [String] {
         guard let directory = fdopendir(number) else {
             let code = Errno(moult_errno())

@@ -44,11 +44,11 @@ package struct KernelLocks: Sendable {
         let table = try readings()
         var all = Set(Self.locks(in: table))
         if table.utf8.count > Self.surelyOnePage {
-            for _ in 0..<Self.patience {
+            for _ in 0..<Self.maxReadings {
                 let next = Self.locks(in: try readings())
-                let isSettled = all.isSuperset(of: next)
+                let isComplete = all.isSuperset(of: next)
                 all.formUnion(next)
-                if isSettled { break }
+                if isComplete { break }
             }
         }
         self.init(all)
@@ -60,7 +60,7 @@ package struct KernelLocks: Sendable {
 
     /// In bytes. A page without room for the next line is longer than this.
     private static let surelyOnePage = 3072
-    private static let patience = 8
+    private static let maxReadings = 8
 
     /// Lines such as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`; a waiting process has `->` before the kind.
     private static func locks(in table: String) -> [Lock] {

@@ -9,7 +9,7 @@ extension JSON {
 package struct MessageLines {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// No line ends before this position.
+    /// The unread bytes before this position contain no line end.
     private var searched = 0
     private let longest: Int
 
@@ -76,7 +76,7 @@ package struct ParentChannel {
 
     package static func send(_ message: JSON) throws { try message.message.withUnsafeBytes { try send($0) } }
 
-    /// The same for bytes after a message.
+    /// Sends bytes that follow a message.
     package static func send(_ bytes: UnsafeRawBufferPointer) throws(Errno) {
         var rest = bytes
         while !rest.isEmpty {

@@ -4,7 +4,7 @@ internal import MoultLibc
 /// FUSE would not reveal the underlying type.
 package struct MountedFileSystem: Sendable, Equatable {
     /// Its mount point.
-    package let place: String
+    package let mountPoint: String
     /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
     package let type: String
     package let isReadOnly: Bool
@@ -28,13 +28,13 @@ package struct MountedFileSystem: Sendable, Equatable {
             let device = words.count > 2 ? words[2].split(separator: ":").compactMap { UInt64($0) } : []
             guard words.count > 5, device.count == 2, let dash = words.firstIndex(of: "-"), dash + 1 < words.count
             else { continue }
-            let place = unescaped(words[4])
-            let isAbove = place == "/" || path == place || path.hasPrefix(place + "/")
+            let mountPoint = unescaped(words[4])
+            let isAbove = mountPoint == "/" || path == mountPoint || path.hasPrefix(mountPoint + "/")
             // Of two file systems mounted at the same place, the later one is visible.
-            guard isAbove, place.utf8.count >= (best?.place.utf8.count ?? 0) else { continue }
+            guard isAbove, mountPoint.utf8.count >= (best?.mountPoint.utf8.count ?? 0) else { continue }
             let options = words[5].split(separator: ",") + (words.last?.split(separator: ",") ?? [])
             best = MountedFileSystem(
-                place: place, type: String(words[dash + 1]), isReadOnly: options.contains("ro"),
+                mountPoint: mountPoint, type: String(words[dash + 1]), isReadOnly: options.contains("ro"),
                 major: device[0], minor: device[1])
         }
         return best

@@ -9,7 +9,7 @@ package struct OpenFileTable: Sendable {
         package let facts: FileFacts
     }
 
-    /// An entry for each file of each requested process, except this process.
+    /// An entry for each wanted file and each process that has it open, except this process.
     package let entries: [Entry]
     /// The number of processes of other users that could not be inspected.
     package let unseen: Int

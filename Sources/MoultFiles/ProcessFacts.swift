@@ -23,8 +23,8 @@ package struct ProcessFacts: Sendable, Equatable {
         started = Self.start(of: pid)
     }
 
-    /// This very process.
-    package static var ownNumber: Int32 { getpid() }
+    /// The ID of this process.
+    package static var ownPID: Int32 { getpid() }
 
     /// A one-line description for humans, whatever the process calls itself.
     package var description: String {

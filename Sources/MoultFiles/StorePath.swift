@@ -137,7 +137,7 @@ struct StorePath {
 
     private static func beneath(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         do { return try strictly(root, path, flags, mode) } catch {
-            // Before Linux 5.6, and where a container blocks the call.
+            // The call is missing before Linux 5.6, and blocked in some containers.
             guard error == .unknownCall || error == .notPermitted else { throw error }
             return try walk(root, path, flags, mode)
         }
@@ -165,7 +165,7 @@ struct StorePath {
     private static let openat2 = 437
     private static let (noMagicLinks, noLinks, beneath): (UInt64, UInt64, UInt64) = (0x02, 0x04, 0x08)
 
-    /// The same, component by component.
+    /// Opens the path component by component, without `openat2`.
     private static func walk(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         var here = try Syscall.answer(fcntlDuplicate(root))
         defer { _ = MoultLibc.close(here) }
@@ -178,7 +178,8 @@ struct StorePath {
         return try unlinked(here, names.last ?? ".", flags, mode)
     }
 
-    /// Opens one component that is not a symlink. For a directory, the kernel reports a symlink only as not being one.
+    /// Opens one component that is not a symlink. With O_DIRECTORY, the kernel reports a symlink as ENOTDIR, which is changed
+    /// to ELOOP here.
     private static func unlinked(_ directory: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
         -> Int32
     {

@@ -58,7 +58,7 @@ extension Subprocess {
         if count > 0 {
             pending.removeFirst(count)
         } else if moult_errno() != EAGAIN, moult_errno() != EINTR {
-            // It no longer reads; its output or its end tells the rest.
+            // The program no longer reads its input; its output or exit status shows why.
             closeInput()
         }
     }

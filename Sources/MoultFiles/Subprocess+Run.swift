@@ -13,7 +13,7 @@ extension Subprocess {
         package var succeeded: Bool { ending == .exited(0) }
         /// Standard output without the line feed at the end.
         package var text: String { String(decoding: output, as: UTF8.self).trimmed }
-        /// Its standard error; if empty, how it ended.
+        /// Its standard error; how it ended, if that is empty or the program timed out.
         package var complaint: String {
             let said = String(decoding: errors, as: UTF8.self).trimmed
             if !said.isEmpty, ending != .timedOut { return said }
@@ -35,8 +35,8 @@ extension Subprocess {
     /// replaces it.
     ///
     /// An exit status other than 0 is not an error here. A program that writes more than `limit` bytes is killed, which is an
-    /// error. With `within` it gets its own process group and is killed after that time. Background processes that it leaves are
-    /// not waited for. `stop` is called when a signal arrives, and may end the waiting and the program.
+    /// error. With `within` it gets its own process group and is killed after that time. Background processes that it leaves
+    /// are not waited for. `stop` is called when a signal arrives; if it throws, the program is killed.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
@@ -105,7 +105,8 @@ extension Subprocess {
     /// The maximum amount of standard error to keep.
     private static let complaintLimit = 1 << 16
 
-    /// The next block of its standard output; nil at the end. Polls `stop` several times a second.
+    /// The next block of its standard output; nil at the end. Throws if nothing arrives for `patience` seconds. Polls `stop`
+    /// several times a second.
     package func read(patience seconds: Int, stop: () throws -> Void) throws -> [UInt8]? {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {

@@ -58,7 +58,7 @@ package final class Subprocess {
 
     /// Its process ID, or that of its supervisor.
     package let pid: Int32
-    /// The ID of a supervised group.
+    /// The ID of the supervised process group; 0 without a supervisor.
     private let group: Int32
     /// Whether its mounts are read-only, as requested.
     package let mountsAreReadOnly: Bool

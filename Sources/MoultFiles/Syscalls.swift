@@ -1,14 +1,14 @@
 internal import CLinux
 internal import MoultLibc
 
-/// The only place that calls the system, with one line for each call, so that a test can make the n-th of them fail.
+/// The system calls on files. They are all made here, so that a test can make the n-th of them fail.
 ///
 /// Paths below a store's `.moult` are reached without following symlinks: see `StorePath`.
 package enum Syscall {
     static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0, followsLast: Bool = false) throws(Errno)
         -> Int32
     {
-        try again("open") { () throws(Errno) in try StorePath.open(path, flags, mode, followsLast: followsLast) }
+        try retrying("open") { () throws(Errno) in try StorePath.open(path, flags, mode, followsLast: followsLast) }
     }
     /// Opens a name in an open directory, without following symlinks.
     static func open(_ name: String, in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
@@ -28,7 +28,7 @@ package enum Syscall {
         let result = MoultLibc.close(fd)
         let code = moult_errno()
         #if DEBUG
-            if let error = Faults.strike("close") { throw error }
+            if let error = Faults.injectedError("close") { throw error }
         #endif
         if result < 0 { throw Errno(code) }
     }
@@ -109,7 +109,7 @@ package enum Syscall {
             _ = try call("chmod") { MoultLibc.chmod("\(SystemFeatures.proc)/self/fd/\(file)", mode) }
         } catch {
             guard error == .noEntry else { throw error }
-            // Without /proc: by the file itself, which needs the right to read it.
+            // Without /proc, the mode is set through a descriptor, which requires permission to read the file.
             let file = try StorePath.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, followsLast: false)
             defer { _ = MoultLibc.close(file) }
             try fchmod(file, mode)
@@ -207,7 +207,7 @@ package enum Syscall {
     private static func at(
         _ name: StaticString, _ path: String, _ body: (Int32, UnsafePointer<CChar>) -> Int
     ) throws(Errno) -> Int {
-        try again(name) { () throws(Errno) in
+        try retrying(name) { () throws(Errno) in
             try StorePath.reach(path) { directory, last throws(Errno) in try answer(body(directory, last)) }
         }
     }
@@ -217,7 +217,7 @@ package enum Syscall {
         _ name: StaticString, _ old: String, _ new: String,
         _ body: (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>) -> Int
     ) throws(Errno) {
-        try again(name) { () throws(Errno) in
+        try retrying(name) { () throws(Errno) in
             _ = try StorePath.reach(old) { from, old throws(Errno) in
                 try StorePath.reach(new) { to, new throws(Errno) in try answer(body(from, old, to, new)) }
             }
@@ -228,7 +228,7 @@ package enum Syscall {
     private static func call<Result: BinaryInteger>(
         _ name: StaticString, _ body: () -> Result
     ) throws(Errno) -> Result {
-        try again(name) { () throws(Errno) in try answer(body()) }
+        try retrying(name) { () throws(Errno) in try answer(body()) }
     }
 
     static func answer<Result: BinaryInteger>(_ result: Result) throws(Errno) -> Result {
@@ -237,10 +237,11 @@ package enum Syscall {
     }
 
     /// Retries a call that a signal interrupted.
-    private static func again<Result>(_ name: StaticString, _ body: () throws(Errno) -> Result) throws(Errno) -> Result
+    private static func retrying<Result>(_ name: StaticString, _ body: () throws(Errno) -> Result) throws(Errno)
+        -> Result
     {
         #if DEBUG
-            if let error = Faults.strike(name) { throw error }
+            if let error = Faults.injectedError(name) { throw error }
         #endif
         while true {
             do { return try body() } catch { if error != .interrupted { throw error } }
@@ -262,7 +263,6 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package static let denied = Errno(EACCES)
     package static let noSpace = Errno(ENOSPC)
     package static let tooLarge = Errno(EFBIG)
-    package static let notDirectory = Errno(ENOTDIR)
     package static let notEmpty = Errno(ENOTEMPTY)
     package static let invalid = Errno(EINVAL)
     package static let readOnly = Errno(EROFS)

@@ -16,14 +16,14 @@ extension Threads {
         Task.detached(executorPreference: executor) {
             do {
                 try await body()
-                done.give(nil)
-            } catch { done.give(error) }
+                done.finish(nil)
+            } catch { done.finish(error) }
             executor.finish()
         }
         return try done.wait(for: time)
     }
 
-    /// Passes the result of the work to the waiting thread: an error or nil, and a pipe that closes.
+    /// Passes the result of the work to the waiting thread: an error or nil. Closing the pipe wakes that thread.
     private final class Signal: Sendable {
         private let output: Int32
         private let state: Mutex<State>
@@ -38,7 +38,7 @@ extension Threads {
             state = Mutex(State(pipe: pipe))
         }
 
-        func give(_ error: (any Error)?) {
+        func finish(_ error: (any Error)?) {
             state.withLock {
                 $0.error = error
                 $0.pipe.closeInput()

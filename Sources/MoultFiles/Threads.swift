@@ -14,7 +14,7 @@ package enum Threads {
         package func wait() { pthread_join(thread, nil) }
     }
 
-    /// The number of threads that can run at a time.
+    /// The number of processors.
     package static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     /// Starts a thread; fails only if the system has no resources for another one.

@@ -64,11 +64,12 @@ package final class WorkDirectory {
 
     /// The names of directories left by killed commands.
     package static func leftovers(of name: String, in parent: String) throws -> [String] {
-        try leftBehind(name, parent).map { Files.name(of: $0.path) }
+        try lockLeftovers(name, parent).map { Files.name(of: $0.path) }
     }
 
-    /// A directory whose command has ended is not locked. Ignores directories of another user, and those that are gone by now.
-    private static func leftBehind(_ name: String, _ parent: String) throws -> [Held] {
+    /// Locks and returns the directories of killed commands; that of a running command is locked already. Ignores directories
+    /// of another user, and those that are gone by now.
+    private static func lockLeftovers(_ name: String, _ parent: String) throws -> [Held] {
         let names = try Files.list(parent).filter {
             $0.hasPrefix("\(name).") && Int($0.dropFirst(name.count + 1)) != nil
         }
@@ -79,7 +80,7 @@ package final class WorkDirectory {
 
     /// Completes or undoes the work of killed commands, and removes their directories.
     package static func removeLeftovers(of name: String, in parent: String) throws {
-        for held in try leftBehind(name, parent) {
+        for held in try lockLeftovers(name, parent) {
             try FileSet.recover(in: held.path)
             try held.remove()
         }
@@ -93,7 +94,7 @@ package final class WorkDirectory {
         }
     }
 
-    /// Adds a finished file to a set.
+    /// Writes a file of a set, under its final name.
     package func add(_ name: String, _ bytes: [UInt8], mode: UInt32 = 0o644) throws {
         try Files.writeNew(bytes, to: "\(ready)/\(name)", mode: mode)
     }
@@ -106,8 +107,8 @@ package final class WorkDirectory {
         try set.deliver(from: path, isPending: &isNeeded)
     }
 
-    /// By now the result is in place, or an error is reported, so a failure here changes nothing; the next command removes
-    /// leftover files.
+    /// Removes the directory. By now the result is in place, or an error is reported, so a failure here changes nothing; the
+    /// next command removes leftover files.
     package func remove() { if !isNeeded { try? held.remove() } }
 }
 

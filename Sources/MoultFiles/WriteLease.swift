@@ -41,8 +41,8 @@ package final class WriteLease {
         return WriteLease(descriptor)
     }
 
-    /// Whether no process has asked for the file since.
-    package func isWhole() throws -> Bool {
+    /// Whether the lease is unbroken: no process has tried to open the file since the lease was taken.
+    package func isUnbroken() throws -> Bool {
         do { return try Syscall.getLease(descriptor.number) == Int32(F_WRLCK) } catch {
             throw error.error("cannot query the lease on \(descriptor.path)")
         }

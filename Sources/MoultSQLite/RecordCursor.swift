@@ -52,7 +52,7 @@ package struct RecordCursor: ~Copyable {
     }
 
     /// The maximum depth of a tree in SQLite.
-    private static let deepest = 20
+    private static let maxDepth = 20
 
     package init(_ connection: Connection, rootPage: Int64) throws {
         let file = try connection.file(of: "main")
@@ -154,7 +154,7 @@ package struct RecordCursor: ~Copyable {
     }
 
     private mutating func descend(to number: Int64) throws {
-        guard number > 0, path.count < Self.deepest else { throw Unreadable() }
+        guard number > 0, path.count < Self.maxDepth else { throw Unreadable() }
         let page = try read(number)
         path.append(page)
         let last = path.count - 1

@@ -17,8 +17,8 @@ package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
     /// Two connections that write and checkpoint a WAL database at the same moment may lose part of it: since 3.7.0, fixed in
     /// 3.51.3, and in 3.50.7 and 3.44.6 of the older branches (sqlite.org/wal.html, "The WAL-Reset Bug").
     package var hasWALResetBug: Bool {
-        let isMendedLine = (3_044_006..<3_045_000).contains(number) || (3_050_007..<3_051_000).contains(number)
-        return (3_007_000..<3_051_003).contains(number) && !isMendedLine
+        let isFixedBranch = (3_044_006..<3_045_000).contains(number) || (3_050_007..<3_051_000).contains(number)
+        return (3_007_000..<3_051_003).contains(number) && !isFixedBranch
     }
 
     /// ROLLBACK TO with journals in memory may damage the database: 3.35.0 to 3.37.1

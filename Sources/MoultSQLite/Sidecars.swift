@@ -99,7 +99,7 @@ package struct Sidecars: Equatable, Sendable {
 
     package var isEmpty: Bool { paths.isEmpty }
 
-    /// The paths of the existing ones.
+    /// The paths of the existing sidecars.
     package var paths: [String] { [wal, sharedMemory, journal].compactMap { $0?.path } }
 
     /// The path with all symlinks resolved; unchanged if nothing exists there.

@@ -2,19 +2,19 @@ import CSQLite
 
 /// An action of a statement, reported when it is prepared. Includes actions of its triggers, defaults and views.
 package enum StatementUse: Equatable, Sendable {
-    /// It calls the function.
+    /// The statement calls the function.
     case function(String)
-    /// It changes or removes rows, or removes or changes part of the schema. `REPLACE` is not detected.
+    /// The statement changes or removes rows, or removes or changes part of the schema. `REPLACE` is not detected.
     case overwriting
 }
 
 /// Reports the actions of each statement when it is prepared.
 final class UseWatch {
-    let note: (StatementUse) -> Void
+    let report: (StatementUse) -> Void
 
-    init(_ note: @escaping (StatementUse) -> Void) { self.note = note }
+    init(_ report: @escaping (StatementUse) -> Void) { self.report = report }
 
-    /// Sets the authorizer. The connection must keep the watch alive.
+    /// Installs this watch as the connection's authorizer. The connection must keep it alive.
     func install(on database: OpaquePointer) -> Int32 {
         sqlite3_set_authorizer(
             database,
@@ -23,14 +23,14 @@ final class UseWatch {
                 let watch = Unmanaged<UseWatch>.fromOpaque(context).takeUnretainedValue()
                 switch action {
                 case SQLITE_FUNCTION:
-                    if let second { watch.note(.function(String(cString: second))) }
+                    if let second { watch.report(.function(String(cString: second))) }
                     return SQLITE_OK
                 case SQLITE_UPDATE:
                     // To create something, SQLite itself updates the schema.
-                    if let first, String(cString: first) != "sqlite_master" { watch.note(.overwriting) }
+                    if let first, String(cString: first) != "sqlite_master" { watch.report(.overwriting) }
                     return SQLITE_OK
                 case SQLITE_DELETE, SQLITE_ALTER_TABLE:
-                    watch.note(.overwriting)
+                    watch.report(.overwriting)
                     return SQLITE_OK
                 case SQLITE_ATTACH:
                     // Naming a VFS could open a file outside the connection's environment; the text of an expression is not
@@ -45,8 +45,8 @@ final class UseWatch {
 
 extension Connection {
     /// Calls the closure for each action of a statement, when the statement is prepared.
-    package func watchUses(_ note: @escaping (StatementUse) -> Void) throws {
-        let watch = UseWatch(note)
+    package func watchUses(_ report: @escaping (StatementUse) -> Void) throws {
+        let watch = UseWatch(report)
         try check(watch.install(on: handle), doing: "watch the statements on \(path)")
         useWatch = watch
     }

@@ -93,9 +93,9 @@ struct FileAttributesTests {
                 let faults = Faults(failAt: number, code: EIO)
                 do {
                     try Faults.$current.withValue(faults) { try Files.copyAttributes(from: old, to: new) }
-                    if faults.struck == nil { break }
+                    if faults.failedCall == nil { break }
                     // The only exception is an error of `close` for a file that was not written to.
-                    Issue.record("\(faults.struck ?? "") failed without an error")
+                    Issue.record("\(faults.failedCall ?? "") failed without an error")
                 } catch { reported += 1 }
                 try Files.remove(new)
                 try Files.writeNew([2], to: new)
@@ -114,8 +114,8 @@ struct FileAttributesTests {
         #expect(reason(1, 2, as: 0) == nil)
         #expect(reason(1000, 5) == "it belongs to group 5, and user 1000 is not a member of that group")
         #expect(reason(33, 100) == "it belongs to user 33, and only root can give files to other users")
-        #expect(try Files.canGiveAttributes(of: old) == nil)
-        #expect(throws: MoultError.self) { try Files.canGiveAttributes(of: scratch.path("missing")) }
+        #expect(try Files.reasonAgainstGivingAttributes(of: old) == nil)
+        #expect(throws: MoultError.self) { try Files.reasonAgainstGivingAttributes(of: scratch.path("missing")) }
     }
 
     @Test func `a plain file and a directory are not mount points`() throws {
@@ -132,9 +132,9 @@ struct FileAttributesTests {
         let facts = try #require(try Files.facts(new))
         #expect(facts.device == (try Files.facts(scratch.path)?.device))
         #expect(try Files.isMountPoint(new))
-        #expect(try Files.isMountedPlace(new, facts))
+        #expect(try Files.isMountPointByTable(new, facts))
         #expect(try !Files.isMountPoint(old))
-        #expect(try !Files.isMountedPlace(old, facts))
+        #expect(try !Files.isMountPointByTable(old, facts))
     }
 
     #if DEBUG
@@ -142,7 +142,7 @@ struct FileAttributesTests {
             // The second call fails; the first one checks whether the path exists.
             let faults = Faults(failAt: 2, code: ENOSYS)
             #expect(try Faults.$current.withValue(faults) { try Files.isMountPoint("/proc") })
-            #expect(faults.struck == "statx")
+            #expect(faults.failedCall == "statx")
         }
     #endif
 }

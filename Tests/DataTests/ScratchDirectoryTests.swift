@@ -23,7 +23,7 @@ import Testing
                 }
             }
         }
-        #expect(faults.struck != nil)
+        #expect(faults.failedCall != nil)
         try Files.removeTree(left ?? "")
     }
 

@@ -71,7 +71,7 @@ import Testing
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))
         let opener = try Background(["python3", "-c", "import sys; open(sys.argv[1])", path])
-        try opener.wait { try !lease.isWhole() }
+        try opener.wait { try !lease.isUnbroken() }
     }
 
     @Test func `a reset does not happen while a process has the file open`() throws {

@@ -27,9 +27,9 @@ import Testing
                             _ = try world.orchestrator().update(UpdateRequest(manifest: world.second))
                         }
                     } catch { failure = error }
-                    fired = faults.struck != nil
+                    fired = faults.failedCall != nil
                     let note = Comment(
-                        "call \(number) (\(faults.struck ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
+                        "call \(number) (\(faults.failedCall ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
                     let versions = try world.versions()
                     #expect(versions.count == 1, note)
                     if failure != nil, (failure as? MoultError)?.outcome != .stuck {

@@ -24,9 +24,9 @@ import Testing
                 do {
                     try Faults.$current.withValue(faults) { try broken.store.reset("user", settingUserDataAside: true) }
                 } catch { failure = error }
-                fired = faults.struck != nil
+                fired = faults.failedCall != nil
                 let note = Comment(
-                    "call \(number) (\(faults.struck ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
+                    "call \(number) (\(faults.failedCall ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
                 try inspect(broken, note)
                 if failure != nil, (failure as? MoultError)?.outcome != .stuck {
                     // It reports that everything is unchanged.

@@ -99,9 +99,9 @@ import Testing
                         _ = try orchestrator.update(UpdateRequest(manifest: second))
                     }
                 } catch { failure = error }
-                fired = faults.struck != nil
+                fired = faults.failedCall != nil
                 let note = Comment(
-                    "call \(number) (\(faults.struck ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
+                    "call \(number) (\(faults.failedCall ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
                 let isStuck = (failure as? MoultError)?.outcome == .stuck
                 let then = try orchestrator.isUnfinished() ? nil : Self.state(store)
                 if let then, !isStuck { #expect(then == (failure == nil ? new : old), note) }

@@ -32,7 +32,7 @@ import Testing
         let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
         let lease = try #require(try WriteLease.take(other))
         #expect(try Files.haveSameBytes(one, other, leased: lease) && Files.haveSameBytes(other, one, leased: lease))
-        #expect(try lease.isWhole())
+        #expect(try lease.isUnbroken())
     }
 
     /// Closing a second descriptor drops this process's locks on a database.

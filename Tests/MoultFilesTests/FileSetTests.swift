@@ -66,7 +66,7 @@ import Testing
                 let ended = try content(directory)
                 #expect(ended == Self.old || ended == Self.new, "call \(number): \(ended)")
                 #expect(try WorkDirectory.leftovers(of: ".work", in: directory) == [])
-                if faults.struck == nil { break }
+                if faults.failedCall == nil { break }
             }
             #expect(outcomes.contains(.failed) && outcomes.contains(.stuck))
         }

@@ -187,10 +187,10 @@ import Testing
     @Test func `a write lease notices a writer`() throws {
         let file = try write("file")
         let lease = try #require(try WriteLease.take(file))
-        #expect(try lease.isWhole())
+        #expect(try lease.isUnbroken())
         let reader = open(file, O_RDONLY | O_NONBLOCK)
         defer { close(reader) }
-        #expect(try !lease.isWhole())
+        #expect(try !lease.isUnbroken())
     }
 
     @Test func `missing permission is distinguished from other errors`() throws {

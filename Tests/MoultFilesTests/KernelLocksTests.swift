@@ -43,7 +43,7 @@ struct KernelLocksTests {
         let other = "7: FLOCK  ADVISORY  WRITE 77 ff:ff:\(facts.inode) 0 EOF"
         let longer = "8: FLOCK  ADVISORY  WRITE 88 ff:ff:1\(facts.inode) 0 EOF"
         let locks = KernelLocks(table: [longer, other, String(own)].joined(separator: "\n"))
-        #expect(try locks.held(on: facts, at: path).map(\.pid) == [ProcessFacts.ownNumber])
+        #expect(try locks.held(on: facts, at: path).map(\.pid) == [ProcessFacts.ownPID])
         withExtendedLifetime(lock) {}
     }
 
@@ -63,7 +63,7 @@ struct KernelLocksTests {
                 for f in some: fcntl.flock(f, fcntl.LOCK_UN)
             """, scratch.path(""))
         #expect(others.line() == "ready")
-        for _ in 0..<250 { #expect(try LockHolders.of(held).map(\.pid) == [ProcessFacts.ownNumber]) }
+        for _ in 0..<250 { #expect(try LockHolders.of(held).map(\.pid) == [ProcessFacts.ownPID]) }
         others.signal(SIGKILL)
         _ = others.wait()
         withExtendedLifetime(lock) {}

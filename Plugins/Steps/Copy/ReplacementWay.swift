@@ -61,6 +61,6 @@ struct ReplacementWay {
         if facts.kind == .link { return "it is a symbolic link, and its target is not replaced" }
         if facts.links > 1 { return "the file has other hard links" }
         if try Files.isMountPoint(path) { return "it is a mount point" }
-        return try Files.canGiveAttributes(of: facts)
+        return try Files.reasonAgainstGivingAttributes(of: facts)
     }
 }

@@ -61,7 +61,8 @@ extension Doctor {
                         why:
                             "each name has its own -wal and -journal, so programs that write through different names corrupt it",
                         fix: "remove the other names; list them with: "
-                            + command("find", try MountedFileSystem.of(path)?.place ?? "/", "-xdev", "-samefile", path))
+                            + command(
+                                "find", try MountedFileSystem.of(path)?.mountPoint ?? "/", "-xdev", "-samefile", path))
                 )
             }
             let journal = "\(path)-journal"

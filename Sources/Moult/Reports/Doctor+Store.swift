@@ -211,12 +211,13 @@ extension Doctor {
         }
         var places: [String] = []
         return try paths.compactMap { path in
-            guard let system = try MountedFileSystem.of(path), system.isShared, !places.contains(system.place) else {
+            guard let system = try MountedFileSystem.of(path), system.isShared, !places.contains(system.mountPoint)
+            else {
                 return nil
             }
-            places.append(system.place)
+            places.append(system.mountPoint)
             return Finding(
-                kind: "network", path: path, what: "\(system.place) is a \(system.type) file system",
+                kind: "network", path: path, what: "\(system.mountPoint) is a \(system.type) file system",
                 why: "file locks and shared memory may not work between machines, which can corrupt databases",
                 fix: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
         }

@@ -53,7 +53,7 @@ final class DrainedFile {
     }
 
     /// Whether no process has tried to open the file since the lease was taken.
-    func isHeld() throws -> Bool { try lease?.isWhole() ?? false }
+    func isHeld() throws -> Bool { try lease?.isUnbroken() ?? false }
 
     func release() { lease = nil }
 

@@ -137,7 +137,7 @@ package final class SetAside: WritableEffect {
     /// Throws if a process has tried to open the file since it was held: if a link takes the file's place, that process would
     /// go on writing to the file in quarantine.
     func stage() throws {
-        if placed == nil, let held, try !held.isWhole() { throw inUse() }
+        if placed == nil, let held, try !held.isUnbroken() { throw inUse() }
     }
 
     func finish() throws { try release() }
@@ -188,13 +188,13 @@ package final class SetAside: WritableEffect {
     private func exchange() throws {
         // The app must have the same access to the new file as to the old one. Attributes that cannot be set are left to the
         // operator.
-        if try Files.facts(place)?.kind == .file, try Files.canGiveAttributes(of: place) == nil {
+        if try Files.facts(place)?.kind == .file, try Files.reasonAgainstGivingAttributes(of: place) == nil {
             try Files.copyAttributes(from: place, to: newFile)
         }
         placed = try Files.facts(newFile)
         for _ in 0..<Self.maxAttempts {
             try Files.exchange(newFile, place)
-            guard let held, try !held.isWhole() else {
+            guard let held, try !held.isUnbroken() else {
                 wasInPlace = nil
                 // In a copied store the old file is identified by its digest, and a lease would prevent reading it.
                 if newDigest != nil { try release() }

@@ -183,7 +183,7 @@ package struct StandaloneCache {
             if !sidecars.isEmpty { try Files.syncDirectory(directory) }
             if try Files.renameIfFree(newFile, to: path) { return }
             try Files.exchange(newFile, path)
-            guard let held, try !held.isWhole() else { return }
+            guard let held, try !held.isUnbroken() else { return }
             // A process is about to open the old file.
             try Files.exchange(newFile, path)
             throw inUse()
@@ -199,7 +199,7 @@ package struct StandaloneCache {
         guard policy == .refuse, let facts = try Files.facts(path), facts.kind == .file else {
             return try Files.seal(newFile, mode: 0o644)
         }
-        if let why = try Files.canGiveAttributes(of: facts) {
+        if let why = try Files.reasonAgainstGivingAttributes(of: facts) {
             throw MoultError(
                 .notACache, .refused, what: "\(name) cannot be replaced: a new file would have a different owner",
                 why: why,

@@ -26,7 +26,7 @@ struct HardLinks {
         try Files.copyAttributes(from: place, to: copy)
         try Files.syncFile(copy)
         try Files.exchange(copy, place)
-        guard try lease.isWhole() else {
+        guard try lease.isUnbroken() else {
             // A process is about to open the old file, so the exchange is undone.
             try Files.exchange(copy, place)
             try Files.remove(copy)

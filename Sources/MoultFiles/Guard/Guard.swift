@@ -69,8 +69,8 @@ package struct Guard: Sendable {
     /// CAP_DAC_READ_SEARCH: to read files and traverse directories regardless of their modes.
     private static let search = 2
 
-    /// Whether root reads another user's files, which may be inaccessible to all others. Landlock then still keeps the process
-    /// from all other files; without Landlock it does not get this capability.
+    /// Whether a process of root examines another user's files, which may be inaccessible to it without this capability.
+    /// Landlock then still keeps the process from all other files; without Landlock it does not get this capability.
     private var needsSearch: Bool {
         get throws {
             guard case .only(let paths) = reading, profile == .examiner, geteuid() == 0, Self.level.landlock > 0 else {
@@ -97,7 +97,8 @@ package struct Guard: Sendable {
         ]
         return all.compactMap { resource, value in
             guard let value else { return nil }
-            // Slightly more, so that the terminating signal shows the cause: first SIGXCPU, and only then SIGKILL.
+            // The hard limit is slightly higher, so that the terminating signal shows the cause: first SIGXCPU, and only then
+            // SIGKILL.
             return .init(resource, soft: UInt64(max(0, value)), hard: UInt64(max(0, value)) + 1)
         }
     }

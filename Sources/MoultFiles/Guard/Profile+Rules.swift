@@ -1,4 +1,4 @@
-/// The lists. docs/confinement.md explains each call, and why others are missing.
+/// The system calls that each profile allows. docs/confinement.md explains each call, and why others are missing.
 extension Profile {
     /// All allowed calls. Landlock does not check truncation before version 3, nor signals before version 6.
     package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
@@ -103,8 +103,8 @@ extension Profile {
     private static let fcntls = [0, 1, 2, 3, 4, 9, 1030, 1031, 1032, 1033, 1034]
 
     /// PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_READ,
-    /// PR_GET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_VMA. It stays tied to the
-    /// process that started it.
+    /// PR_GET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_VMA. Without PR_SET_PDEATHSIG,
+    /// it stays tied to the process that started it.
     private static let processControls = [2, 3, 15, 16, 21, 22, 23, 30, 38, 39, 40, 0x5356_4d41]
 
     /// F_GETLK, F_SETLK, F_SETLKW and their forms for open file descriptions.
@@ -115,7 +115,7 @@ extension Profile {
         [.init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)), signalsToItself(process)]
     }
 
-    /// As sent by abort().
+    /// A signal to one of its threads, as `abort()` sends it.
     private static func signalsToItself(_ process: Int32) -> SystemCallRule {
         .init("tgkill", .init(0, is: Int(process)))
     }

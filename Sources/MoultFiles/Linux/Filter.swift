@@ -12,13 +12,13 @@ package enum Filter {
         let process: Int32
     }
 
-    private static let made = Mutex<[Key: [UInt64]]>([:])
+    private static let cache = Mutex<[Key: [UInt64]]>([:])
 
     package static func program(_ profile: Profile, landlock: Int, process: Int32) throws -> [UInt64] {
         let key = Key(profile: profile, landlock: landlock, process: profile.isAlone ? process : 0)
-        if let program = made.withLock({ $0[key] }) { return program }
+        if let program = cache.withLock({ $0[key] }) { return program }
         let program = try compile(profile, landlock, key.process)
-        made.withLock { $0[key] = program }
+        cache.withLock { $0[key] = program }
         return program
     }
 
@@ -64,7 +64,7 @@ package enum Filter {
     private static func exported(_ context: scmp_filter_ctx) throws -> [UInt64] {
         let file = moult_memfd()
         guard file >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }
-        // The exported text is read back before this.
+        // By then, the exported program has been read back.
         defer { MoultLibc.close(file) }
         try check(seccomp_export_bpf(context, file), "the program")
         var program = [UInt64](repeating: 0, count: Int(lseek(file, 0, SEEK_CUR)) / 8)

@@ -27,7 +27,7 @@ final class ScriptRunner {
     private var functions: Set<String> = []
 
     /// The same limit as in the shell.
-    private static let deepest = 25
+    private static let maxDepth = 25
 
     init(
         connection: Connection, sandbox: SandboxVFS, rule: PathRule, substitution: Substitution,
@@ -45,9 +45,9 @@ final class ScriptRunner {
 
     /// Runs the file, which messages call `file`.
     func run(path: String, file: String, from place: Place? = nil) throws {
-        guard depth < Self.deepest else {
+        guard depth < Self.maxDepth else {
             throw MoultError(
-                .script, what: "\(place ?? Place(file: file, line: 1)): .read is nested \(Self.deepest) deep",
+                .script, what: "\(place ?? Place(file: file, line: 1)): .read is nested \(Self.maxDepth) deep",
                 why: "a script that reads itself never ends")
         }
         depth += 1

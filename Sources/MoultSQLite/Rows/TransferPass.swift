@@ -42,7 +42,7 @@ final class TransferPass {
         }
     }
 
-    /// Rows of a view or a virtual table cannot be carried over.
+    /// Throws if the rule names a view or a virtual table, whose rows cannot be carried over.
     private func requireNoOtherKind(_ rule: RowRule) throws {
         let names = try old.query("PRAGMA main.table_list(\(quoteIdentifier(rule.table)))")
         guard names.contains(where: { $0[0] == .text("main") }) else { return }
@@ -100,7 +100,7 @@ final class TransferPass {
         orphans[SQLName(rows.layout.name), default: 0] += 1
     }
 
-    /// Updates content derived from the rows.
+    /// Completes the outcomes, and rebuilds content derived from the rows.
     func finish() throws {
         let changed = transfers.filter { $0.hasChanged || $0.outcome.shippedLosers > 0 }.map(\.rows.layout.name)
         outcomes = outcomes.map { outcome in

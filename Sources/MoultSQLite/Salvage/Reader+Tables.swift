@@ -1,7 +1,7 @@
 import MoultBasics
 
 extension Salvage.Reader {
-    /// What to read from the damaged file, and where it goes in the new one.
+    /// The rows to read from the damaged file, and where they go in the new one.
     struct Way {
         let from: String
         let columns: [String]
@@ -62,7 +62,7 @@ extension Salvage.Reader {
         return outcome
     }
 
-    /// A table with the same name and columns, and nothing else, so that it accepts any row.
+    /// Creates a table with the same name and columns, and nothing else, so that it accepts any row.
     private func plain(_ table: Salvage.Schema.Object) throws -> Way {
         try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(table.name))")
         let columns = try columns(table.name, in: source)

@@ -50,7 +50,7 @@ extension Salvage {
             for table in schema.tables { try add(table.name) { try copy(table) } }
             for table in schema.virtual where !table.isRebuilt { try add(table.object.name) { try copy(table) } }
             for object in schema.others where object.type != "trigger" { try make(object) }
-            // Their content may be in a view.
+            // These come late: their content may be in a view.
             for table in schema.virtual where table.isRebuilt { try add(table.object.name) { try rebuild(table) } }
             // Only now, so that none fires for a copied row.
             for object in schema.others where object.type == "trigger" { try make(object) }
@@ -64,7 +64,7 @@ extension Salvage {
         struct Outcome {
             var rows = 0
             var isDamaged = false
-            /// Why it is incomplete.
+            /// Why the table is incomplete.
             var why: String?
         }
 
@@ -94,10 +94,10 @@ extension Salvage {
         /// Why something failed; throws if the new file is the cause.
         static func reason(_ error: any Error) throws -> String {
             if error is TargetFailure { throw error }
-            guard let told = error as? MoultError else { return "\(error)" }
-            if error.sqlite?.resultCode.primary == .full { throw TargetFailure(error: told) }
+            guard let moultError = error as? MoultError else { return "\(error)" }
+            if error.sqlite?.resultCode.primary == .full { throw TargetFailure(error: moultError) }
             if let need = AppNeed(error) { return "it needs the app's \(need)" }
-            return told.why ?? told.what
+            return moultError.why ?? moultError.what
         }
 
         /// Runs a statement from the damaged file's schema, whose text is untrusted.
@@ -108,7 +108,7 @@ extension Salvage {
             try made.get()
         }
 
-        /// Ids that were used are not used again.
+        /// Copies the counters of AUTOINCREMENT tables, so that no id is reused.
         private func copySequences(_ report: inout Report) throws {
             do {
                 guard try source.int("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'") > 0,

@@ -39,7 +39,7 @@ package enum Salvage {
             } catch {
                 for file in [copy, found] { try remove(file) }
                 let why = (error as? TargetFailure)?.error.why ?? (error as? MoultError)?.why ?? "\(error)"
-                if isNoFaultOfTheFile(error) {
+                if isCausedOutsideTheFiles(error) {
                     // Another method may need less space and find less, which does not count as an answer.
                     best.note = why
                     best.mayBeRepeated = true
@@ -53,7 +53,7 @@ package enum Salvage {
     }
 
     /// Whether a copy could not be written: the disk is full, or the user's quota is exhausted.
-    static func isNoFaultOfTheFile(_ error: any Error) -> Bool {
+    static func isCausedOutsideTheFiles(_ error: any Error) -> Bool {
         if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
         let code = ((error as? MoultError)?.cause as? Errno)?.code
         return code.map { [ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM].contains($0) } ?? false
@@ -67,7 +67,7 @@ package enum Salvage {
     /// The names of a valid file's tables; empty if it is not valid either.
     private static func tables(of path: String?) -> Set<String> {
         guard let path else { return [] }
-        // The next creation of a database from it reports its fault.
+        // If the template is damaged, the next creation of a database from it reports that.
         let shape = try? SchemaShape(of: Connection(path: path, access: .immutable))
         return Set((shape?.tables ?? []).map(\.name))
     }

@@ -6,7 +6,7 @@ extension Salvage {
         package var rows: Int
         /// Whether everything could be read.
         package var isWhole: Bool
-        /// Why not everything is in the new file, or not as it was.
+        /// Why rows are missing from the new file, or differ there.
         package var why: String?
 
         package init(name: String, rows: Int, isWhole: Bool, why: String? = nil) {
@@ -55,7 +55,7 @@ extension Salvage {
         /// The report of a failed attempt.
         package init(failure error: any Error) {
             note = (error as? MoultError)?.why ?? "\(error)"
-            mayBeRepeated = Salvage.isNoFaultOfTheFile(error)
+            mayBeRepeated = Salvage.isCausedOutsideTheFiles(error)
         }
 
         package init(json: JSON) {

@@ -13,7 +13,7 @@ extension Salvage {
         /// A virtual table, and the tables in which its module keeps the content.
         struct Virtual {
             enum Content: Equatable {
-                /// In a table of the module's own, with one row for each.
+                /// In a separate table of the module, with one row for each row.
                 case own(table: String)
                 /// Only in the virtual table, which must be queried.
                 case inside
@@ -124,7 +124,7 @@ extension Salvage {
                 let value = arguments[option + 2].text.trimmingQuotes
                 return value.isEmpty ? .nowhere : .elsewhere
             case "rtree", "rtree_i32", "geopoly": return .inside
-            // It reads the index of another table.
+            // These modules show the index of another table.
             case "fts5vocab", "fts4aux": return .derived
             default: return .nowhere
             }

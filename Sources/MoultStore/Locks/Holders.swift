@@ -64,7 +64,7 @@ package struct Holders: Sendable {
                 if !uses[pid, default: []].contains(use) { uses[pid, default: []].append(use) }
             }
         }
-        uses[ProcessFacts.ownNumber] = nil
+        uses[ProcessFacts.ownPID] = nil
         holders = uses.keys.sorted().map { Holder(process: ProcessFacts(pid: $0), uses: uses[$0] ?? []) }
         unseen = table.unseen
     }

@@ -27,7 +27,7 @@ package struct Laggard: Sendable, Equatable {
     private static func find(_ layout: StoreLayout) throws -> [Laggard] {
         let current = try Generation.currentName(layout)
         return try Generation.names(layout).filter { $0 != current }.flatMap { name in
-            try LeaseFile.holders(of: name, layout).filter { $0.pid != ProcessFacts.ownNumber }.map {
+            try LeaseFile.holders(of: name, layout).filter { $0.pid != ProcessFacts.ownPID }.map {
                 Laggard(process: $0, generation: name)
             }
         }

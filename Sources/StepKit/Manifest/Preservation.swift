@@ -34,13 +34,13 @@ public struct Preservation: Sendable, Equatable {
                 Rule(
                     table: entry.table, conditions: selecting.map(\.where), isForeign: own.isEmpty,
                     // The older release may not know the table; then its rows are left behind.
-                    placement: placement ?? (isRollback ? Self.back(own) : nil)))
+                    placement: placement ?? (isRollback ? Self.rollbackPlacement(own) : nil)))
         }
         self.rules = rules
     }
 
     /// The newer release decides on conflicts; columns keep their names.
-    private static func back(_ entries: [Database.Preserve]) -> Database.Preserve? {
+    private static func rollbackPlacement(_ entries: [Database.Preserve]) -> Database.Preserve? {
         guard var entry = entries.first else { return nil }
         // Rows that no longer fit must not block a rollback, so they go to `moult_rejected`.
         (entry.onReject, entry.columns) = (.table, [:])
