@@ -7,10 +7,10 @@ import StepKit
 import TestSupport
 import Testing
 
-/// An update that stops in the middle, at each of its effects, as if the process had crashed there.
+/// An update stops in the middle, at each of its effects, as if the process had crashed there.
 @Suite struct CrashRecoveryTests {
-    /// A step cannot crash, but it can stop the thread forever after it has copied the store: the copy is the state
-    /// after a crash at this moment.
+    /// A step cannot crash, but it can copy the store and then stop the thread forever: the copy has the state after a
+    /// crash at this moment.
     struct CopyingStep: Step {
         let name = "test.copying"
         let summary = "copies the store as it is now"
@@ -48,7 +48,7 @@ import Testing
         #expect(last?.outcome == (pass == .prepare ? .cleaned : .finished))
         #expect(
             try Status(of: StoreSnapshot(crashed.layout)).current?.version == Version(pass == .prepare ? 1 : 2, 0, 0))
-        // Another recovery changes nothing.
+        // A second recovery changes nothing.
         let after = try Tree(copy)
         #expect(try crashed.recover().isEmpty)
         #expect(try Tree(copy) == after)

@@ -1,7 +1,7 @@
 import MoultBasics
 import StepKit
 
-/// A step that fails at a given point, after a built-in one.
+/// A step that fails at a given point, and runs after a built-in step.
 struct FailingStep: Step {
     enum Pass: String, CaseIterable, Sendable { case plan, prepare, apply }
 

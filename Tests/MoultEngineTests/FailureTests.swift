@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A step fails in each phase of each pass: before the decision, nothing visible has changed; after it, everything is
+/// A step fails in each phase of each pass: before the decision, nothing visible has changed; after it, the update is
 /// undone.
 @Suite struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)

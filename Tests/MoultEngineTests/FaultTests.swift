@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 #if DEBUG
-    /// A whole update in which the first, second, … system call fails: once, and from then on.
+    /// A complete update in which the first, second, … system call fails: only this call, or all calls from then on.
     @Suite struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func `an update survives a failure of any system call`(goesOn: Bool, code: Int32) throws {
@@ -18,7 +18,7 @@ import Testing
                 while fired {
                     let world = try World(releases)
                     let faults = Faults(failAt: number, code: code, goesOn: goesOn)
-                    // If nothing can be removed any more, the staged files stay until the next command.
+                    // If no file can be removed from then on, the staged files stay until the next command.
                     let staged: Set<String> = goesOn ? [".moult/transactions"] : []
                     let before = try world.visible(skipping: staged)
                     var failure: (any Error)?

@@ -4,7 +4,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// The history, read from the end block by block.
+/// The history is read from its end, block by block.
 @Suite struct HistoryReaderTests {
     let scratch: Scratch
     let layout: StoreLayout
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// A line that a crash has cut off does not affect the next one; unreadable lines are counted.
+    /// An incomplete line from a crash does not affect the next line. Unreadable lines are counted.
     @Test func `torn lines are counted`() throws {
         try History.append(entry(1), to: layout)
         try append(raw: "{\"time\":\"20")
@@ -76,7 +76,7 @@ import Testing
         #expect(read.torn == 1)
     }
 
-    /// Lines that are too long to be entries are skipped without using the memory for them.
+    /// Lines that are too long for entries are skipped without reading them into memory.
     @Test(arguments: [1_100_000, 20_000_000]) func `an overlong line is skipped`(length: Int) throws {
         try History.append(entry(1), to: layout)
         try Shell.must(["truncate", "-s", "+\(length)", layout.history])

@@ -5,7 +5,7 @@ import Testing
 @testable import MoultEngine
 
 @Suite struct JournalTests {
-    /// After a crash, or a full disk, in the middle of a line, later lines are still read.
+    /// After a crash or a full disk in the middle of a line, later lines are still read.
     @Test(arguments: ["{\"record\":\"intent\",\"eff", "{", "{\"record\":\"committed\"}"])
     func `lines after a torn line are read`(_ torn: String) throws {
         let scratch = try Scratch()
@@ -19,8 +19,8 @@ import Testing
         #expect(!state.isOver)
     }
 
-    /// A power failure may remove a page of an unsynced line and leave the next line. If a record was synced after it,
-    /// it was not a power failure, and half a journal must not be used.
+    /// A power failure may lose a page of an unsynced line and keep the next line. If a record was synced after the
+    /// line, the cause is not a power failure, and an incomplete journal must not be used.
     @Test func `a journal with a lost page is not used`() throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)

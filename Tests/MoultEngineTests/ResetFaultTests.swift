@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 #if DEBUG
-    /// A reset in which the first, second, … system call fails: once, and from then on.
+    /// A reset in which the first, second, … system call fails: only this call, or all calls from then on.
     @Suite struct ResetFaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func `a reset survives a failure of any system call`(goesOn: Bool, code: Int32) throws {
@@ -29,7 +29,7 @@ import Testing
                     "call \(number) (\(faults.failedCall ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
                 try inspect(broken, note)
                 if failure != nil, (failure as? MoultError)?.outcome != .stuck {
-                    // It reports that everything is unchanged.
+                    // The error says that nothing has changed.
                     #expect(try BrokenStore.set("\(broken.root)/user.db") == broken.original, note)
                     if !goesOn {
                         let sets = try Files.list("\(broken.root)/.moult/quarantine")
@@ -48,7 +48,7 @@ import Testing
             #expect(number > 30)
         }
 
-        /// No file of the user is ever lost.
+        /// No file of the user is lost.
         private func inspect(_ broken: BrokenStore, _ note: Comment) throws {
             for (suffix, places) in try broken.whereabouts() {
                 #expect(!places.isEmpty, "user.db\(suffix) is lost: \(note)")

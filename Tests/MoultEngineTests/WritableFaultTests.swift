@@ -10,8 +10,8 @@ import TestSupport
 import Testing
 
 #if DEBUG
-    /// Updates of databases that apps write to, in which the first, second, … system call fails: once, and from then
-    /// on.
+    /// Updates of writable databases in which the first, second, … system call fails: only this call, or all calls from
+    /// then on.
     @Suite struct WritableFaultTests {
         enum Flow: String, CaseIterable, Sendable {
             case exchange, exchangeInWALMode, live, liveInWALMode
@@ -20,7 +20,7 @@ import Testing
             var mode: String { rawValue.hasSuffix("WALMode") ? "wal" : "delete" }
         }
 
-        /// A release with a shared, a user and a sealed database; the second release changes all three.
+        /// A release with a shared, a user and a read-only database; the second release changes all three.
         private static func release(_ maker: ReleaseMaker, _ number: Int, _ way: String) throws -> String {
             let more: [JSON.Member] = [
                 .init("preserve", [["table": "food", "where": "mine = 1"]]), .init("replace", .string(way)),
@@ -43,8 +43,7 @@ import Testing
                 ])
         }
 
-        /// The view of apps: each database's release, the data of users, and the journal modes that the apps have
-        /// chosen.
+        /// What apps find: the release of each database, user data, and the journal modes that the apps have set.
         private static func state(_ store: String) throws -> [String] {
             func rows(_ name: String, _ sql: String) throws -> String {
                 let connection = try Connection(
@@ -82,7 +81,8 @@ import Testing
             let (first, second) = try (Self.release(maker, 1, flow.way), Self.release(maker, 2, flow.way))
             let (old, new) = try states(first, second, flow)
             try #require(zip(old, new).filter { $0 == $1 }.count == 2)
-            // Each call of two flows, and some of the others, which differ in SQLite's calls and not in ours.
+            // All calls of two flows are tried, and some calls of the other flows, which differ only in the calls of
+            // SQLite.
             let isWhole = !fault.goesOn && (flow == .exchangeInWALMode || flow == .live)
             let step = FaultPoints.step * (isWhole ? 1 : 5)
             var number = 1

@@ -7,13 +7,13 @@ import StepKit
 import TestSupport
 import Testing
 
-/// An update of a writable database that stops in the middle, as if the process had crashed there, and an app that
-/// continues to write before the recovery.
+/// An update of a writable database stops in the middle, as if the process had crashed there, and an app continues to
+/// write before the recovery.
 @Suite struct WritableRecoveryTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store
-    /// The state after a crash: the store at one moment.
+    /// The store as it was at the moment of the crash.
     let crashed: String
 
     init() throws {
@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// Installs the second release, and leaves the store as it was at a moment. The store is moved away during the
-    /// update, which can then no longer change it.
+    /// Installs the second release, and leaves the store in `crashed` as it was at a moment. The store is moved there
+    /// during the update, which can then no longer change it.
     private func crash(_ moment: Moment, _ second: String) throws {
         let (store, crashed) = (store.directory, crashed)
         let watcher = Watcher(tell: { event in
@@ -87,7 +87,7 @@ import Testing
                 "PRAGMA journal_mode = \(mode); INSERT INTO food VALUES(100, 'before', 1)",
             ])
             try round.crash(moment, round.release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
-            // The app does not know about this; what SQLite has acknowledged must stay.
+            // The app does not know about the crash; rows that SQLite has acknowledged must stay.
             _ = try round.sqlite("pantry", "INSERT INTO food VALUES(101, 'after', 1)")
             #expect(try round.orchestrator().isUnfinished(), note)
             #expect(try round.orchestrator().recover().map(\.ending) == [.finished], note)
@@ -98,14 +98,14 @@ import Testing
             #expect(try round.sqlite("codes", "SELECT * FROM codes") == "2.0.0\n", note)
             #expect(try !round.orchestrator().isUnfinished(), note)
             #expect(try Files.list("\(round.crashed)/.moult/transactions") == [], note)
-            // Another recovery changes nothing.
+            // A second recovery changes nothing.
             let after = try Tree(round.crashed)
             #expect(try round.orchestrator().recover().isEmpty, note)
             #expect(try Tree(round.crashed) == after, note)
         }
     }
 
-    /// An exchange switches WAL mode off for a moment; a crash must not switch it off permanently.
+    /// An exchange switches WAL mode off for a moment, and a crash must not make this permanent.
     @Test(arguments: Moment.allCases)
     func `the app's journal mode comes back`(moment: Moment) throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
@@ -116,8 +116,8 @@ import Testing
         #expect(try sqlite("pantry", "SELECT id FROM food") == "1\n3\n")
     }
 
-    /// The staged copy has the rows that an earlier attempt carried over, and a killed attempt left a journal next to
-    /// it, which must not be rolled back into a new copy.
+    /// The staged copy has rows that an earlier attempt carried over, and a killed attempt left a journal next to it.
+    /// The journal must not be rolled back into a new copy.
     @Test(arguments: ["exchange", "live"])
     func `a journal that a crash left next to the staged copy is not rolled back`(way: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
@@ -143,7 +143,7 @@ import Testing
         #expect(try sqlite("pantry", "PRAGMA integrity_check") == "ok\n")
     }
 
-    /// The operator can undo it as long as no process has written to the new content.
+    /// The operator can undo the exchange as long as no process has written to the new content.
     @Test(arguments: Moment.allCases)
     func `an exchange is undone on request`(moment: Moment) throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
@@ -166,7 +166,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", set.file ?? "", "SELECT name FROM food WHERE mine = 1"]) == "after\n")
     }
 
-    /// After a crash, other processes may have the file open: recovery then waits, and nothing is lost.
+    /// If other processes have the file open after a crash, the recovery waits, and nothing is lost.
     @Test func `recovery of an exchange waits for open connections`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))

@@ -35,7 +35,7 @@ import Testing
         #expect(try lease.isUnbroken())
     }
 
-    /// Closing a second descriptor drops this process's locks on a database.
+    /// If a process closes a second descriptor of a database, it loses its locks.
     @Test func `a file that this process has open is not opened a second time`() throws {
         let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
         let open = try Descriptor(other, .write)

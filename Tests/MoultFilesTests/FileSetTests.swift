@@ -4,12 +4,12 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Related files appear as a set, or not at all.
+/// Related files are written as a set, or not at all.
 @Suite struct FileSetTests {
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// An older set, and an unrelated file.
+    /// Writes an older set and an unrelated file.
     private func prepare(_ number: Int) throws -> String {
         let directory = try scratch.directory("set-\(number)")
         for (name, text) in [("head", "old"), ("bundle", "old"), ("patch", "old"), ("notes", "mine")] {
@@ -39,8 +39,8 @@ import Testing
     private static let new = ["head": "new", "bundle": "new", "sign": "new", "notes": "mine"]
 
     #if DEBUG
-        /// Without a kill, the command itself undoes it or reports what is left; the next one completes or undoes the
-        /// rest.
+        /// If it is not killed, the command undoes its work or reports what is left, and the next command completes or
+        /// undoes the rest.
         @Test(arguments: [(EIO, false), (EIO, true), (ENOSPC, false)])
         func `a failed call leaves the old set of files or the new one`(code: Int32, goesOn: Bool) throws {
             var outcomes: Set<MoultError.Outcome> = []
@@ -55,13 +55,13 @@ import Testing
                 case .failure(let error as MoultError):
                     outcomes.insert(error.outcome)
                     if error.outcome != .stuck, !goesOn { #expect(found == Self.old, "call \(number): \(error)") }
-                    // The error says so if no complete set is left.
+                    // The error says if no complete set is left.
                     if found["head"] == nil { #expect(error.outcome == .stuck, "call \(number): \(error)") }
                     // If every later call fails, the command cannot know that the head is in place.
                     if found == Self.old, !goesOn { #expect(error.outcome == .failed, "call \(number): \(error)") }
                 case .failure(let error): throw error
                 }
-                // The first action of the next command.
+                // The next command does this first.
                 try WorkDirectory.removeLeftovers(of: ".work", in: directory)
                 let ended = try content(directory)
                 #expect(ended == Self.old || ended == Self.new, "call \(number): \(ended)")

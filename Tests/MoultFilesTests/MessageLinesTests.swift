@@ -5,7 +5,7 @@ import Testing
 
 /// The format in which processes communicate: each message is a line of JSON.
 @Suite struct MessageLinesTests {
-    /// Bytes arrive in blocks of any size. The oracle splits the whole text at once.
+    /// Bytes arrive in blocks of any size. The expected lines come from splitting the whole text at once.
     @Test(arguments: 0..<200)
     func `messages are lines, however the input is split into blocks`(seed: Int) throws {
         var random = SeededRandom(seed)
@@ -45,7 +45,7 @@ import Testing
         #expect(try JSON(parsing: json.message, source: "a test") == json)
     }
 
-    /// `cat` takes the place of a program that answers each message.
+    /// `cat` stands for a program that answers each message.
     @Test func `messages go to a program and back`() throws {
         let child = try Subprocess(Subprocess.Command(["cat"]), input: .pipe)
         var lines = MessageLines(longest: 1 << 20)

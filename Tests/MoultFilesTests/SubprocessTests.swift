@@ -27,7 +27,7 @@ import Testing
         #expect(result.text.contains("a b;$(c)|y z|"))
     }
 
-    /// Only the three standard descriptors, however many this process has open.
+    /// The program has only the three standard descriptors, however many descriptors this process has.
     @Test func `a subprocess inherits no descriptor`() throws {
         let scratch = try Scratch()
         let open = MoultLibc.open(scratch.path, O_RDONLY | O_DIRECTORY)
@@ -69,11 +69,11 @@ import Testing
         #expect(result.ending == .timedOut)
         let child = try #require(try Files.read(scratch.path("child"), limit: 100))
         let number = try #require(Int32(String(decoding: child, as: UTF8.self).trimmed))
-        // By then, a zombie's parent is init, which reaps it.
+        // By then, init is the parent of the zombie, and reaps it.
         while kill(number, 0) == 0 { usleep(1000) }
     }
 
-    /// A background process keeps the pipes open, but the run ends anyway.
+    /// A background process keeps the pipes open, but the run ends.
     @Test func `a run does not wait for background processes of the program`() throws {
         let begun = ContinuousClock.now
         let result = try Subprocess.run(["sh", "-c", "sleep 20 & echo $!"])

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The C target: calls that Swift cannot make, with the real kernel.
+/// The C target makes calls that Swift cannot make; these tests use the real kernel.
 @Suite struct SystemCallTests {
     let scratch: Scratch
 
@@ -46,7 +46,7 @@ import Testing
         #expect(moult_write_quietly(ends[1], [1], 1) == -1)
         #expect(moult_errno() == EPIPE)
         close(ends[1])
-        // A pending signal would end the test.
+        // A pending signal would end the test process.
         var pending = sigset_t()
         #expect(sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 0)
     }

@@ -9,7 +9,7 @@ import Testing
         (["a", "a", "A_1", "a_2"], ["a_01", "a_02", "A_1", "a_2"]),
         (["a", "a", "a_1", "a_01"], ["a_001", "a_002", "a_1", "a_01"]),
         (["a", "a", "a_1", "a_1"], ["a_1", "a_2", "a_1_3", "a_1_4"]),
-        // A difference that only exists in Unicode is one for SQLite.
+        // SQLite does not treat letters outside ASCII as equal, so these names are distinct.
         (["é", "É", "e\u{301}"], ["é", "É", "e\u{301}"]),
     ])
     func `column names of a header become distinct`(_ header: [String], _ names: [String]) {

@@ -1,9 +1,9 @@
 import Testing
 
-/// Differences between a build and the sqlite3 shell: each has its line in `docs/build-scripts.md`.
+/// A difference between a build and the sqlite3 shell, which has a line in `docs/build-scripts.md`.
 struct Difference: Sendable, CustomTestStringConvertible {
     enum Ours: Sendable {
-        /// The SQL of the whole database.
+        /// The SQL dump of the database.
         case dump(String)
         /// A part of the message.
         case refused(String)
@@ -12,13 +12,13 @@ struct Difference: Sendable, CustomTestStringConvertible {
     let name: String
     let script: Bytes
     var files: [String: Bytes] = [:]
-    /// A line that only the shell's database has, as SQL.
+    /// A line that only the dump of the shell's database has.
     let shell: Bytes
     let ours: Ours
 
     var testDescription: String { name }
 
-    /// The rows are in a file next to the script.
+    /// The rows come from a file next to the script.
     private static let rows: [String: Bytes] = ["rows.csv": "a,b\n"]
 
     static let all: [Difference] = [
@@ -57,11 +57,11 @@ struct Difference: Sendable, CustomTestStringConvertible {
         Difference(
             name: "a placeholder", script: "CREATE TABLE t(a);\nINSERT INTO t VALUES('$${x}');\n",
             shell: "INSERT INTO t VALUES('$${x}');", ours: .dump("CREATE TABLE t(a);\nINSERT INTO t VALUES('${x}');\n")),
-        // The shell does not know SOURCE_DATE_EPOCH, which the test sets to the first second of 1970.
+        // The shell does not use SOURCE_DATE_EPOCH, which the test sets to the first second of 1970.
         Difference(
             name: "the time", script: "CREATE TABLE t(a);\nINSERT INTO t VALUES(date('now') > '2020');\n",
             shell: "INSERT INTO t VALUES(1);", ours: .dump("CREATE TABLE t(a);\nINSERT INTO t VALUES(0);\n")),
-        // Both programs are started in the directory above.
+        // Both programs run in the parent directory.
         Difference(
             name: "paths", script: "CREATE TABLE t(a, b);\n.import --csv below.csv t\n",
             files: ["below.csv": "below,1\n", "../below.csv": "above,1\n"], shell: "INSERT INTO t VALUES('above','1');",

@@ -4,9 +4,9 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The differences in `docs/build-scripts.md`, tested with the shell and with a build.
+/// The differences in `docs/build-scripts.md` are tested with the shell and with a build.
 @Suite struct DifferenceTests {
-    /// The database as SQL, with its journal mode as the last line.
+    /// Prints the database as SQL, with its journal mode as the last line.
     private static let dump = "sqlite3 \"$1\" .dump && echo \"-- $(sqlite3 \"$1\" 'PRAGMA journal_mode')\""
 
     private func dump(_ database: String, in scratch: Scratch) throws -> [UInt8] {
@@ -18,7 +18,7 @@ import Testing
         let scratch = try Scratch()
         try scratch.file("in/s.sql", it.script.all)
         for (name, bytes) in it.files { try scratch.file("in/\(name)", bytes.all) }
-        // If the shell's working directory does not matter, it is that of the script.
+        // If the working directory of the shell does not matter, the shell runs in the directory of the script.
         let start = it.files.keys.contains { $0.hasPrefix("../") } ? "." : "in"
         _ = try Shell.run(
             ["sh", "-c", "sqlite3 \(scratch.path("shell.db")) < \(scratch.path("in/s.sql"))"], in: scratch.path(start))

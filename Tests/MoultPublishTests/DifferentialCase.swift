@@ -3,7 +3,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// Text and bytes in a row: `["a,", 0xFF, "\n"]`.
+/// Text and bytes in sequence: `["a,", 0xFF, "\n"]`.
 struct Bytes: ExpressibleByArrayLiteral, ExpressibleByStringLiteral, Sendable {
     enum Part: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Sendable {
         case text(String)
@@ -26,13 +26,13 @@ struct Bytes: ExpressibleByArrayLiteral, ExpressibleByStringLiteral, Sendable {
     init(stringLiteral text: String) { all = Array(text.utf8) }
 }
 
-/// A script with the files that it reads, run by the sqlite3 shell and by the builder.
+/// A script with the files that it reads, which the sqlite3 shell and the builder run.
 struct DifferentialCase: Sendable, CustomTestStringConvertible {
     let name: String
     let script: Bytes
     let files: [String: Bytes]
 
-    /// The script is a single text, however long its literal is.
+    /// A string literal as the script, instead of an array of texts and bytes.
     init(_ name: String, _ script: String, _ files: [String: Bytes] = [:]) {
         self.init(name, bytes: Bytes(stringLiteral: script), files)
     }
@@ -46,11 +46,11 @@ struct DifferentialCase: Sendable, CustomTestStringConvertible {
 
 /// The result of a run.
 struct Outcome: Equatable {
-    /// The database as SQL, which shows the storage classes.
+    /// The database as SQL, which includes the storage classes.
     var dump: [UInt8]
     /// The output of the script.
     var output: [UInt8]
-    /// The lines about rows of files, `file:line: text`.
+    /// The warnings about rows of files, as `file:line: text`.
     var warnings: [String]
 }
 
@@ -60,11 +60,11 @@ extension DifferentialCase {
         try scratch.file("script.sql", script.all)
     }
 
-    /// The result of sqlite3 from Debian.
+    /// The result of the sqlite3 shell.
     func byShell() throws -> Outcome {
         let scratch = try Scratch()
         try lay(out: scratch)
-        // It reads the script from standard input, as usual.
+        // The shell reads the script from its standard input, as usual.
         let ended = try Shell.run(
             ["sh", "-c", "timeout 20 sqlite3 made.db < script.sql > output 2> errors"], in: scratch.path)
         try #require(ended.status != 124, "the shell does not end")
@@ -92,7 +92,7 @@ extension DifferentialCase {
         return try scratch.bytes("dump")
     }
 
-    /// The messages that the shell also prints.
+    /// Whether the shell also prints this warning.
     private func isAboutRows(_ line: String) -> Bool {
         ["expected ", "unescaped ", "unterminated ", "INSERT failed"].contains { line.contains(": \($0)") }
     }

@@ -83,8 +83,8 @@ enum EvolutionCases {
             "full text", "CREATE VIRTUAL TABLE f USING fts4(t);CREATE TABLE k(a TEXT PRIMARY KEY);",
             "INSERT INTO f VALUES('one two'),('three');INSERT INTO k VALUES('a'),('b');",
             "INSERT INTO f VALUES('one two'),('four');INSERT INTO k VALUES('b'),('c');",
-            // Changed: one row of f_content, the one of f_segdir, the one of f_stat (which counts bytes), and both of
-            // k, by rowid because of f. Unchanged: the other row of f_content and two of f_docsize.
+            // Changed: one row of f_content, the row of f_segdir, the row of f_stat (which counts bytes), and both rows
+            // of k, by rowid because of f. Unchanged: the other row of f_content and two rows of f_docsize.
             EvolutionTests.counts(changed: 5, unchanged: 3)),
         Case(
             "analyze", "CREATE TABLE t(a);CREATE INDEX i ON t(a);INSERT INTO t VALUES(1);", "ANALYZE;",

@@ -5,7 +5,8 @@ import Testing
 
 @testable import MoultPublish
 
-/// With the option `from`, the built database keeps the previous release's page layout and has the rows that the script makes.
+/// With the option `from`, the built database keeps the page layout of the previous release, and has the rows that the
+/// script makes.
 @Suite struct EvolutionTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -46,7 +47,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["fresh.db", "made.db", "new.sql", "old.db", "old.sql"])
     }
 
-    /// Schema and rows as SQL, unordered, because rows without a separate order may be in a different one.
+    /// Schema and rows as SQL, sorted, because the order of rows without a key may differ.
     private func content(_ scratch: Scratch, _ name: String) throws -> [Substring] {
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }
@@ -89,7 +90,8 @@ import Testing
             }
         }
         let pages = old.count / 4096
-        // 401 of 50,000 rows changed and 100 were removed: some ten pages of the table and a few of the index.
+        // 401 of 50,000 rows were changed and 100 were removed, which changes some ten pages of the table and a few
+        // pages of the index.
         #expect(try changedPages("2.db") * 20 < pages)
         #expect(try changedPages("fresh.db") * 5 > pages)
     }

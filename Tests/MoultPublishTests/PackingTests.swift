@@ -4,7 +4,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A large database that is already compact is not written a second time, and is the same in each build.
+/// A large database that is already compact is written only once, and is the same in each build.
 @Suite struct PackingTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
@@ -58,8 +58,8 @@ import Testing
         #expect(reports.map(\.layout) == [it.layout, it.layout])
         #expect(try scratch.bytes("one.db") == scratch.bytes("two.db"))
         #expect(try Files.list(scratch.path) == ["one.db", "s.sql", "two.db"])
-        // It has the same content as with the shell, is sound, and as small as after VACUUM, except for the ends of
-        // pages.
+        // The database has the same content as with the shell, is sound, and is as small as after VACUUM, except for
+        // the ends of pages.
         try Shell.must(["sh", "-c", "sqlite3 shell.db < s.sql && sqlite3 shell.db VACUUM"], in: scratch.path)
         for database in ["one.db", "shell.db"] {
             #expect(try Shell.must(["sqlite3", database, "PRAGMA integrity_check"], in: scratch.path) == "ok\n")

@@ -36,7 +36,7 @@ import Testing
         #expect(error?.description == "cannot read the script \(scratch.path)/s.sql: no such file")
     }
 
-    /// The file at the output path, and why it is kept.
+    /// The existing file at the output path, and the reason why it is kept.
     @Test(arguments: [
         ("out.csv", "", "it exists and is not a SQLite database. Choose another file with -o, or remove it first."),
         (

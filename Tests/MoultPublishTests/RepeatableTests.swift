@@ -4,7 +4,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// The same inputs give the same bytes, sealed.
+/// The same inputs give the same bytes, and the database is sealed.
 @Suite struct RepeatableTests {
     private static let script = """
         PRAGMA journal_mode = WAL;
@@ -66,7 +66,7 @@ import Testing
         try connection.close()
     }
 
-    /// Rows that were imported and dropped are not in the published file.
+    /// The published file does not contain rows that were imported and dropped again.
     @Test func `a built database contains no deleted content`() throws {
         let scratch = try Scratch()
         try scratch.file(
@@ -85,7 +85,7 @@ import Testing
         try Shell.must(["sqlite3", scratch.path("m.db"), "CREATE TABLE old(a);"])
         let reader = try Connection(path: scratch.path("m.db"), access: .readOnly)
         _ = try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("m.db"))
-        // A process that has the old one open keeps it complete.
+        // A process that has the old database open keeps all of it.
         #expect(try reader.scalar("SELECT name FROM sqlite_schema") == .text("old"))
         try reader.close()
         #expect(try Shell.must(["sqlite3", scratch.path("m.db"), ".tables"]) == "t\n")

@@ -1,4 +1,4 @@
-/// Awkward files, and scripts that import them.
+/// Unusual files, and scripts that import them.
 enum RowCases {
     /// Files for `.import --csv` into a table of two columns.
     static let csv: [(String, Bytes)] = [

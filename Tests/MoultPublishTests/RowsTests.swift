@@ -1,6 +1,6 @@
 import Testing
 
-/// Files with rows, imported by the sqlite3 shell and by the builder: same rows, same warnings.
+/// The sqlite3 shell and the builder import the same files, with the same rows and the same warnings.
 @Suite struct RowsTests {
     @Test(
         arguments: RowCases.csv.map { name, file in
@@ -10,10 +10,10 @@ import Testing
         try #expect(it.byBuilder() == it.byShell())
     }
 
-    /// The same files as the source of a new table, whose columns come from the first row.
+    /// The same files are imported into a new table, whose columns come from the first row.
     @Test(
         arguments: RowCases.csv.filter { !["empty file", "byte order mark alone"].contains($0.0) }.filter {
-            // Names that are not UTF-8: see `DifferenceTests`.
+            // For names that are not UTF-8, see `DifferenceTests`.
             !["not UTF-8", "half a byte order mark", "a third of a byte order mark"].contains($0.0)
         }.map { name, file in
             DifferentialCase(name, ".mode csv\n.import t.csv new\n", ["t.csv": file])

@@ -1,4 +1,4 @@
-/// Ordinary scripts, and worse ones.
+/// Ordinary and unusual scripts.
 enum ScriptCases {
     /// The script from the build of an app, unchanged.
     static let food = DifferentialCase(

@@ -1,6 +1,6 @@
 import Testing
 
-/// Scripts run by the sqlite3 shell and by the builder: same database, same output.
+/// The sqlite3 shell and the builder run the same scripts, with the same database and the same output as the result.
 @Suite struct ScriptTests {
     @Test(arguments: ScriptCases.all) func `a script runs as in the SQLite shell`(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())

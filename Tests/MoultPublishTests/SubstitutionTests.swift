@@ -18,7 +18,7 @@ import Testing
         #expect(try substitution.apply(to: text, at: place) == result)
     }
 
-    /// The configuration of a repository may name programs that git starts when it reads it.
+    /// The configuration of a repository can name programs that Git starts when it reads the repository.
     @Test func `reading a Git repository runs none of its programs`() throws {
         let (scratch, git) = try repository()
         let trace = scratch.path("trace")
@@ -46,8 +46,7 @@ import Testing
         #expect(error?.what == "draft.json:7: ${N} has no value")
     }
 
-    /// In a script, a value is inserted according to its context: quotes are doubled in quotes, and comments are left
-    /// alone.
+    /// A value is inserted according to its context: in quotes, quotes are doubled, and comments are not changed.
     @Test func `variables in scripts are replaced according to their context`() throws {
         let scratch = try Scratch()
         try scratch.file(
@@ -96,7 +95,8 @@ import Testing
     @Test func `the version comes from the Git repository`() throws {
         let (scratch, git) = try repository()
         let first = try git("rev-parse", "HEAD")
-        // Without a tag, the short hash; a built database does not change the working tree.
+        // Without a tag, the version is the short hash. A built database in the working tree does not make the tree
+        // dirty.
         #expect(try build(scratch).output == "\(first.prefix(7))|\(first)|1\n")
         #expect(try build(scratch).revision?.isDirty == false)
         _ = try git("tag", "v2.1.0")
@@ -115,7 +115,7 @@ import Testing
         let (output, revision) = try build(scratch)
         #expect(output == "release-dirty|\(hash)-dirty|1\n")
         #expect(revision?.isDirty == true)
-        // The index is unchanged.
+        // The index of the repository is unchanged.
         #expect(try Files.facts(scratch.path(".git/index")) == index)
     }
 

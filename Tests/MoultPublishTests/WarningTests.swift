@@ -3,7 +3,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// Warnings after which a build continues: the exact messages.
+/// The exact messages of warnings after which a build continues.
 @Suite struct WarningTests {
     struct Case: Sendable {
         let script: String

@@ -50,7 +50,7 @@ import Testing
         #expect(try destination.quickCheck() == [])
     }
 
-    /// Other connections have the file open all the time: they first see the old rows, then the new ones.
+    /// Other connections have the file open all the time. They first find the old rows, and then the new ones.
     @Test func `readers of a live file switch at the end`() throws {
         let (source, destination) = try open()
         #expect(try destination.scalar("PRAGMA journal_mode = WAL") == .text("wal"))

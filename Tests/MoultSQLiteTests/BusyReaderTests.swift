@@ -3,9 +3,9 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Reading a database that apps open for a single query each.
+/// Reading a database that apps open for a single query.
 @Suite struct BusyReaderTests {
-    /// The last one to close a WAL has the file exclusively for a moment, and removes the sidecars.
+    /// The last process that closes a database in WAL mode locks it exclusively for a moment, and removes the sidecars.
     @Test func `a WAL that appears and disappears is handled`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// Databases attached to a connection without its own file wait for locks as well.
+    /// A connection without its own file also waits for locks of attached databases.
     @Test func `reading waits for an attached database`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")

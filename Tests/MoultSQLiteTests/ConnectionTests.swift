@@ -24,7 +24,7 @@ import Testing
         try connection.close()
     }
 
-    /// Characters with a meaning in a URI, or in SQLite's own parsing of names.
+    /// These characters have a meaning in a URI, or when SQLite parses a name.
     @Test(arguments: ["a?b.db", "a#b.db", "a%41.db", "a b&mode=ro.db", "ü+;=.db", ":memory:", "a\"'.db"])
     func `a connection opens exactly the named file`(_ name: String) throws {
         let connection = try Connection(path: scratch.path(name), access: .readWriteCreate)
@@ -67,7 +67,7 @@ import Testing
     @Test func `another thread can interrupt a statement`() throws {
         let connection = try Connection.inMemory()
         let interrupter = connection.interrupter
-        // It may come before anything can be interrupted; then it is repeated.
+        // The interruption may come before a statement runs, so it is repeated.
         let thread = try Threads.start { while !interrupter.isDisarmed { interrupter.interrupt() } }
         let error = #expect(throws: MoultError.self) {
             _ = try connection.int(
@@ -88,7 +88,7 @@ import Testing
         #expect(throws: MoultError.self) { try connection.execute("CREATE TABLE t (a, b, c)") }
     }
 
-    /// A reader keeps the old file after a rename, and only an explicit check shows it.
+    /// After a rename, a reader keeps the old file, and only an explicit check shows this.
     @Test func `a connection notices that its file was replaced`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")

@@ -66,8 +66,9 @@ import Testing
                 == "it has \(12288 + difference) bytes, and its header says 3 pages of 4096, which is 12288")
     }
 
-    /// Reading a live file and closing it drops every POSIX lock of this process on it, so another process may write in
-    /// the middle of our transaction. Reading the header through SQLite's own descriptor keeps the locks.
+    /// If a process reads a database file directly and closes it, it loses its POSIX locks on the file, and another
+    /// process may write in the middle of its transaction. Reading the header through SQLite's own descriptor keeps the
+    /// locks.
     @Test func `reading a file directly drops its locks, and reading its header through SQLite does not`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         let connection = try Connection(path: path, access: .readWrite)

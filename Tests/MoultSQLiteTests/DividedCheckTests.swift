@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// The parts of a check have the same result as the whole, and no part is checked twice.
+/// The parts of a check have the same result as the complete check, and no part is checked twice.
 @Suite struct DividedCheckTests {
     let scratch: Scratch
 
@@ -17,12 +17,12 @@ import Testing
             connection)
     }
 
-    /// Whether SQLite finds a problem, including errors that prevent the check.
+    /// Whether SQLite finds a problem, or an error prevents its check.
     private func isFoundWhole(_ path: String) -> Bool {
         do { return try !Connection(path: path, access: .immutable).quickCheck().isEmpty } catch { return true }
     }
 
-    /// Numbers, texts that fit in a page and texts that need separate pages, and deleted rows.
+    /// Rows with numbers, with texts that fit into a page, and with texts that need separate pages; and deleted rows.
     private static let rows = """
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
           INSERT INTO a SELECT i, 'name ' || (i * 7919 % 2000), i / 3.0, iif(i % 50, NULL, printf('%.*c', 9000, 'x')) FROM n;
@@ -47,7 +47,7 @@ import Testing
         #expect(try isSound(path))
     }
 
-    /// Its pointer map is not tracked here, so SQLite checks the database.
+    /// The divided check does not track the pointer map, so SQLite checks the database.
     @Test(arguments: ["full", "incremental"]) func `an auto-vacuum database is checked by SQLite`(_ mode: String) throws
     {
         let path = try scratch.database("a.db", "PRAGMA auto_vacuum = \(mode); \(Self.tables) \(Self.rows)")
@@ -55,7 +55,7 @@ import Testing
         #expect(try !isSound(path))
     }
 
-    /// Damage that only the check of the whole file finds.
+    /// Damage that only a check of the whole file finds.
     enum Damage: CaseIterable {
         case aFreePageInUse, freePagesForgotten, tooManyFreePages, aBranchOfTwoTables, aTableTwice
 
@@ -97,7 +97,7 @@ import Testing
         #expect(try !isSound(path), "\(damage)")
     }
 
-    /// If SQLite cannot read the schema at all, this is a finding of its check, and not an error here.
+    /// If SQLite cannot read the schema, its check reports this as a finding, and this is not an error here.
     @Test func `an unreadable schema is checked by SQLite`() throws {
         let path = try scratch.database("a.db", "\(Self.tables) \(Self.rows) CREATE TABLE c AS SELECT * FROM b;")
         try Shell.must([
@@ -108,7 +108,7 @@ import Testing
         #expect(try !isSound(path))
     }
 
-    /// Random bytes, mostly at page and cell numbers.
+    /// Random bytes are changed, mostly in numbers of pages and cells.
     @Test(arguments: 0..<8) func `every finding is checked by SQLite`(seed: Int) throws {
         let made = try scratch.database("a.db", "\(Self.tables) \(Self.rows)")
         let sound = try #require(try Files.read(made, limit: 1 << 24))
@@ -133,7 +133,7 @@ import Testing
     }
 }
 
-/// The bytes of a database with pages of 4096 bytes, and the root pages of its tables.
+/// The content of a database with pages of 4096 bytes, and the root pages of its tables.
 struct Pages {
     private let path: String
     private var bytes: [UInt8]
@@ -149,7 +149,7 @@ struct Pages {
 
     func root(_ table: String) -> Int { roots[table] ?? 0 }
 
-    /// The offset of the last child's number in an inner root page.
+    /// The offset of the last child's page number in the root page, which is an inner page.
     func branch(_ table: String) -> Int { (root(table) - 1) * 4096 + 8 }
 
     func number(_ place: Int) -> Int { bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }
@@ -158,7 +158,7 @@ struct Pages {
         for index in 0..<4 { bytes[place + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
     }
 
-    /// Changes the schema, in which the number of a root is one byte.
+    /// Changes the root page in the schema, where its number is one byte.
     mutating func give(root: String, to table: String) throws {
         try Shell.must([
             "sqlite3", path,

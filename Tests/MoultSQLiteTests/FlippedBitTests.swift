@@ -4,13 +4,13 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// The fast check agrees with SQLite's check for all kinds of databases in which one bit was changed.
+/// The fast check agrees with SQLite's check for databases of all kinds in which one bit was changed.
 @Suite struct FlippedBitTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
-    /// The number of bits, some in each database: MOULT_FLIPPED_BITS=5000 is the promised number.
+    /// The number of changed bits, some in each database. MOULT_FLIPPED_BITS=5000 is the documented number.
     static let count = getenv("MOULT_FLIPPED_BITS").flatMap { Int(String(cString: $0)) } ?? 1000
     private static let flips = 20
 
@@ -34,7 +34,7 @@ import Testing
     ]
     private static let settings = ["", "PRAGMA auto_vacuum = 1;", "PRAGMA encoding = 'UTF-16le';"]
 
-    /// Several pages of each structure, with entries that need separate pages, and free pages.
+    /// A script for several pages of each structure, with entries that need separate pages, and free pages.
     private func make(_ random: inout SeededRandom) -> String {
         let wide = random.chance(30) ? 900 : 20
         return """
@@ -59,7 +59,7 @@ import Testing
                 var bytes = sound
                 bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
                 let path = try scratch.write("b.db", bytes)
-                // Both treat a database whose schema cannot be read as not a database.
+                // Both checks treat a database whose schema cannot be read as not a database.
                 let (known, found) = (findings(path) { try $0.integrityCheck() }, findings(path) { try $0.fullCheck() })
                 #expect(known.isEmpty == found.isEmpty, "number \(number), byte \(offset): \(known) \(found)")
                 if !known.isEmpty { damaged += 1 }
@@ -78,7 +78,7 @@ import Testing
         } catch { return ["\(error)"] }
     }
 
-    /// A key in a table WITHOUT ROWID: later rows are no longer found by their keys.
+    /// A key in a table WITHOUT ROWID is changed, so that later rows are no longer found by their keys.
     @Test func `a changed key of a table without rowid is found`() throws {
         let path = try scratch.database(
             "a.db",

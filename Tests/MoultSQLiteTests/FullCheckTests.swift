@@ -4,20 +4,20 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// The fast check finds the same problems as SQLite: databases are damaged in every way in which tables and indexes can
+/// The fast check finds the same problems as SQLite. Databases are damaged in every way in which tables and indexes can
 /// differ.
 @Suite struct FullCheckTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
-    /// Rows with every kind of value, in their order and against it.
+    /// Rows with every kind of value, inserted in and against their order.
     private static let rows = """
         INSERT INTO t VALUES (1, 'b', 2.0), (2, 'A', 2.5), (3, 'a ', NULL), (4, x'00ff', 9007199254740993),
           (5, 'a' || char(0) || 'z', -1e300), (6, NULL, 7), (7, 'Z', 0.0), (8, 'ä', 9.0e18), (9, '', 1), (10, 'b', 3);
         """
 
-    /// Indexes that scans compare, and indexes that are left to SQLite.
+    /// Indexes that the fast check compares, and indexes that it leaves to SQLite.
     static let indexes = [
         "CREATE INDEX i ON t (b)", "CREATE INDEX i ON t (b DESC, c)", "CREATE INDEX i ON t (b COLLATE NOCASE, c)",
         "CREATE INDEX i ON t (b COLLATE RTRIM)", "CREATE INDEX i ON t (c)", "CREATE UNIQUE INDEX i ON t (b, c)",
@@ -34,8 +34,8 @@ import Testing
         #expect(try connection.fullCheck() == [])
     }
 
-    /// Created without the index, changed, and then with the old index: it lacks entries, has too many, or different
-    /// ones.
+    /// The table is changed without its index, and then gets the old index, which lacks entries, has too many, or has
+    /// different entries.
     @Test(
         arguments: indexes.dropLast(),
         [
@@ -66,7 +66,7 @@ import Testing
         #expect(try connection.fullCheck() == known)
     }
 
-    /// An index that claims to be unique, or to have a different order or collation than it was created with.
+    /// The schema says that the index is unique, or has a different order or collation than it was created with.
     @Test(arguments: [
         ("CREATE INDEX i ON t (b)", "CREATE UNIQUE INDEX i ON t (b)"),
         ("CREATE INDEX i ON t (b)", "CREATE INDEX i ON t (b DESC)"),
@@ -106,13 +106,14 @@ import Testing
         #expect(try connection.fullCheck() == known)
     }
 
-    /// Two swapped entries of a leaf: lookups do not find them, and the sums are the same.
+    /// Two entries of a leaf are swapped: lookups do not find them, but the sums are the same.
     @Test func `index entries in the wrong order are found`() throws {
         let path = try scratch.database(
             "a.db",
             "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); CREATE INDEX i ON t (b)"
         )
-        // Page 3 is the only leaf of the index: its header is 8 bytes, followed by 2 bytes for the offset of each cell.
+        // Page 3 is the only leaf of the index. Its header has 8 bytes, followed by 2 bytes for the offset of each
+        // cell.
         let page = Array(try #require(try Files.read(path, limit: 1 << 20))[8192..<8192 + 16])
         try scratch.damage("a.db", at: 8192 + 8, with: [page[10], page[11], page[8], page[9]])
         let connection = try Connection(path: path, access: .readOnly)

@@ -4,7 +4,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A database from elsewhere is untrusted: its SQL must not reach anything, and reading it must end.
+/// A database from elsewhere is untrusted: its SQL must not access anything else, and reading it must end.
 @Suite struct GuardTests {
     let scratch: Scratch
 
@@ -60,20 +60,20 @@ import Testing
         #expect(error?.why == "only reading is allowed, and this needs \(what)")
     }
 
-    /// It would let SQL choose an address that SQLite calls, even without a guard, in build scripts.
+    /// Otherwise, SQL could choose an address that SQLite calls, even without a guard, in build scripts.
     @Test func `no connection registers tokenizers by address`() throws {
         let connection = try Connection.inMemory()
         let error = #expect(throws: MoultError.self) {
             _ = try connection.query("SELECT fts3_tokenizer('evil', x'0010ADDE00000000')")
         }
         #expect(error?.why?.contains("fts3tokenize disabled") == true, "\(String(describing: error))")
-        // Nor does it reveal the address of a tokenizer.
+        // SQL cannot read the address of a tokenizer either.
         #expect(try connection.scalar("SELECT fts3_tokenizer('simple')") == .null)
         try connection.execute("CREATE VIRTUAL TABLE f USING fts3(x, tokenize=porter); INSERT INTO f VALUES('teas')")
         #expect(try connection.int("SELECT count(*) FROM f WHERE f MATCH 'tea'") == 1)
     }
 
-    /// A view that looks like data, and calls functions that its author chose.
+    /// The view looks like data, but calls functions that an attacker has chosen.
     @Test func `a view calls no unsafe function`() throws {
         let sql = "CREATE VIEW food AS SELECT rtreedepth(x'0003') AS depth"
         let trusting = try Connection(path: scratch.database("a.db", sql), access: .readOnly)
@@ -83,7 +83,7 @@ import Testing
         #expect(error?.why?.hasPrefix("unsafe use of rtreedepth()") == true)
     }
 
-    /// The functions for reading R-trees do not allow writing.
+    /// Functions that read R-trees do not allow writing.
     @Test(arguments: ["DELETE FROM my_node", "UPDATE my_node SET a = 2", "INSERT INTO my_node VALUES (3)"])
     func `tables named like those of an R-tree cannot be written to`(_ sql: String) throws {
         let path = try scratch.database("a.db", "CREATE TABLE my_node (a); INSERT INTO my_node VALUES (1)")
@@ -113,7 +113,7 @@ import Testing
         #expect(error?.sqlite?.resultCode == .interrupt)
     }
 
-    /// A small file can keep even the check of its structure busy for minutes.
+    /// In a small file, even the check of the structure can take minutes.
     @Test func `a check constraint cannot keep the check busy`() throws {
         let connection = try guarded(
             """
@@ -145,7 +145,7 @@ import Testing
         #expect(error?.what.contains(path) == true)
     }
 
-    /// An inner deadline may be shorter than the guard's own, but never longer.
+    /// An inner deadline may be shorter than the deadline of the guard, but not longer.
     @Test func `the earlier of two deadlines applies`() throws {
         let forever = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
         let connection = try guarded("CREATE TABLE t (a)", deadline: 0.4)

@@ -17,7 +17,7 @@ import Testing
         #expect(try connection.foreignKeyCheck() == [])
     }
 
-    /// The index was created on `a` and claims to be on `b`: only a lookup of each row notices.
+    /// The index was created on `a`, but the schema says that it is on `b`. Only a lookup of each row detects this.
     @Test func `only the integrity check looks rows up in indexes`() throws {
         let path = try scratch.database(
             "a.db",
@@ -34,7 +34,7 @@ import Testing
     @Test func `a damaged page is a finding`() throws {
         let path = try scratch.database(
             "a.db", "CREATE TABLE t (a); INSERT INTO t VALUES (zeroblob(100)), (zeroblob(100))")
-        // Page 2 is the only leaf of the table; its cell count is at byte 3.
+        // Page 2 is the only leaf of the table; the number of its cells is at byte 3.
         try scratch.damage("a.db", at: 4096 + 3, with: [0xff, 0xff])
         let findings = try Connection(path: path, access: .readOnly).quickCheck()
         #expect(findings.contains { $0.contains("btreeInitPage() returns error code 11") })

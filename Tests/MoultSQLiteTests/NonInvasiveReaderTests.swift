@@ -12,7 +12,7 @@ import Testing
 
     var path: String { scratch.path("d/a.db") }
 
-    /// The states of a database with 505 rows on disk.
+    /// States in which a database with 505 rows can be on the disk.
     enum State: CaseIterable {
         case rollbackIdle, rollbackWriting, rollbackPersist, walInUse, walWriting, walCrashed, walEmptied,
             walWithoutSharedMemory,
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// 5 rows are in the file itself, 500 in the WAL if it exists.
+    /// 5 rows are in the database file, and 500 rows are in the WAL if it exists.
     private func prepare(_ state: State) throws -> Writer {
         try Files.makeDirectory(scratch.path("d"))
         let writer = try Writer(path)
@@ -111,7 +111,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// The behaviour of the usual methods: one writes, the other does not see the rows.
+    /// Of the usual methods, one writes files, and the other does not see the rows.
     @Test func `a read-only connection leaves sidecars, and an immutable one overlooks them`() throws {
         let writer = try prepare(.walClosed)
         let connection = try Connection(path: path, access: .readOnly)
@@ -145,13 +145,13 @@ import Testing
         #expect(truncate(path, size) == 0)
         let before = try Tree(scratch.path("d"))
         let error = #expect(throws: MoultError.self) { try LockFreeReader.into(path) { _, _ in } }
-        // SQLite reports a file of 1 byte as an empty one.
+        // SQLite treats a file of 1 byte as empty.
         #expect(error?.why == "it has 0 bytes")
         #expect(try Tree(scratch.path("d")) == before)
         withExtendedLifetime(writer) {}
     }
 
-    /// Without a lock that keeps writers out, the result of reading may be a mix.
+    /// Without a lock that blocks writers, a reader may see a mix.
     @Test(arguments: [State.walClosed, .walWithoutSharedMemory])
     func `a reader reports a write that happens meanwhile`(_ state: State) throws {
         let writer = try prepare(state)
@@ -168,7 +168,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// The same lock by hand: writers of the file itself wait until reading ends.
+    /// With the same lock, writers in rollback mode wait until reading ends.
     @Test func `a reader blocks writers in rollback mode`() throws {
         let writer = try prepare(.walClosed)
         try LockFreeReader.into(path) { connection, way in

@@ -3,7 +3,7 @@ import MoultSQLite
 import Testing
 
 @Suite struct QuotingTests {
-    /// SQLite itself reads each literal back.
+    /// SQLite reads each literal back.
     @Test(
         arguments: [
             .null, .integer(0), .integer(.max), .integer(.min), .real(0.1), .real(1e300), .real(-.leastNormalMagnitude),

@@ -13,7 +13,7 @@ struct SalvageTests {
 
     init() throws { scratch = try Scratch() }
 
-    /// Creates a database with Python, which can define an app's collations and functions.
+    /// Creates a database with Python, which can define the collations and functions of an app.
     private func make(_ statements: String...) throws -> String {
         let path = scratch.path("old.db")
         try Shell.must(
@@ -131,7 +131,7 @@ struct SalvageTests {
         #expect(try sqlite("SELECT x FROM t") == "-1\n1\n")
     }
 
-    /// The definition, and why the result is incomplete; nil if it is complete.
+    /// The SQL of a database, and why its result is incomplete; nil if it is complete.
     private static let apps: [(sql: String, table: String?, other: String?)] = [
         ("CREATE TABLE t(a TEXT COLLATE de, b)", nil, nil),
         ("CREATE TABLE t(a TEXT CHECK(fold(a) <> ''), b)", nil, nil),

@@ -185,7 +185,8 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
             ])
     }
 
-    /// The first line has the number of the format: a schema digest in a manifest must not change with the program.
+    /// The first line has the number of the format, because the schema digests in manifests must not change with the
+    /// program.
     @Test func `the canonical text is stable`() throws {
         let shape = try SchemaShape(
             madeBy: """

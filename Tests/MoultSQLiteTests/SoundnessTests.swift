@@ -52,7 +52,7 @@ struct SoundnessTests {
         #expect(soundness.notChecked.first == "table d: it needs the app's \(app.need)", "\(soundness)")
         #expect(try connection.rowCount("d") == 3)
         #expect(try RowCounts(of: connection).tables == ["d": 3, "e": 0])
-        // No function stays registered that a later write could use.
+        // A later write must not find a function that stayed registered.
         if app.need.hasPrefix("coll") {
             #expect(throws: MoultError.self) { try connection.execute("INSERT INTO d(a, b) VALUES('x', 9)") }
         }
@@ -81,7 +81,7 @@ struct SoundnessTests {
         let before = ["NULL value in d.a", "NULL value in d.a", "CHECK constraint failed in d"]
         #expect(Soundness.added(before, since: before) == [])
         #expect(Soundness.added(before + ["NULL value in d.a"], since: before) == ["NULL value in d.a"])
-        // The table was renamed.
+        // The table has been renamed.
         #expect(Soundness.added(["CHECK constraint failed in e"], since: before) == [])
         #expect(Soundness.added(["row 1 missing from index i"], since: before) == ["row 1 missing from index i"])
         #expect(Soundness.added(["wrong # of entries in index i"], since: []) == ["wrong # of entries in index i"])

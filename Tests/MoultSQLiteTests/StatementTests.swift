@@ -8,7 +8,7 @@ import Testing
 
     init() throws { connection = try Connection.inMemory() }
 
-    /// Like a bulk import: one statement, bytes from the caller's buffer, no allocation per row.
+    /// As in a bulk import: one statement, with bytes in the buffer of the caller, and no allocation per row.
     @Test func `a statement binds borrowed bytes`() throws {
         try connection.execute("CREATE TABLE t (a, b, c)")
         let line = Array("bread|rye|12".utf8)
@@ -30,7 +30,7 @@ import Testing
         #expect(try connection.query("SELECT * FROM t") == [row, row, [.null, .null, .null]])
     }
 
-    /// A buffer without bytes may have no address, and SQLite would treat that as NULL.
+    /// An empty buffer may have no address, which SQLite would treat as NULL.
     @Test func `an empty value is not NULL`() throws {
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         try connection.withStatement("SELECT typeof(?), typeof(?), typeof(?), typeof(?), typeof(?), ?") { statement in
@@ -111,7 +111,7 @@ import Testing
                 + "(SQLITE_CONSTRAINT, extended code 2067) in: INSERT INTO t VALUES (?)")
     }
 
-    /// The row is returned before the commit, which fails: reading a single value must not hide that.
+    /// The row is returned before the commit fails, and reading a single value must not hide that.
     @Test func `a scalar whose transaction cannot be committed is an error`() throws {
         try connection.execute(
             """

@@ -46,7 +46,7 @@ import Testing
         try connection.transaction(.immediate) {}
     }
 
-    /// A reader prevents the commit from taking its lock: nothing of the transaction may remain.
+    /// A reader prevents the commit from taking its lock, and the transaction must have no effect.
     @Test func `a commit that fails is rolled back`() throws {
         let reader = try Writer(scratch.path("a.db"))
         reader.execute("BEGIN")

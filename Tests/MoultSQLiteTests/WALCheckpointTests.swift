@@ -20,7 +20,7 @@ import Testing
         writer.execute("CREATE TABLE t (a)")
         writer.execute("INSERT INTO t VALUES (1), (2)")
         if crashes {
-            // A hot journal as well: the change is on disk, but not committed.
+            // With this setting, a hot journal is left as well: the change is on the disk, but not committed.
             writer.execute("PRAGMA cache_size = 1")
             writer.execute("BEGIN")
             writer.execute(
@@ -38,7 +38,7 @@ import Testing
             try Connection(path: path, access: .immutable).query("SELECT a FROM t") == [[.integer(1)], [.integer(2)]])
     }
 
-    /// The usual mistake: the rows that no checkpoint has copied are lost.
+    /// This mistake loses the rows that no checkpoint has copied.
     @Test func `deleting the WAL by hand loses committed rows`() throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = WAL")

@@ -14,7 +14,7 @@ final class Writer {
 
     var pid: Int32 { child.pid }
 
-    /// Runs the statement there and returns its result: `ok`, or the error.
+    /// Runs the statement in that process; returns `ok`, or the error.
     @discardableResult
     func run(_ statement: String) -> String {
         child.write(statement + "\n")
@@ -24,7 +24,7 @@ final class Writer {
     @discardableResult
     func execute(_ sql: String) -> String { run("c.execute(\"\"\"\(sql)\"\"\").fetchall()") }
 
-    /// Ends like a crash: nothing is closed.
+    /// Ends the process without closing the database, as in a crash.
     func crash() {
         child.signal(SIGKILL)
         child.wait()

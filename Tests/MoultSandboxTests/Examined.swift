@@ -3,7 +3,7 @@ import MoultFiles
 import MoultSandbox
 import TestSupport
 
-/// A database created with SQL, and the built command as the process that examines it.
+/// A database that is created with SQL, and the process that examines it.
 struct Examined {
     let scratch: Scratch
     var validation: Validation
@@ -15,7 +15,7 @@ struct Examined {
         try Shell.must(["sqlite3", validation.path], input: sql)
     }
 
-    /// The report of the built command, or of another program in its place.
+    /// The report of the built command, or of another program instead.
     func report(by program: String? = nil) throws -> ValidationReport {
         let reports = try Validator.process(program ?? BuiltMoult.path()).examine(
             [validation], scratch: scratch.path("aside"))
@@ -23,7 +23,7 @@ struct Examined {
         return report
     }
 
-    /// Why it is refused.
+    /// Why the database is refused; nil if it is not.
     func refusal(by program: String? = nil) -> String? {
         do {
             let report = try report(by: program)
@@ -31,7 +31,7 @@ struct Examined {
         } catch { return (error as? MoultError)?.why ?? "\(error)" }
     }
 
-    /// The database's result for a query.
+    /// The result of a query on the database.
     func answer(_ query: String, processor: Int = 60) throws -> ValidationReport.Answer? {
         var asking = self
         asking.validation.queries = [query]
@@ -40,7 +40,7 @@ struct Examined {
         return try asking.report().answers.first
     }
 
-    /// A program in place of the examiner.
+    /// Makes a program that runs instead of the examiner.
     func impostor(_ script: String) throws -> String {
         let path = scratch.path("impostor")
         try Files.writeNew(Array("#!/bin/sh\n\(script)\n".utf8), to: path)

@@ -5,7 +5,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// Malicious databases and queries: each results in an error with the reason, in time, and nothing else happens.
+/// Malicious databases and queries: each causes an error with the reason in time, and has no other effect.
 @Suite struct MaliciousDatabaseTests {
     struct Harm: CustomTestStringConvertible {
         let testDescription: String
@@ -77,16 +77,16 @@ import Testing
         }
     #endif
 
-    /// A single function call, during which SQLite does not check the deadline.
+    /// SQLite does not check the deadline during a single function call.
     @Test func `the limit of processor time ends a check inside one SQL function`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.validation.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
         examined.validation.processor = 1
-        // On a busy machine, the wall time is over before this much CPU time was used.
+        // On a busy machine, the time may be over before this much CPU time was used.
         #expect(["it took more than 1 s of CPU time", "it did not end in time"].contains(examined.refusal()))
     }
 
-    /// Temporary files for sorting must not fill the disk.
+    /// Sorting uses temporary files, which must not fill the disk.
     @Test func `sorting cannot fill the disk`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.validation.queries = [
@@ -96,7 +96,7 @@ import Testing
         #expect(try Files.list(examined.scratch.path) == ["food.db"])
     }
 
-    /// A constraint that a check of the file computes for each row.
+    /// The check of the file computes the constraint for each row.
     @Test func `a constraint cannot keep a check busy`() throws {
         var examined = try Examined(
             """

@@ -4,7 +4,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// Untrusted migrations, tried on a copy of a user database in a separate process.
+/// Untrusted migrations are tried on a copy of a user database in a separate process.
 @Suite struct MigrationRunTests {
     let scratch: Scratch
 
@@ -41,7 +41,7 @@ import Testing
         #expect(report.before == ["note": 2])
         #expect(report.after == ["note": 1, "x": 0])
         #expect((report.userVersion, report.lack, report.finding) == (2, nil, nil))
-        // It was rolled back.
+        // The migration was rolled back.
         let left = try Shell.must(
             [
                 "sqlite3", scratch.path("copy/user.db"),
@@ -63,7 +63,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try report(trial) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the migrations of user cannot be tested")
-        // On a busy machine, the wall time is over before this much CPU time was used.
+        // On a busy machine, the time may be over before this much CPU time was used.
         #expect(["it took more than 1 s of CPU time", "it did not end in time"].contains(error?.why))
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }

@@ -4,13 +4,13 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Verbs that read untrusted databases: whatever the databases do, the command survives and reports it in time, and
-/// nothing else is changed.
+/// Verbs that read untrusted databases: whatever a database contains, the command survives, reports the problem in
+/// time, and changes nothing.
 @Suite struct SandboxedVerbTests {
     let scratch: Scratch
 
-    /// `bomb.db` has a tree in which every page leads to the next one dozens of times, so that counting its rows never
-    /// ends.
+    /// `bomb.db` has a tree in which every page refers to the next page dozens of times, so that counting its rows
+    /// never ends.
     static let bomb = """
         import sqlite3, struct
         page = 512
@@ -40,8 +40,8 @@ import Testing
             ["sqlite3", scratch.path("good.db")], input: "CREATE TABLE t(x); INSERT INTO t VALUES(1), (2), (3);")
     }
 
-    /// `slow.db` is sound, but each check of it computes a column for many seconds on any machine. Creating it takes no
-    /// time, because the column gets its expression after the rows are there.
+    /// `slow.db` is sound, but each check of it takes many seconds on any machine, because it computes a column. The
+    /// file is created quickly, because the column gets its expression after the rows were inserted.
     private func makeSlow() throws {
         try Shell.must(
             ["sqlite3", scratch.path("slow.db")],
@@ -60,7 +60,7 @@ import Testing
             environment: ["PATH": "\(built):/usr/local/bin:/usr/bin:/bin", "TMPDIR": try scratch.directory("tmp")])
     }
 
-    /// The examiner's only capability is to read them, and it can read only the given files.
+    /// The only capability of the examiner allows it to read the files, and it can only read the given files.
     @Test(.enabled(if: geteuid() == 0, "only root reads files of other users"))
     func `root can inspect databases that only another user may read`() throws {
         try Shell.must(
@@ -75,7 +75,7 @@ import Testing
         #expect(looked.output.contains("t         3  x"), "\(looked)")
     }
 
-    /// A store with release 1.0.0 and, next to it, 2.0.0, whose database was damaged before it was sealed.
+    /// A store with release 1.0.0, and next to it a release 2.0.0 whose database was damaged before it was sealed.
     private func release(spoilt: String) throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let sql = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food VALUES(1, 'rye');"
@@ -136,7 +136,7 @@ import Testing
         #expect(ended.errors.contains("it took more CPU time than legitimate databases of that size need"))
     }
 
-    /// The advice names the user's file, not the unpacked one.
+    /// The advice names the file of the user, not the unpacked file.
     @Test func `a damaged database of a release is named with its release`() throws {
         try release(spoilt: "os.replace('bomb.db', work + '/food.db')")
         let ended = try harmless("moult diff good.db rel/test-2.0.0.json")
@@ -147,7 +147,7 @@ import Testing
         #expect(try harmless("moult plan --deep rel/test-2.0.0.json").errors.contains("is damaged: "))
     }
 
-    /// SQLite crashes, here because of a signal when the other process confines itself.
+    /// SQLite crashes; here, a signal ends the process when it confines itself.
     @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
     func `a crash of SQLite in a read-only verb is a refusal`(verb: String) throws {
         if verb.hasPrefix("plan") { try release(spoilt: "") }
@@ -159,7 +159,7 @@ import Testing
         #expect(try JSON(parsing: json.output, source: "its answer")["error"]?["code"]?.string == "E412")
     }
 
-    /// Files that are damaged or not databases: SQLite or moult reports it as usual.
+    /// Files that are damaged, or not databases. SQLite or moult reports them as usual.
     @Test(arguments: [
         "printf 'SQLite format 3\\0' > x.db", "cp good.db x.db && truncate -s 1000 x.db",
         "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",
@@ -174,17 +174,17 @@ import Testing
         }
     }
 
-    /// The command itself does not open it; the process that does has confined itself before SQLite is used.
+    /// The command does not open the database. The process that opens it has confined itself before SQLite is used.
     @Test func `only a confined process opens the database`() throws {
         let ended = try harmless("strace -f -qq -o trace -e trace=openat,prctl moult inspect good.db")
         #expect(ended.status == 0, "\(ended.errors)")
         let lines = try Shell.must(["cat", scratch.path("trace")]).split(separator: "\n").map { String($0) }
         let confined = try #require(lines.firstIndex { $0.contains("PR_SET_SECCOMP, SECCOMP_MODE_FILTER, {") })
         let pid = try #require(lines[confined].split(separator: " ").first)
-        // Opening a descriptor for a Landlock rule does not read the file.
+        // The descriptor for a Landlock rule is not used for reading.
         let opened = lines.indices.filter { lines[$0].contains("good.db") && !lines[$0].contains("O_PATH") }
         for index in opened { #expect(lines[index].hasPrefix("\(pid) "), "\(lines[index])") }
-        // Its first bytes showed its type.
+        // The first bytes of the file show its type.
         #expect(opened.count { $0 < confined } == 1)
         #expect(opened.contains { $0 > confined })
     }

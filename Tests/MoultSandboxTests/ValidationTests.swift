@@ -4,7 +4,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// The results for a sound database, which are the same in a separate process.
+/// The results for a sound database are the same in a separate process.
 @Suite struct ValidationTests {
     static let sql = """
         PRAGMA application_id = 7; PRAGMA user_version = 3;
@@ -35,7 +35,7 @@ import Testing
         #expect(
             report.rows == [.init(table: "food", before: 1, after: 2), .init(table: "gone", before: nil, after: nil)])
         #expect(report.failure == nil)
-        // Not a byte, sidecar or time of the files changes.
+        // No byte, sidecar or time of the files has changed.
         let files = { (tree: Tree) in tree.lines.dropFirst() }
         #expect(try files(Tree(examined.scratch.path)) == files(before))
 
@@ -44,7 +44,7 @@ import Testing
         #expect(here == [report])
     }
 
-    /// More databases than processors, with the results in the order of the requests.
+    /// More databases than processors are checked, and the results are in the order of the requests.
     @Test func `several databases are checked at once`() throws {
         let all = try (1...7).map { number in
             try Examined(
@@ -63,13 +63,13 @@ import Testing
         #expect(try Files.list(scratch.path) == [])
     }
 
-    /// An older moult next to an app cannot do this.
+    /// If the command next to an app is an older moult, it cannot check databases.
     @Test func `without a program that checks databases, the app checks them itself`() throws {
         let examined = try Examined(Self.sql)
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
 
-    /// Otherwise a database that takes over the process could make the process with the store open it.
+    /// Otherwise, a database that compromises the examiner could make the process with the store open it.
     @Test func `an examiner that has begun cannot make the app check the database`() throws {
         let examined = try Examined(Self.sql)
         #expect(
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// A statement that sorts more than fits into memory writes to the directory where it may.
+    /// A statement that sorts more than fits into memory writes to the directory that it may use.
     @Test func `sorting may use the disk`() throws {
         let examined = try Examined(
             """

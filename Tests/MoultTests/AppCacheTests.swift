@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Scenario 3 without a release: an app's own cache, dropped if its schema is not the expected one.
+/// Scenario 3 without a release: an app's own cache is replaced if its schema is not the expected one.
 @Suite struct AppCacheTests {
     let scratch: Scratch
     var path: String { scratch.path("thumbs.db") }
@@ -37,7 +37,7 @@ import Testing
         #expect(try Store.cache(at: path, schema: next) == .fresh("table thumb: column \"width\" is missing"))
         #expect(try sqlite("SELECT count(*), max(width) FROM thumb") == "0|\n")
         #expect(try Store.cache(at: path, schema: next) == .ready)
-        // The app is downgraded: the cache that it cannot read is dropped again.
+        // The app is downgraded, and the cache that it cannot read is replaced again.
         #expect(
             try Store.cache(at: path, schema: Self.schema) == .fresh("table thumb: column \"width\" is not expected"))
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
@@ -76,7 +76,7 @@ import Testing
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABLE other(x)") }
         #expect(error?.what.contains(path) == true)
-        // Nothing was lost.
+        // No row is lost.
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
     }
 
@@ -95,7 +95,8 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    /// Many at once: exactly one of them gets the new cache, and all rows written after that stay.
+    /// Many processes call at the same time: exactly one of them gets the new cache, and all rows written after that
+    /// stay.
     @Test func `only one of many processes recreates it`() async throws {
         try Files.writeNew(Array("no database".utf8), to: path)
         let path = path

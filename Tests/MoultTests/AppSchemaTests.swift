@@ -32,7 +32,7 @@ import Testing
         try maker.make("2.0.0", sequence: 2, [.user("user", sql, migrations: ["m/2.sql": migration])])
     }
 
-    /// Runs SQL like the app; `leaving` ends the process without closing the database.
+    /// Runs SQL as the app; with `leaving`, the process ends without closing the database.
     private func app(_ sql: String, leaving: Bool = false) throws {
         try Shell.must([
             "python3", "-c",
@@ -77,7 +77,7 @@ import Testing
         let check = try #require(
             try Verifier(StoreSnapshot(layout)).verify(deep: true).first { $0.method == "integrity_check" })
         #expect(check.finding == nil)
-        // Views and triggers are not part of a check, and CHECKs are not part of a read-only one.
+        // Checks do not read views and triggers, and a read-only check does not evaluate CHECK constraints.
         let isPartOfIt = schema.contains("INDEX") || schema.contains("WITHOUT ROWID")
         #expect(check.notChecked.contains { $0.contains("it needs the app's") } == isPartOfIt, "\(check)")
         try store.updateBlocking(to: second())

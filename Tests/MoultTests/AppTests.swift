@@ -1,4 +1,4 @@
-// The public API that an app gets with this single import.
+// An app gets the public API with this single import.
 import Moult
 import MoultFiles
 import Synchronization
@@ -76,7 +76,7 @@ import Testing
         let trusting = Store(at: scratch.path("signed"), trusting: [key])
         let unsigned = await #expect(throws: MoultError.self) { try await trusting.update(to: first) }
         #expect(unsigned?.code == .unsigned)
-        // The store that was created for it is removed again.
+        // The store that this call created is removed again.
         #expect(try Files.facts(scratch.path("signed/moult.json")) == nil)
         try scratch.must("moult sign -q -k a.key \(first)")
         #expect(try await trusting.update(to: first).isInstalled)
@@ -86,7 +86,7 @@ import Testing
             }
             #expect(error?.code == code)
         }
-        // A store that was created without keys does not count as one with keys.
+        // A store that was created without keys is not trusted as a store with keys.
         try await store.update(to: first)
         let error = #expect(throws: MoultError.self) {
             try Store(at: scratch.path("store"), trusting: [key]).plan(first)
@@ -119,7 +119,7 @@ import Testing
         try connection.close()
     }
 
-    /// Opened like by a GRDB pool: the journal mode is set for all attached files.
+    /// The connection is opened as by a GRDB pool, which sets the journal mode of all attached files.
     @Test(arguments: ["store", "a b", "100%25", "what?x=1#y", "ä'\"é"])
     func `read-only databases that are attached by their URIs do not change`(_ name: String) async throws {
         let store = Store(at: scratch.path(name))

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Caches of a release: kept if they match, otherwise set aside with their sidecars and recreated.
+/// The caches of a release are kept if they match; otherwise they are set aside with their sidecars and recreated.
 @Suite struct CacheTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -58,7 +58,7 @@ import Testing
 
     @Test func `a different schema sets the cache and its sidecars aside`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
-        // Rows that are only in the WAL, as left by a killed app.
+        // A killed app has left rows that are only in the WAL.
         try Shell.must([
             "python3", "-c",
             """
@@ -80,7 +80,7 @@ import Testing
         #expect(try fresh == "0|id,image,width\n")
         #expect(try Files.facts("\(path)-wal") == nil)
         let set = try #require(sets().first)
-        // The set is complete: the rows of its WAL can still be read.
+        // The set is complete, and the rows of its WAL can still be read.
         #expect(try Shell.must(["sqlite3", "\(set)/thumbs.db", "SELECT count(*) FROM thumb"]) == "500\n")
         let label = try #require(try QuarantineRecord(in: set))
         #expect(label.database == "thumbs" && label.kind == .cache && label.path == path)
@@ -173,7 +173,7 @@ import Testing
         #expect(text.contains(line), "\(text)")
     }
 
-    /// A process with a lock is using the cache, and is named; after it exits, the update works.
+    /// A process with a lock is using the cache, and the error names it. After it exits, the update works.
     @Test func `a locked cache is replaced later`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let stuck = try Background([
@@ -214,7 +214,7 @@ import Testing
         #expect(try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"]) == before)
     }
 
-    /// If a file cannot be removed, this is an error, and everything is unchanged.
+    /// If a file cannot be removed, this is an error, and nothing changes.
     @Test func `a failure to delete a cache is an error`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let next = try release("2.0.0", 2, Self.two)

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Bundles with frames, which are unpacked on every core.
+/// Bundles with frames, which are unpacked on all cores.
 @Suite struct FramedBundleTests {
     let scratch: Scratch
     let store: Store
@@ -28,7 +28,7 @@ import Testing
         bundle = scratch.path("releases/test-1.0.0.frames.tar.zst")
     }
 
-    /// Changes the manifest with Python, where it is `m`.
+    /// Changes the manifest with Python code, in which `m` is the manifest.
     private func edit(_ change: String) throws {
         try Shell.must([
             "python3", "-c",
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// The digests of the frames, or earlier checks, detect every error, and nothing is installed.
+    /// The digests of the frames, or checks before that, detect every error, and nothing is installed.
     @Test(arguments: [
         (
             "a digest of a large member",
@@ -74,7 +74,7 @@ import Testing
         #expect(try Files.facts(scratch.path("store/current")) == nil)
     }
 
-    /// A wrong byte anywhere: in a header, in content, in the seek table.
+    /// A byte is wrong in a header, in content, or in the seek table.
     @Test func `a wrong byte anywhere is refused`() throws {
         let size = try #require(try Files.facts(bundle)?.size)
         for place in stride(from: 0, to: size, by: max(1, size / 40)) {
@@ -83,7 +83,7 @@ import Testing
                 "import sys; f=open(sys.argv[1],'r+b'); f.seek(\(place)); b=f.read(1); f.seek(\(place)); f.write(bytes([b[0]^1]))",
                 bundle,
             ])
-            // A bit that zstd ignores would do no harm: the output is verified.
+            // A bit that zstd ignores does no harm, because the output is verified.
             do {
                 try store.updateBlocking(to: manifest)
                 let packed = try Files.read(scratch.path("releases/1.0.0.work/food.db"), limit: 1 << 30)

@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Scenario 4: a large database is attached where it is, and a small one for the user is created from a template.
+/// Scenario 4: a large database is attached at its own path, and a small user database is created from a template.
 @Suite struct InPlaceTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -28,7 +28,7 @@ import Testing
         #expect(try connection.texts("SELECT name FROM food.food") == [["egg"]])
         #expect(throws: MoultError.self) { try connection.execute("INSERT INTO food.food VALUES('x')") }
         try connection.close()
-        // Nothing of the database was copied.
+        // The store has no copy of the database.
         let inStore = try #require(try Files.factsThroughLinks(scratch.path("store/food.db")))
         #expect(inStore.inode == (try Files.facts(scratch.path("app/food.db")))?.inode)
     }

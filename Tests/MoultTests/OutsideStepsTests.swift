@@ -4,9 +4,9 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The core treats a built-in step like one of another package: only through the public protocol.
+/// moult treats built-in steps and steps of other packages alike: it uses only the public protocol.
 @Suite struct OutsideStepsTests {
-    /// A step of another package that wraps a built-in one. The core cannot tell which one it is.
+    /// A step of another package that wraps a built-in step. moult cannot tell the two apart.
     private struct Outside: Step {
         let inner: any Step
         var name: String { inner.name }

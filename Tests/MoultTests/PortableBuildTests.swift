@@ -5,7 +5,7 @@
     import TestSupport
     import Testing
 
-    /// The behaviour of a build without Linux-only calls: its fallbacks, and the operations that it refuses.
+    /// A build without Linux-only calls: its fallbacks, and the operations that it refuses.
     @Suite struct PortableBuildTests {
         let scratch: Scratch
         let maker: ReleaseMaker
@@ -35,7 +35,7 @@
             var events = store.events.makeAsyncIterator()
             try await store.update(to: second)
             #expect(try await events.next()?.version == "2.0.0")
-            // A reader keeps its release; shared content is replaced in place.
+            // A reader keeps its release, but shared content is replaced in place.
             #expect(try before.rows("SELECT release FROM food.food") == [[1]])
             #expect(try before.rows("SELECT release FROM price.price") == [[2]])
             let after = try store.connect()

@@ -35,7 +35,7 @@ import Testing
         try Settings.rewrite(StoreLayout(root: store.directory), name, value)
     }
 
-    /// The sets of a database, by the releases of their content.
+    /// The sets of a database, as the releases of their content.
     private func sets(_ name: String) throws -> [String] {
         try Files.list(quarantine).filter { $0.hasSuffix("-\(name)") }.compactMap {
             try QuarantineRecord(in: "\(quarantine)/\($0)")?.release
@@ -48,19 +48,19 @@ import Testing
         // Without a small limit, all of them stay.
         #expect(try sets("thumbs") == ["1.0.0", "2.0.0", "3.0.0"])
         try store.reset("user", settingUserDataAside: true)
-        // Dates have a resolution of seconds; the order must not depend on the speed of the test.
+        // Dates have a resolution of seconds, and the order must not depend on the speed of the test.
         for (age, release) in zip([30, 20, 10], ["1.0.0", "2.0.0", "3.0.0"]) { try makeOlder(release, seconds: age) }
         try set("quarantineLimit", .integer(250_000))
         try store.updateBlocking(to: release(5))
         #expect(try sets("thumbs") == ["3.0.0", "4.0.0"])
-        // Without space for any, none stays, but user data does.
+        // With a limit of 0, no cache stays, but user data does.
         try set("quarantineLimit", .integer(0))
         try store.updateBlocking(to: release(6))
         #expect(try sets("thumbs") == [])
         #expect(try sets("user") == ["4.0.0"])
     }
 
-    /// Gives the sets of a release an earlier date.
+    /// Changes the dates of the sets of a release to an earlier time.
     private func makeOlder(_ release: String, seconds: Int) throws {
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
             let directory = "\(quarantine)/\(name)"
@@ -80,7 +80,7 @@ import Testing
         try store.updateBlocking(to: release(3))
         try store.reset("user", settingUserDataAside: true)
         let orchestrator = try Orchestrator(root: store.directory, steps: .builtIn)
-        // Nothing is that old; a dry run only lists what would be removed.
+        // No set is that old. A dry run only lists the sets that would be removed.
         #expect(try orchestrator.clean(quarantineDays: 41).quarantine.removed == [])
         let before = try Tree(quarantine)
         let dry = try orchestrator.clean(quarantineDays: 30, dry: true).quarantine
@@ -93,7 +93,7 @@ import Testing
         let all = try orchestrator.clean(quarantineDays: 30, includingUserData: true).quarantine
         #expect(all.removed.map(\.record?.database) == ["user"])
         #expect(try sets("user") == ["3.0.0"])
-        // This includes sets of the last day.
+        // This includes sets from the last day.
         _ = try orchestrator.clean(quarantineDays: 0, includingUserData: true)
         #expect(try sets("user") == [] && sets("thumbs") == [])
     }

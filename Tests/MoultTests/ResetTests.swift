@@ -8,7 +8,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Scenario 5: a database that does not load is set aside with its sidecars and recreated.
+/// Scenario 5: a database that does not load is set aside with its sidecars, and recreated.
 @Suite struct ResetTests {
     let scratch: Scratch
     let store: Store
@@ -52,7 +52,7 @@ import Testing
         try broken.make("user.db", in: root)
         let before = try set(root, "user.db")
         let recovered = try store.reset("user", settingUserDataAside: true)
-        // An open database, without sidecars that would change it.
+        // The database opens, without sidecars that would change it.
         let connection = try store.open("user")
         #expect(connection.recovered == nil)
         #expect(
@@ -62,7 +62,7 @@ import Testing
         try connection.execute("INSERT INTO note(text) VALUES('new')")
         try connection.close()
         #expect(try set(root, "user.db").count == 1)
-        // The old files are all in quarantine.
+        // All old files are in quarantine.
         if before.isEmpty {
             #expect(recovered.setAside == nil)
         } else {
@@ -96,7 +96,7 @@ import Testing
         #expect(error?.what == what)
     }
 
-    /// A process that has it open would write to it after it was set aside.
+    /// A process that has the database open would continue to write to the file that was set aside.
     @Test func `a database in use is not reset`() throws {
         let app = try Background([
             "python3", "-c",
@@ -117,7 +117,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    /// Damage in the middle: the rows before and after it are read.
+    /// The damage is in the middle, and the rows before and after it are read.
     @Test func `a reset salvages rows around damage`() throws {
         try Shell.must([
             "python3", "-c",
@@ -190,7 +190,7 @@ import Testing
         #expect(try Tree(root) == before)
     }
 
-    /// If a database is damaged again and again, this is reported, and the quarantine does not fill up.
+    /// A database that is damaged again and again is reported, and does not fill the quarantine.
     @Test func `a database that fails again at once is reported and not set aside again`() throws {
         try Broken.zeroBytes.make("user.db", in: root)
         try store.open("user", recovering: .setUserDataAside).close()

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Sets in quarantine can be read as often as needed.
+/// Rows in quarantine can be salvaged as often as needed.
 @Suite struct SalvageAgainTests {
     let scratch: Scratch
     let store: Store

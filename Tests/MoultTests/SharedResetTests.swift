@@ -48,14 +48,14 @@ import Testing
             let salvaged = try #require(recovered.salvaged)
             #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM food WHERE mine = 1"]) == "50\n")
         }
-        // It is still the installed release, so nothing happens; the next one is installed as usual.
+        // The release is still installed, so nothing changes, and the next release is installed as usual.
         #expect(try store.isCurrent(first))
         try Shell.must(["sqlite3", pantry, "INSERT INTO food VALUES(900, 'new mine', 1)"])
         try store.updateBlocking(to: Self.release(2, maker))
         #expect(try rows() == "1|new mine\n50|shipped 2\n2.0.0\n")
     }
 
-    /// It contains user data.
+    /// The database contains user data.
     @Test func `a shared database is reset only with the option`() throws {
         let before = try Tree(store.directory)
         let error = #expect(throws: MoultError.self) { try store.reset("pantry") }
@@ -64,7 +64,7 @@ import Testing
         #expect(try Tree(store.directory) == before)
     }
 
-    /// An update reports that it cannot be read, with advice, and does not change it.
+    /// The update reports that it cannot read the database, with advice, and does not change it.
     @Test func `an update does not replace an unreadable shared database`() throws {
         try Broken.damagedSchema.make("pantry.db", in: store.directory)
         let before = try Files.facts(pantry)

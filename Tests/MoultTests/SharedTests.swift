@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Shared databases: the publisher ships them, and the app writes to them.
+/// Shared databases, which the publisher ships and to which the app writes.
 @Suite struct SharedTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -58,7 +58,7 @@ import Testing
         #expect(try sqlite("PRAGMA journal_mode") == "\(mode)\n")
         #expect(try sqlite("PRAGMA integrity_check") == "ok\n")
         #expect(try store.isCurrent(two))
-        // Back to the kept content, with the user's rows carried over again.
+        // A rollback restores the kept content, and carries the user's rows over again.
         try store.rollbackBlocking(reason: "test")
         #expect(try sqlite("SELECT id, name FROM food ORDER BY id") == "1|egg\n2|milk\n100|mine\n")
     }

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Updates from bundles, from the view of an app.
+/// Updates from bundles, as an app makes them.
 @Suite struct UpdateTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -98,7 +98,7 @@ import Testing
     @Test func `a plain file from before the first install is adopted and can be restored`() throws {
         let store = Store(at: try scratch.directory("store"))
         let old = scratch.path("store/food.db")
-        // In WAL mode without a checkpoint, as left by a killed app.
+        // A killed app has left the database in WAL mode without a checkpoint.
         try Shell.must([
             "python3", "-c",
             """

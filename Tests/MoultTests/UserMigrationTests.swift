@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Migrations update the user database with each release, and it is never replaced.
+/// Migrations change the user database with each release, and it is never replaced.
 @Suite struct UserMigrationTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -32,7 +32,7 @@ import Testing
         CREATE INDEX note_tag ON note(tag);
         PRAGMA user_version = 3;
         """
-    /// The procedure for changing a table in SQLite's documentation.
+    /// SQLite's documentation recommends this procedure for changing a table.
     static let toThree = """
         PRAGMA foreign_keys = OFF;
         CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
@@ -144,7 +144,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    /// The same, while another process has the database open in WAL mode with rows that no checkpoint has copied yet.
+    /// Another process has the database open in WAL mode, with rows that no checkpoint has copied yet.
     @Test func `a failed migration changes nothing in an open database`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let app = try Background([
@@ -187,7 +187,7 @@ import Testing
         #expect(try sqlite("SELECT text FROM note") == "yours\n")
     }
 
-    /// Rows that already violated a foreign key belong to the user, and tables created by the app stay.
+    /// Rows that already violated a foreign key belong to the user, and tables of the app stay.
     @Test func `objects of the user are not a reason to refuse`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(
@@ -220,7 +220,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    /// A rollback is refused if the older release cannot read the user database.
+    /// The older release could not read the user database.
     @Test func `a rollback to a release older than the user database is refused`() throws {
         let one = JSON.Member("identity", ["userVersion": 1])
         try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one, more: [one])]))
@@ -231,7 +231,7 @@ import Testing
         #expect(try sqlite("PRAGMA user_version") == "2\n")
     }
 
-    /// An open transaction of an app blocks the update, and nothing is changed.
+    /// An open transaction of an app blocks the update, and nothing changes.
     @Test(arguments: ["delete", "wal"]) func `a blocking writer is named`(mode: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode)")

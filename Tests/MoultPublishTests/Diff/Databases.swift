@@ -12,7 +12,7 @@ extension Scratch {
         return path(name)
     }
 
-    /// Creates two databases, which start with the same statements.
+    /// Creates two databases that begin with the same statements.
     func pair(_ both: String, old: String = "", new: String = "") throws -> (old: String, new: String) {
         (try database("old.db", both + ";" + old), try database("new.db", both + ";" + new))
     }

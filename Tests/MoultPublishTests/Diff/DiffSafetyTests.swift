@@ -16,7 +16,7 @@ import Testing
         INSERT INTO t SELECT i, 'row ' || i FROM n
         """
 
-    /// A database that another process has open or left behind, in its current state.
+    /// The state of a database that another process has open or has left behind.
     enum State: String, CaseIterable { case rollback, closedWAL, killedWAL, walWithoutIndex }
 
     private func make(_ state: State, _ name: String, _ sql: String) throws -> String {
@@ -68,7 +68,7 @@ import Testing
         #expect(try DatabaseComparison("x", old: path, new: scratch.path("copy.db")).diff().isSameFile)
     }
 
-    /// Whatever bytes are damaged, the comparison ends, and reports nothing wrong about the sound side.
+    /// Whatever bytes are damaged, the comparison ends, and reports nothing wrong about the undamaged database.
     @Test(arguments: 1...60) func `a comparison of damaged files ends`(_ seed: UInt64) throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must(["cp", old, scratch.path("new.db")])
@@ -77,7 +77,7 @@ import Testing
         let size = try #require(try Files.facts(new)).size
         let file = try Descriptor(new, .write)
         for _ in 0..<(1 + Int(random.next() % 6)) {
-            // Half of the damage is in the structure: the headers at the start of pages.
+            // Half of the damage is in the headers of pages.
             let page = Int(random.next() % UInt64(size / 4096)) * 4096
             let offset = random.next() % 2 == 0 ? page + Int(random.next() % 16) : Int(random.next() % UInt64(size))
             try [UInt8(truncatingIfNeeded: random.next())].withUnsafeBytes { try file.write($0, at: offset) }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// A root that is its own child; one that has the schema as a child; one that has a child twice.
+    /// A root page is its own child, has the schema as a child, or has a child twice.
     @Test(arguments: [1, 2, 3]) func `a comparison of cyclic pages ends`(_ kind: Int) throws {
         let old = try scratch.database("old.db", "PRAGMA page_size = 512; \(rows)")
         try Shell.must(["cp", old, scratch.path("new.db")])
@@ -102,17 +102,17 @@ import Testing
         var page = [UInt8](repeating: 0, count: 512)
         _ = try page.withUnsafeMutableBytes { try file.read(into: $0, at: 512) }
         try #require(page[0] == 0x05)
-        // The root is page 2, and its last child is named after its header.
+        // The root is page 2; the number of its last child follows in its header.
         let first = page[12] == 0 ? Int(page[13]) : 0
         let child: [UInt8] = kind == 1 ? [0, 0, 0, 2] : kind == 2 ? [0, 0, 0, 1] : Array(page[first..<first + 4])
         try child.withUnsafeBytes { try file.write($0, at: 512 + 8) }
         try file.close()
-        // SQLite itself reads such files, and finds a part of them.
+        // SQLite reads such files, and finds a part of their rows.
         let error = #expect(throws: MoultError.self) { try DatabaseComparison("x", old: old, new: new).diff() }
         #expect(error?.code == .diff && error?.what == "\(new) is damaged", "\(error?.description ?? "")")
     }
 
-    /// Made with the sqlite3 shell, which has functions that write files.
+    /// The databases are made with the sqlite3 shell, which has functions that write files.
     @Test func `a comparison runs no functions of a hostile schema`() throws {
         let stolen = scratch.path("stolen")
         for (name, row) in [("old.db", ""), ("new.db", "INSERT INTO t (a) VALUES (1);")] {

@@ -11,7 +11,7 @@ import Testing
         /// The values of row `i`; the new database has the same rows in a different order, and some changes.
         let values: String
         let method: TableDiff.Method
-        /// If rows are found by a key that is never NULL, the changed rows are known exactly.
+        /// With a key that is never NULL, the number of changed rows is known exactly.
         var key: String?
     }
 
@@ -53,7 +53,7 @@ import Testing
             """)
         let oracle = try Connection(path: new, access: .readOnly)
         try oracle.attach(old, as: "old", access: .readOnly)
-        // All rows are distinct, so sets are enough.
+        // All rows are distinct, so sets are sufficient.
         let came = Int(try oracle.int("SELECT count(*) FROM (SELECT * FROM main.t EXCEPT SELECT * FROM old.t)"))
         let went = Int(try oracle.int("SELECT count(*) FROM (SELECT * FROM old.t EXCEPT SELECT * FROM main.t)"))
         let found = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.first)
@@ -104,7 +104,7 @@ import Testing
             """,
             new: "UPDATE t SET c\(count) = 'e' WHERE c1 = 'c'")
         let table = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.first)
-        // Without a key and without space for the rowid, a changed row counts as one removed and one added.
+        // Without a key, and without space for the rowid, a changed row counts as one removed and one added row.
         #expect([table.added, table.removed, table.changed] == (key.isEmpty ? [1, 1, 0] : [0, 0, 1]))
     }
 }

@@ -4,14 +4,14 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Random databases and random changes, compared with the results of plain SQL over both files.
+/// Random databases and random changes, compared with the results of SQL queries over both files.
 @Suite struct RandomDiffTests {
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let table: String
         let key: [String]
         var pageSize = 4096
-        /// The maximum length of texts, to get rows that need more than one page.
+        /// The maximum length of texts, so that some rows need more than one page.
         var longest = 40
         var rows = 3000
     }
@@ -56,7 +56,7 @@ import Testing
             INSERT INTO t SELECT 1000000 + rowid, 'new', b, c FROM (SELECT row_number() OVER () AS rowid, b, c FROM t LIMIT 20);
             COMMIT;
             """)
-        // The same rows on different pages.
+        // Moves the same rows to different pages.
         if seed == 3 { try connection.execute("VACUUM") }
         try connection.close()
 
@@ -76,7 +76,7 @@ import Testing
             let length = Int(random.next() % UInt64(shape.longest))
             let text = String(repeating: "abcdefgh"[Int(random.next() % 8)], count: length)
             let value = ["NULL", "\(random.next() % 1000)", "'\(text)'", "x'\(random.next() % 90 + 10)'"]
-            // Gaps between the keys, and an order different from that of the keys.
+            // The keys have gaps, and the rows are not in the order of the keys.
             sql += "INSERT INTO t VALUES (\(row * 7919 % 1_000_003), \(value[Int(random.next() % 4)]), '\(text)', "
             sql += "\(Double(random.next() % 1_000_000) / 7));"
         }
@@ -104,7 +104,7 @@ extension String {
     fileprivate subscript(index: Int) -> Character { self[self.index(startIndex, offsetBy: index)] }
 }
 
-/// The same numbers in every run.
+/// A generator with the same numbers in every run.
 struct Random: RandomNumberGenerator {
     private var state: UInt64
     init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }

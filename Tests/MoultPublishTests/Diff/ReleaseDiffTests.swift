@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The databases of two releases that are compared, and the results.
+/// Which databases of two releases are compared, and the results.
 @Suite struct ReleaseDiffTests {
     let scratch: Scratch
     let maker: ReleaseMaker

@@ -2,7 +2,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The changes in the rows of one table, for every way to match rows.
+/// The changes in the rows of a table, for every way to match rows.
 @Suite struct RowDiffTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
@@ -122,7 +122,7 @@ import Testing
     ]
 
     @Test(arguments: cases, [false, true]) func `changed rows are found`(_ sample: Case, isWAL: Bool) throws {
-        // In WAL mode, the records cannot be read from the file, so SQLite reads every row.
+        // In WAL mode, the comparison cannot read the records from the file, so SQLite reads every row.
         let mode = isWAL ? "PRAGMA journal_mode = WAL;" : ""
         let scratch = try Scratch()
         let old = try scratch.database("old.db", "\(mode)\(sample.schema);\(sample.old)")

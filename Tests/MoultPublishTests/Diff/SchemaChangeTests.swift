@@ -2,7 +2,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// Schema changes in words.
+/// Changes of the schema, described in words.
 @Suite struct SchemaChangeTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let old: String

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The recognized types of files, and their content.
+/// The kinds of files that can be inspected, and how they are recognized.
 @Suite struct SubjectTests {
     let scratch: Scratch
     let maker: ReleaseMaker

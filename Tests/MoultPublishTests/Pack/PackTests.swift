@@ -48,7 +48,7 @@ import Testing
             #""food": { "kind": "reference", "build": { "script": "make.sql" } }, "user": { "kind": "user" }"#)
     }
 
-    /// A release that names a commit must match that commit.
+    /// A release that names a commit must contain the files of that commit.
     @Test func `a dirty tree is refused unless allowed`() throws {
         let directory = scratch.path("in")
         _ = try make(directory)
@@ -78,7 +78,7 @@ import Testing
         let one = try pack(make(scratch.path("one")), to: scratch.path("out-one"))
         let before = umask(0o077)
         defer { umask(before) }
-        // At a different time, with older files: no clock may affect it.
+        // Packed later, from files with older times: neither may affect the result.
         let begun = time(nil)
         while time(nil) == begun { usleep(10_000) }
         let later = try make(scratch.path("elsewhere"))
@@ -88,7 +88,7 @@ import Testing
         let bundles = [try #require(one.bundle), try #require(two.bundle)]
         #expect(try Files.read(bundles[0], limit: 1 << 20) == Files.read(bundles[1], limit: 1 << 20))
         #expect(try bundles.map { try #require(try Files.facts($0)).mode } == [0o644, 0o644])
-        // Packing it again changes nothing and is not an error.
+        // Packing the same content again is not an error and changes nothing.
         _ = try pack("\(scratch.path("one"))/draft.json", to: scratch.path("out-one"))
         #expect(try Files.list(scratch.path("out-one")) == ["shop-1.0.0.json", "shop-1.0.0.tar.zst"])
     }
@@ -102,7 +102,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", "\(open)/food.db", "SELECT * FROM food"]) == "1|egg\n2|milk\n")
     }
 
-    /// A higher level makes the same content smaller.
+    /// A higher level makes the bundle smaller.
     @Test func `the option sets the compression level`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
@@ -127,7 +127,7 @@ import Testing
             parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
         let bundle = try #require(manifest.bundle)
         let frames = try #require(bundle.frames)
-        // The frames and the seek table make up the file; their content is the tar.
+        // The frames and the seek table are the whole file; the content of the frames is the tar archive.
         #expect(frames.packed.reduce(0, +) < bundle.size)
         let tar = try Shell.must(["sh", "-c", "zstd -dc \(try #require(report.bundle)) | wc -c"]).trimmed
         #expect(String(frames.content.reduce(0, +)) == tar)
@@ -154,7 +154,7 @@ import Testing
         let first = try pack(draft(in: directory, both), to: output, name: "app")
         #expect(first.manifest == "\(output)/app.json")
         #expect(try Files.list(output) == ["app.json", "app.tar.zst", "food.db"])
-        // The same version with different content; files of the old one that are not in this one are removed.
+        // The same version is packed with different content, and files that only the old content has are removed.
         try Shell.must(["sqlite3", "\(directory)/other.db", "CREATE TABLE other(id)"])
         _ = try pack(draft(in: directory, #""other": { \#(inPlace) }"#), to: output, name: "app")
         #expect(try Files.list(output) == ["app.json", "other.db"])
@@ -223,7 +223,7 @@ import Testing
         #expect(try Files.list(scratch.path("out")).isEmpty)
     }
 
-    /// The page of an index is overwritten: the file opens, and its tables can be read.
+    /// A page of an index is overwritten: the file can be opened, and its tables can be read.
     @Test func `a damaged database is refused and left as it is`() throws {
         let directory = try scratch.directory("in")
         let database = "\(directory)/food.db"

@@ -4,7 +4,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The page of a comparison, read by an independent parser.
+/// The page of a comparison, read with an independent parser.
 @Suite struct DiffPageTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -17,7 +17,7 @@ import Testing
         return DiffPage(diff).html
     }
 
-    /// The tags in order and the texts of all cells, according to Python's parser.
+    /// The tags of the page, and the texts of all cells in order, as Python's parser finds them.
     private func parsed(_ html: String) throws -> (tags: Set<String>, texts: [String]) {
         let program = """
             import html.parser, json, sys
@@ -66,13 +66,14 @@ import Testing
             INSERT INTO food SELECT i, CASE WHEN i > 2500 THEN '\(note)' ELSE 'same' END FROM n;
             """
         }
-        // 1-3000 before, 1001-4500 now: 1000 removed, 1500 added, 2501-3000 changed.
+        // The old database has the rows 1 to 3000, and the new one has 1001 to 4500: 1000 were removed, 1500 were
+        // added, and 2501 to 3000 were changed.
         let texts = try parsed(page(rows(3000, from: 1, "old"), rows(3500, from: 1001, "new"), samples: 3)).texts
         for text in ["+1,500", "−1,000", "~500"] { #expect(texts.contains(text), "\(text)") }
         let line = try #require(texts.firstIndex(of: "food"))
         #expect(texts[line...].filter { !$0.isEmpty }.prefix(6) == ["food", "3,000", "3,500", "1,500", "1,000", "500"])
         #expect(texts.contains("in 500"))
-        // No markup appears as text.
+        // No markup is visible as text.
         #expect(!texts.contains { $0.contains("</") })
         #expect(texts.filter { $0 == ", 3 of them shown" }.count == 3)
     }
@@ -86,7 +87,7 @@ import Testing
         let page = try page(old, "\(old) UPDATE t SET note = printf('%.3000c', 'y') WHERE id = 50;")
         let pages = try #require(try Files.facts(scratch.path("new.db"))).size / 4096
         #expect(page.components(of: "h9v9h-9z") == pages)
-        // The page with the row, and the first page, which has a change counter.
+        // Two pages differ: the page with the row, and the first page, which has a change counter.
         #expect(page.contains("2 of \(pages) pages changed"), "\(page)")
     }
 

@@ -3,7 +3,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Random schemas and rows, with an oracle that knows where every row must be.
+/// Random schemas and rows, with an oracle that predicts the place of every row.
 @Suite struct RandomTransferTests {
     private static let values = [
         "NULL", "0", "1", "2", "3", "-1", "1.0", "2.5", "9e999", "'a'", "'A'", "'b'", "'1'", "'007'", "'x y'",
@@ -43,11 +43,12 @@ import Testing
     @Test(arguments: 0..<500)
     func `every old row is found exactly once in the new content or among the rejects`(_ seed: Int) throws {
         var random = SeededRandom(seed)
-        // User rows have ids from 1, shipped ones from 6, so that some collide and some of those are equal.
+        // The ids of user rows start at 1 and those of shipped rows at 6, so that some collide, and some of the
+        // colliding rows are equal.
         let old = schema(&random)
         let new = random.chance(50) ? old : schema(&random)
         let (once, shipped) = (rows(Array(1...9), &random), rows(Array(6...14), &random))
-        // If ids need not be unique, some rows exist twice.
+        // If ids need not be unique, some rows occur twice.
         let mine = random.chance(50) ? once + once : once
         let same = random.chance(50) ? rows(Array(15...17), &random) : ""
         let test = try TransferCase(old: old + mine + same, new: new + shipped + same)
@@ -61,14 +62,14 @@ import Testing
         #expect(outcome.selected == before.count)
         #expect(outcome.selected == outcome.carried + outcome.rejected)
         #expect(rejects.count == outcome.rejected + outcome.shippedLosers)
-        // Every row, removed one by one from its possible places.
+        // Every old row is removed once from its possible places.
         var places = Bag(after)
         places.add(rejects)
         for row in before {
             let isFound = places.take(row)
             #expect(isFound, "the old row \(row) is lost")
         }
-        // The remaining rows, with the carried rows that equal shipped ones, are the shipped content.
+        // The remaining rows, and the carried rows that equal shipped rows, are the shipped content.
         var all = Bag(after)
         all.add(rejects)
         for row in shippedBefore {
@@ -78,7 +79,7 @@ import Testing
         // No other rows were created.
         #expect(after.count + rejects.count <= before.count + shippedBefore.count)
         #expect(try test.new.integrityCheck() == [])
-        // A second run with the same release does not record the losers again.
+        // A second run with the same release does not record the shipped rows that lose again.
         let losers =
             try test.new.int("SELECT count(*) FROM sqlite_schema WHERE name = 'moult_rejected'") == 0
             ? 0 : outcome.shippedLosers
@@ -89,7 +90,7 @@ import Testing
         }
     }
 
-    /// Rows with counts, to take out one by one.
+    /// Rows with counts, from which rows are removed one by one.
     private struct Bag {
         private var counts: [String: Int] = [:]
 
@@ -104,7 +105,7 @@ import Testing
         }
     }
 
-    /// Each row in the form of its reject record, computed by SQLite itself.
+    /// Each row in the form of a reject record, as SQLite computes it.
     private func content(_ connection: Connection) throws -> [String] {
         try connection.query(
             """
@@ -115,7 +116,7 @@ import Testing
         ).map { $0.map(\.description).joined(separator: "|") }
     }
 
-    /// The rejected rows, read back from their records into a table without types.
+    /// The rejected rows, read from their records into a table without types.
     private func rejects(_ connection: Connection) throws -> [String] {
         guard try connection.int("SELECT count(*) FROM sqlite_schema WHERE name = 'moult_rejected'") > 0 else {
             return []

@@ -3,7 +3,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A private old and new database for a test.
+/// An old and a new database for one test.
 struct TransferCase {
     let scratch: Scratch
     let old: Connection
@@ -25,7 +25,7 @@ struct TransferCase {
         }
     }
 
-    /// All rows of the new database's table as SQL literals, sorted like SQLite returns them.
+    /// The rows of a query on the new database as SQL literals, in the order in which SQLite returns them.
     func rows(_ sql: String) throws -> [String] {
         try new.query(sql).map { $0.map(\.description).joined(separator: ",") }
     }
@@ -186,7 +186,7 @@ struct TransferCase {
         let outcome = try #require(try test.run(RowRule(table: "t", onReject: .record)).first)
         #expect(outcome.carried + outcome.rejected == 3)
         #expect(try test.rows("SELECT a FROM t WHERE id = 1") == ["'Käse 🧀'"])
-        // Values that would not have the same bytes again in the old encoding are not in the table.
+        // The table has no values that would change in the old encoding.
         try test.run()
         let back = try TransferCase(
             old: "PRAGMA encoding = '\(new)'",

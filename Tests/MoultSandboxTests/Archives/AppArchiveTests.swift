@@ -3,12 +3,12 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app that embeds the library uses the command that is installed next to it to read archives.
+/// An app that embeds the library reads archives with the command that is installed next to it.
 @Suite struct AppArchiveTests {
     let scratch: Scratch
     init() throws {
         scratch = try Scratch()
-        // With frames, as publishers make them.
+        // The bundle has frames, like those of publishers.
         let draft =
             #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","source":"food.db"}}}"#
         try Files.writeNew(Array(draft.utf8), to: scratch.path("draft.json"))
@@ -19,7 +19,7 @@ import Testing
         try scratch.must("mkdir -p app/bin app/libexec/moult && cp '\(app)' app/bin/app")
     }
 
-    /// Installs a script as the command, and then the release with the app. `$moult` is the real command.
+    /// Installs a script as the command, and then installs the release with the app. `$moult` is the real command.
     private func install(_ script: String) throws -> Shell.Ended {
         let real = try BuiltMoult.path()
         try Files.replace(
@@ -28,7 +28,7 @@ import Testing
         return try scratch.run("app/bin/app rel/test-1.0.0.json store")
     }
 
-    /// A script that runs instead of reading an archive; databases are examined as usual.
+    /// A script that runs instead of the archive reader; databases are examined as usual.
     private func reading(_ script: String) -> String {
         "[ \"$1\" = unpack-1 ] || exec \"$moult\" \"$@\"\necho \"$1\" >> '\(scratch.path("calls"))'\n\(script)"
     }
@@ -46,7 +46,7 @@ import Testing
 
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
-    /// Nothing is installed, nothing remains, and the next attempt with a correct program installs the release.
+    /// Nothing is installed, no file is left, and the next attempt with a correct program installs the release.
     @Test(arguments: [
         ("echo nonsense", "it is not JSON"),
         ("exit 64", "it ended with status 64"),
@@ -70,7 +70,7 @@ import Testing
         #expect(try install("exec \"$moult\" \"$@\"").status == 0)
     }
 
-    /// Correct messages with different bytes: the digest does not match.
+    /// The messages are correct, but the bytes do not match the digest.
     @Test func `bytes that differ from the release are refused`() throws {
         let refused = try install(
             reading(

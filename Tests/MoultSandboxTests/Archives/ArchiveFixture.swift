@@ -5,13 +5,13 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// An archive with two members, and the built command, or another program, as the process that reads it.
+/// An archive with two members, and the process that reads it: the built command or another program.
 struct ArchiveFixture {
     let scratch: Scratch
     let path: String
     let members: [String: Int]
 
-    /// With more than 2 MiB, its reader cannot exit before everything is read, because its shared memory is smaller.
+    /// With more than 2 MiB, its reader cannot exit before all content is read, because the shared memory is smaller.
     init(_ name: String = "a.tar.gz", size: Int = 900_000) throws {
         scratch = try Scratch()
         path = scratch.path(name)
@@ -22,14 +22,14 @@ struct ArchiveFixture {
         try scratch.must("truncate -s 20 in/notes/1.sql && cd in && bsdtar -acf ../\(name) food.db notes/1.sql")
     }
 
-    /// A shell script in place of the reader.
+    /// Makes a shell script that runs instead of the reader.
     func impostor(_ script: String) throws -> String {
         let program = scratch.path("impostor")
         try Files.replace(program, with: Array("#!/bin/bash\n\(script)\n".utf8), mode: 0o755)
         return program
     }
 
-    /// The result with the built command or another program.
+    /// The content that the built command or another program reads.
     func read(
         by program: String? = nil, patience: Int = 20, stop: @escaping @Sendable () throws -> Void = {},
         during: (String) throws -> Void = { _ in }
@@ -44,7 +44,7 @@ struct ArchiveFixture {
         return contents
     }
 
-    /// The error with which it is refused.
+    /// The error with which the archive is refused.
     func refusal(by script: String, patience: Int = 20) throws -> MoultError {
         let program = try impostor(script)
         return try #require(throws: MoultError.self) { try read(by: program, patience: patience) }

@@ -6,7 +6,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// A confined process reads archives, and its messages are not trusted.
+/// A confined process reads archives, and the parent does not trust its messages.
 @Suite struct ConfinedArchiveTests {
     @Test(arguments: ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip"])
     func `the confined process reads every kind of archive`(name: String) throws {
@@ -17,7 +17,7 @@ import Testing
             ])
     }
 
-    /// While the content arrives, exactly one child has the archive open, and that child is confined.
+    /// While the content arrives, exactly one child process has the archive open, and this child is confined.
     @Test func `the process that reads the archive is confined`() throws {
         let fixture = try ArchiveFixture(size: 5_000_000)
         var seen: [String: String] = [:]
@@ -43,12 +43,12 @@ import Testing
             #expect(seen[name].flatMap { Int($0, radix: 16) } == 0)
         }
         #expect(seen["Threads:"] == "1")
-        // Three pipes and the archive; the memory is mapped, and its descriptor closed.
+        // Three pipes and the archive. The shared memory is mapped, and its descriptor is closed.
         #expect(files.count == 4 && files.filter { $0 == fixture.path }.count == 1, "\(files)")
         #expect(files.allSatisfy { $0 == fixture.path || $0.hasPrefix("pipe:") })
     }
 
-    /// An older moult next to an app: this process reads the archive itself.
+    /// If the command next to an app is an older moult, the app reads the archive itself.
     @Test func `without a program that reads archives, the app reads them itself`() throws {
         let fixture = try ArchiveFixture()
         #expect(try fixture.read(by: fixture.impostor("exit 64")).count == 2)
@@ -56,7 +56,7 @@ import Testing
 
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
-    /// Otherwise an archive that takes over the process could make the other one read it.
+    /// Otherwise, an archive that compromises the process could make the app read it.
     @Test func `a process that has begun cannot make the app read the archive`() throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
         #expect(error.code == .archiveProcess)
@@ -109,7 +109,7 @@ import Testing
         #expect(try fixture.refusal(by: "\(member); \(missing); exec sleep 1000").code == .archiveMissing)
     }
 
-    /// A process that was taken over can choose the text, but not the advice or the code.
+    /// A compromised process can choose the text, but not the advice or the code.
     @Test func `the process can choose only known advice for a refusal`() throws {
         let fixture = try ArchiveFixture()
         let long = String(repeating: "x ", count: 1500)
@@ -141,7 +141,7 @@ import Testing
         #expect(throws: Stop.self) { try fixture.read(by: program, stop: { throw Stop() }) }
     }
 
-    /// The real reader, killed after each of its messages.
+    /// The real reader is killed after each of its messages.
     @Test func `a process that dies is an error at any message`() throws {
         let fixture = try ArchiveFixture()
         let real = try BuiltMoult.path()
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    /// `prlimit` has the effect of its own limits.
+    /// `prlimit` has the effect of the limits that the process sets.
     @Test(arguments: [("XCPU", "it took more than"), ("SEGV", "SIGSEGV ended"), ("SYS", "SIGSYS ended")])
     func `the error says how the process ended`(signal: String, why: String) throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); ulimit -c 0; kill -\(signal) $$")
@@ -165,7 +165,7 @@ import Testing
         #expect(error.what.hasPrefix("cannot unpack ") && error.code == .archiveProcess)
     }
 
-    /// It ends with the process that started it, however that ends.
+    /// The process ends with its parent, however the parent ends.
     @Test func `the process does not outlive the command`() throws {
         let fixture = try ArchiveFixture()
         let program = try fixture.impostor("echo $$ > '\(fixture.scratch.path("pid"))'; exec sleep 1000")

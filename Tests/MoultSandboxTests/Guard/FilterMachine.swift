@@ -1,6 +1,6 @@
 import Testing
 
-/// Evaluates a seccomp filter like the kernel, to test calls that must not be made.
+/// Evaluates a seccomp filter as the kernel does, to test calls that must not be made.
 struct FilterMachine {
     let program: [UInt64]
 

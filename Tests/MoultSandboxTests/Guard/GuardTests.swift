@@ -7,7 +7,7 @@ import Testing
 /// A real process under the guard tries one action after the other.
 @Suite(.enabled(if: Guard.level.hasSeccomp && Guard.level.landlock >= 3, "this kernel has other guards"))
 struct GuardTests {
-    /// Actions that Landlock checks: everything outside the scratch directory is read-only.
+    /// Actions that Landlock denies, because everything outside the scratch directory is read-only.
     static let changes = [
         "write", "append", "open.truncate", "truncate", "create", "unlink", "mkdir", "rmdir", "rename", "rename.in",
         "link", "link.in", "symlink", "mkfifo",
@@ -26,7 +26,7 @@ struct GuardTests {
         #expect(try Tree(guarded.world) == before)
     }
 
-    /// Actions that Landlock does not check, and actions unrelated to files.
+    /// Actions that Landlock does not check, and actions that do not concern files.
     static let calls = [
         "chmod", "chmod.scratch", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utimes",
         "utimensat", "futimens", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
@@ -38,7 +38,8 @@ struct GuardTests {
 
     @Test(arguments: calls, [Probed.Way.spawned, .alone])
     func `a dangerous call of a confined process is denied`(call: String, way: Probed.Way) throws {
-        // Without the guard, root could do most of them, so only then does this show that the guard denies them.
+        // Without the guard, root could make most of these calls, so only a run as root shows that the guard denies
+        // them.
         if geteuid() == 0 { #expect(try Probed().ask(call, nil) != "\(call): Operation not permitted") }
         let guarded = try Probed()
         let before = try Tree(guarded.world)
@@ -62,7 +63,7 @@ struct GuardTests {
         var calls = ["scratch.create", "scratch.truncate", "scratch.unlink", "thread", "tgkill.self", "limits.read"]
         if way != .reads { calls += ["read", "list", "null"] }
         if way == .spawned { calls += ["scratch.mkdir", "kill.self"] }
-        // Without it, only the existing output is open.
+        // A process that confines itself has only its existing output open.
         if way == .alone { calls.removeAll { $0 == "null" } }
         #expect(try Probed().ask(calls, way) == calls.map { "\($0): done" })
     }

@@ -3,7 +3,8 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A directory with files that a guarded process must not touch, and one next to it to which it may write.
+/// A directory with files that a guarded process must not change, and a directory next to it to which the process may
+/// write.
 final class Probed {
     private let all: Scratch
     let world: String
@@ -20,11 +21,11 @@ final class Probed {
 
     /// How the probe is confined.
     enum Way: String, CaseIterable {
-        /// By the parent, before it starts.
+        /// The parent confines it before it starts.
         case spawned = "no"
-        /// By itself.
+        /// It confines itself.
         case alone
-        /// By itself, and it may read nothing outside its directory.
+        /// It confines itself, and may not read anything outside its directory.
         case reads
     }
 

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import Testing
 
-/// The filter of each profile, evaluated for every call without executing anything.
+/// The filter of each profile is evaluated for every call, without making the call.
 @Suite struct ProfileTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let profile: Profile
@@ -17,15 +17,15 @@ import Testing
         + [false, true].flatMap { plans in
             [Profile.Sockets.none, .local, .all].map { .program(plans: plans, sockets: $0) }
         }
-    /// Before version 3, Landlock does not handle truncation, before 6 no signals.
+    /// Landlock does not handle truncation before version 3, and signals before version 6.
     static let cases = profiles.flatMap { profile in [0, 2, 3, 7].map { Case(profile: profile, landlock: $0) } }
 
     private func machine(_ one: Case) throws -> FilterMachine {
         FilterMachine(program: try Filter.program(one.profile, landlock: one.landlock, process: Self.process))
     }
 
-    /// Arguments that meet each rule for the call, and arguments that miss it by one bit, with the other bits all clear
-    /// and all set.
+    /// Arguments that match each rule for the call, and arguments that differ in one bit, with the other bits all 0 and
+    /// all 1.
     private func samples(_ rules: [SystemCallRule]) -> [[UInt64]] {
         var samples: [[UInt64]] = [.init(repeating: 0, count: 6), .init(repeating: .max, count: 6)]
         for rule in rules {
@@ -62,7 +62,7 @@ import Testing
         #expect(wrong.prefix(10) == [])
     }
 
-    /// The kernel ignores the upper half of the request, too.
+    /// The kernel also ignores the upper half of the request.
     @Test(arguments: profiles.map { Case(profile: $0, landlock: 7) })
     func `every device request that is not in the list is denied`(_ one: Case) throws {
         let machine = try machine(one)
@@ -87,7 +87,7 @@ import Testing
         #expect(allowed.isSuperset(of: ["TCGETS", "FIONBIO", "FICLONE"]))
     }
 
-    /// Calls that the list must never allow, whatever the other arguments are.
+    /// Calls that no profile may allow, whatever the other arguments are.
     static let dangerous =
         [
             "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon",
@@ -124,12 +124,12 @@ import Testing
     @Test(arguments: cases) func `system calls of other architectures are not allowed`(_ one: Case) throws {
         let machine = try machine(one)
         let none = [UInt64](repeating: 0, count: 6)
-        // i386, and x32, whose calls are those of x86-64 with one additional bit.
+        // i386, and x32, whose calls are those of x86-64 with an additional bit.
         #expect(machine.answer(4, none, architecture: 0x4000_0003) == .kill)
         for number in 0...600 { #expect(machine.answer(0x4000_0000 | number, none) == .error(Int(ENOSYS))) }
     }
 
-    /// A misspelled name would be a missing call.
+    /// A misspelled name would leave a call out.
     @Test(arguments: cases) func `every name in the list is a system call`(_ one: Case) {
         for rule in one.profile.rules(landlock: one.landlock, process: Self.process) {
             #expect(rule.isKnown, "\(rule.name)")
@@ -156,7 +156,7 @@ import Testing
 }
 
 extension ProfileTests {
-    /// It has everything that it needs when the archive arrives.
+    /// The process has everything that it needs before the archive arrives.
     @Test(arguments: [0, 2, 7]) func `a process that reads archives can open, start and change nothing`(landlock: Int)
         throws
     {
@@ -179,7 +179,7 @@ extension ProfileTests {
     }
 }
 
-/// The result for a call by the lists of a profile alone.
+/// The answer to a call according to the lists of a profile.
 private struct Listed {
     let rules: [Int: [SystemCallRule]]
     private let missing: Set<Int>
