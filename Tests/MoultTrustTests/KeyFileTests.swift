@@ -15,7 +15,7 @@ import Testing
         #expect("\(key.publicKey.id)".wholeMatch(of: /[1-9A-F][0-9A-F]{0,15}/) != nil)
     }
 
-    /// minisign prints an ID as a number, and one in sixteen starts with a zero digit.
+    /// minisign prints an ID as a number, and one ID in sixteen starts with the digit 0.
     @Test func `an ID has no leading zeros`() throws {
         let id: [UInt8] = [0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01]
         let line = Base64.encode(Array("Ed".utf8) + id + [UInt8](repeating: 7, count: 32))
@@ -34,7 +34,7 @@ import Testing
         #expect(error.why == why)
     }
 
-    /// Changes one byte of an unprotected key file at each meaningful position.
+    /// Changes a byte of an unprotected key file at each position that matters.
     @Test(arguments: [
         (0, "its algorithm is not Ed25519"),
         (2, "its password protection is not scrypt"),
@@ -62,7 +62,7 @@ import Testing
         #expect(error.why == "it is a public key")
     }
 
-    /// Limits that only an attacker would use, to exhaust the machine.
+    /// Only an attacker would use such limits, to exhaust the machine.
     @Test func `excessive scrypt limits are refused`() throws {
         let file = try SecretKey.generate().file(password: nil)
         let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
@@ -77,7 +77,7 @@ import Testing
 
     private let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
-    /// 158 bytes in 212 characters with one `=`.
+    /// 158 bytes are 212 characters, with one `=`.
     private func decode(_ line: Substring) -> [UInt8]? {
         var bits: [Bool] = []
         for character in line where character != "=" {

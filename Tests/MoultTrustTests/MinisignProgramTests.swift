@@ -3,8 +3,8 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Both directions with the real `minisign` program. Each protected key takes 1 GiB and several seconds, so they run
-/// one at a time.
+/// moult and the real `minisign` program read each other's files. Each protected key takes 1 GiB and several seconds,
+/// so the tests run one at a time.
 @Suite(.serialized) struct MinisignProgramTests {
     private let text = Array("{\"manifest\": 1}\n".utf8)
     private let comment = "release 2.1.0\tsequence 41 é"

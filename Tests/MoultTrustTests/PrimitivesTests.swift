@@ -14,7 +14,7 @@ import Testing
         #expect(try hex(hasher.finish()) == abc)
     }
 
-    /// A block has 128 bytes; around that size, the last block is handled separately.
+    /// A block has 128 bytes, and the last block is handled separately.
     @Test(arguments: [0, 1, 127, 128, 129, 255, 256, 257, 1_000])
     func `moult's BLAKE2b agrees with libcrypto`(count: Int) throws {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
@@ -59,7 +59,7 @@ import Testing
         #expect(try !Ed25519.verify(Array(signature.dropLast()), of: [0x72], publicKey: key))
     }
 
-    /// RFC 7914, section 12: N = 16384, r = 8, p = 1 is what libsodium chooses for these limits.
+    /// RFC 7914, section 12. libsodium chooses N = 16384, r = 8, p = 1 for these limits.
     @Test func `scrypt passes the standard's test vector`() throws {
         let limits = Scrypt(operations: 524_288, memory: 16_777_216)
         let key = try limits.key(password: Array("pleaseletmein".utf8), salt: Array("SodiumChloride".utf8), count: 64)

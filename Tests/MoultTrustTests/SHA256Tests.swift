@@ -5,7 +5,7 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Vectors from FIPS 180-4's examples.
+/// Test vectors from the examples of FIPS 180-4.
 @Suite struct SHA256Tests {
     @Test(arguments: [
         ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
@@ -28,7 +28,8 @@ import Testing
         #expect(try hash.finish() == SHA256.digest(of: bytes))
     }
 
-    /// Less than a block, exact multiples, and more than may be queued, in pieces that do not match blocks.
+    /// Less than a block, exact multiples of a block, and more than the queue holds, in pieces that do not match
+    /// blocks.
     @Test(arguments: [0, 1, 1 << 18, 1 << 19, (1 << 18) + 1, 5_000_003])
     func `a digest on another thread is the same`(size: Int) throws {
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
@@ -39,7 +40,7 @@ import Testing
         #expect(try digest.finish() == SHA256.digest(of: bytes).hex)
     }
 
-    /// As if an archive is found to be damaged in the middle: its thread ends with it.
+    /// If an archive is found to be damaged while it is read, its digest is abandoned, and the thread must end.
     @Test func `the thread of an abandoned digest ends`() throws {
         weak var gone: GrowingDigest?
         do {
@@ -63,7 +64,7 @@ import Testing
         #expect(lseek(file.number, 0, SEEK_CUR) == 12_345)
     }
 
-    /// A 32-bit length would stop after one byte here. The sparse file takes no disk space.
+    /// A 32-bit length would stop after one byte here. The file is sparse, so it takes no disk space.
     @Test func `lengths above four gibibytes are counted correctly`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])

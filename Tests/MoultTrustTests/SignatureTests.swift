@@ -62,7 +62,7 @@ import Testing
         String(try Shell.must(["python3", "-c", "import base64; print(\(expression).decode())"]).dropLast())
     }
 
-    /// With this key, anyone could make valid signatures: only ten of all points have such a small order.
+    /// With one of these keys, anyone could make valid signatures. Only ten points have such a small order.
     @Test(
         arguments: [
             "0000000000000000000000000000000000000000000000000000000000000000",
@@ -82,7 +82,7 @@ import Testing
         #expect(error.why == "it is a weak key, for which anyone can make signatures")
     }
 
-    /// Two signatures by one key must not meet a threshold of two.
+    /// Two signatures by one key must not reach a threshold of two.
     @Test func `one key with two IDs counts once`() throws {
         let line = key.publicKey.base64
         let second = try Self.python(
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    /// A byte after the fourth gibibyte counts: a signature must cover the whole file.
+    /// A signature must cover the whole file, including a byte after the fourth gibibyte.
     @Test func `a signature covers files above four gibibytes`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])
@@ -135,7 +135,7 @@ import Testing
     ])
     func `signatures in other formats are refused`(form: String, why: String) throws {
         var file = form
-        // A dollar is not a letter of Base64.
+        // A dollar sign is not a Base64 character.
         for (index, line) in lines.enumerated() { file.replace("$\(index)", with: line) }
         let error = try #require(throws: MoultError.self) { try Signature(file: Array(file.utf8), named: "f.minisig") }
         #expect(
@@ -148,7 +148,7 @@ import Testing
         let error = try #require(throws: MoultError.self) { try Signature(file: large, named: "x") }
         #expect(error.why == "it is larger than 1 MiB")
         var lines = lines
-        // The letters of “ED” become others.
+        // The algorithm “ED” becomes another one.
         lines[1].replace("RU", with: "RV", maxReplacements: 1)
         let unknown = try #require(throws: MoultError.self) { try verify(lines) }
         #expect(unknown.why == "its algorithm is not Ed25519")

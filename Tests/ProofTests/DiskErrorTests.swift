@@ -7,8 +7,8 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The disk fails once below a database that apps write to, at every third SQLite call of each kind on each of its
-/// files. (`make proof` does this at every call of the whole update.)
+/// The disk of a writable database fails once, at every third SQLite call of each kind on each of its files. (`make
+/// proof` does this at every call of the whole update.)
 @Suite(.serialized) struct DiskErrorTests {
     static let calls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"]
     static let files = ["pantry.db", "pantry.db-wal", "pantry.db-journal"]
@@ -29,7 +29,7 @@ import Testing
             ])
     }
 
-    /// The view of apps.
+    /// What apps find in the databases.
     private static func state(_ store: String) throws -> [String] {
         let pantry = "SELECT group_concat(name) FROM food; SELECT release FROM moult_release; PRAGMA journal_mode"
         return try [
@@ -67,14 +67,15 @@ import Testing
                 statuses[ended.status, default: 0] += 1
                 let note = Comment("\(call) \(number) on \(file): \(ended.status) \(ended.errors)")
                 let orchestrator = try Orchestrator(root: store, steps: .builtIn)
-                // The status is correct, at once if nothing is unfinished, and in any case after recovery.
+                // If the command leaves nothing unfinished, its status is correct at once; otherwise it is correct
+                // after recovery.
                 let endings = try orchestrator.recover().map(\.ending)
                 let settled = try Self.state(store)
                 switch ended.status {
                 case 0: #expect(settled == new, note)
                 case 6:
                     #expect(settled == old || settled == new, note)
-                    // If a recovery first failed and then succeeded, this is reported.
+                    // If a recovery failed and a later one succeeded, the history says so.
                     let last = try History.read(orchestrator.layout).entries.last?.outcome
                     #expect(last == (endings == [.finished] ? .finished : .undone), note)
                 default:
@@ -87,7 +88,7 @@ import Testing
                 #expect(try Self.state(store) == new, note)
             }
         }
-        // An exchange in rollback mode only reads the old file, and writes to the new one before it gets its name.
+        // In rollback mode, an exchange only reads the old file, and writes to the new file before it gets its name.
         if way == "live" || mode == "wal" {
             #expect(statuses.values.reduce(0, +) >= 6, "\(statuses)")
             #expect(statuses.keys.contains { $0 != 0 }, "\(statuses)")

@@ -7,9 +7,9 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The built command, killed by the kernel at a system call: the next command that writes recovers.
+/// The kernel kills the built command at a system call, and the next command that writes recovers.
 @Suite(.serialized) struct KillTests {
-    /// The calls that change a disk, and the occurrences at which to kill: early, late and in between.
+    /// The calls that change a disk, and which of them to kill at: early, late and in between.
     static let points: [(call: String, number: Int)] = [
         ("mkdirat", 1), ("mkdirat", 3), ("openat2", 20), ("openat2", 30), ("fchmod", 1), ("fchmod", 2), ("fsync", 1),
         ("fsync", 3),
@@ -32,8 +32,8 @@ import Testing
                 "-e", "inject=\(point.call):signal=SIGKILL:when=\(point.number)", moult, "apply", releases.second,
                 "--store", world.store,
             ])
-            // If the update does not reach a point, it is not tested; the table must be maintained so that most are
-            // reached.
+            // If the update does not reach a point, the point is not tested. The table must be maintained so that most
+            // points are reached.
             guard ended.status != 0 else { continue }
             fired += 1
             let versions = try world.versions()
@@ -55,7 +55,7 @@ import Testing
             #expect(try Files.list("\(world.store)/.moult/transactions") == [], note)
         }
         #expect(fired >= 20)
-        // Both sides of the decision were among them.
+        // Some of the kills were before the decision, and some after it.
         #expect(endings[.cleaned, default: 0] > 0)
         #expect(endings[.finished, default: 0] > 0)
     }

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// `plan` and the other read-only commands leave the whole tree identical.
+/// `plan` and the other read-only commands do not change the store in any way.
 @Suite struct PlanPurityTests {
     static let looking: [[String]] = [
         ["plan", "MANIFEST"], ["status"], ["verify", "--deep"], ["history"], ["attach"],

@@ -6,15 +6,15 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The built command, killed by the kernel at a system call while it works on databases that apps write to.
+/// The kernel kills the built command at a system call while it changes writable databases.
 @Suite(.serialized) struct WritableKillTests {
-    /// The calls that change a disk, and how many of each to try; the last ones are beyond the end.
+    /// The calls that change a disk, and the number of each to try; the last numbers are beyond the end.
     static let calls: [(name: String, most: Int)] = [
         ("fsync", 24), ("renameat2", 8), ("rename", 4), ("link", 2), ("linkat", 2), ("unlink", 8), ("unlinkat", 8),
         ("pwrite64", 12),
     ]
 
-    /// Kills the command at each of the calls; returns how often it was killed before it had ended.
+    /// Kills the command at each of the calls; returns how often it was killed before it had completed.
     private func sweep(
         _ command: [String], prepare: () throws -> String, inspect: (String, Comment) throws -> Void
     ) throws -> Int {
@@ -28,7 +28,7 @@ import Testing
                         "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call.name)",
                         "-e", "inject=\(call.name):signal=SIGKILL:when=\(number)", moult,
                     ] + command + ["--store", store])
-                // After the last call of this name, no kill is possible.
+                // The command makes no further call of this name.
                 if ended.status == 0 { break }
                 fired += 1
                 try inspect(store, Comment("killed at \(call.name) number \(number)"))
@@ -46,7 +46,7 @@ import Testing
             broken = try BrokenStore(manifest)
             return broken.root
         } inspect: { root, note in
-            // No file of the user is lost, and after recovery either all are as before, or all are set aside.
+            // No file of the user is lost. After recovery, either all files are as before, or all files are set aside.
             #expect(try broken.whereabouts().values.allSatisfy { !$0.isEmpty }, note)
             let orchestrator = try Orchestrator(root: root, steps: .builtIn)
             for result in try orchestrator.recover() { endings[result.ending, default: 0] += 1 }
@@ -57,7 +57,7 @@ import Testing
                 #expect(try broken.isFresh(), note)
             }
             #expect(try Files.list("\(root)/.moult/transactions") == [], note)
-            // Another run, to the end.
+            // Runs the command again, to its end.
             if try !broken.isFresh() { try broken.store.reset("user", settingUserDataAside: true) }
             #expect(try broken.isFresh(), note)
             let connection = try broken.store.open("user")
@@ -99,7 +99,7 @@ import Testing
             try Shell.must(["sqlite3", "\(store)/pantry.db", "INSERT INTO food VALUES(100, 'mine', 1)"])
             return store
         } inspect: { store, note in
-            // An app opens it before the recovery: it finds one release or the other, and its rows stay.
+            // An app opens the database before the recovery: it finds one release or the other, and its rows stay.
             #expect(try ["egg,mine\n", "rice,mine\n"].contains(names(store)), note)
             try Shell.must(["sqlite3", "\(store)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])
             let orchestrator = try Orchestrator(root: store, steps: .builtIn)

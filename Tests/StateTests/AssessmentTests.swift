@@ -123,7 +123,7 @@ import Testing
             #expect(refused.errors.contains(#"column "t" is missing"#), "\(refused.errors)")
         }
         #expect(try line("diary", of: store.moult(["status"]).output).contains("✗"))
-        // Additional content of the app is allowed.
+        // The app may add its own tables and columns.
         try Shell.must([
             "sqlite3", path("diary"),
             "ALTER TABLE note RENAME COLUMN other TO t; ALTER TABLE note ADD COLUMN more;"

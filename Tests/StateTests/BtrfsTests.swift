@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A store in a btrfs subvolume, where `stat` returns a different device number than the kernel's table of locks.
+/// A store in a btrfs subvolume, where `stat` returns a device number that differs from the kernel's table of locks.
 @Suite(.enabled(if: Btrfs.isAvailable, "needs root, mkfs.btrfs and a kernel with btrfs"))
 struct BtrfsTests {
     let disk: Btrfs
@@ -14,7 +14,7 @@ struct BtrfsTests {
         disk = try Btrfs()
         store = try ReleasesStore(2, installed: 1)
         try Shell.must(["cp", "-a", store.path, "\(disk.subvolume)/store"])
-        // The lock file of another subvolume has the same inode number as a file of the store.
+        // Gives the lock file of another subvolume the same inode number as a file of the store.
         try Files.removeTree(store.path)
         try Files.symlink(to: "\(disk.subvolume)/store", at: store.path)
     }
@@ -47,7 +47,7 @@ struct BtrfsTests {
         #expect(try store.json("moult who --json")["holders"]?.array?.isEmpty == true)
     }
 
-    /// Inode numbers are reused in different subvolumes.
+    /// Different subvolumes use the same inode numbers.
     @Test func `a lock on the same inode number in another subvolume is not a lease`() throws {
         let generation = try Files.resolved("\(disk.subvolume)/store/.moult/current")
         let inode = try #require(try Files.facts(generation)?.inode)
@@ -64,7 +64,7 @@ struct BtrfsTests {
     }
 }
 
-/// A btrfs file system in a file, mounted until the end of the test.
+/// A btrfs file system in a file, which is mounted until the end of the test.
 final class Btrfs {
     static let isAvailable: Bool = {
         guard geteuid() == 0, access("/usr/bin/mkfs.btrfs", X_OK) == 0 || access("/sbin/mkfs.btrfs", X_OK) == 0 else {
@@ -72,7 +72,7 @@ final class Btrfs {
         }
         let systems = (try? Files.read("/proc/filesystems", limit: 1 << 16)).flatMap { $0 } ?? []
         guard String(decoding: systems, as: UTF8.self).contains("\tbtrfs") else { return false }
-        // A container may forbid mounts.
+        // A container may not allow mounts.
         return (try? Btrfs()) != nil
     }()
 

@@ -30,7 +30,7 @@ import Testing
 
     private func names() throws -> [String] { try Files.list(scratch.path).filter { !$0.hasSuffix(".sql") } }
 
-    /// A separate process that has the database open.
+    /// Another process that has the database open.
     private func opened(_ sql: String) throws -> Background {
         let app = try Background([
             "python3", "-c",
@@ -81,7 +81,7 @@ import Testing
         #expect(try cache().status == 0)
     }
 
-    /// A page in the middle, which only quick_check reads.
+    /// The damage is in a page that only quick_check reads.
     @Test func `the cache verb finds damage inside a table`() throws {
         _ = try cache()
         _ = try sqlite(
@@ -149,7 +149,7 @@ import Testing
         #expect(wrong.errors.contains("TABEL"), "\(wrong.errors)")
         #expect(try cache(schema: "none.sql").errors.contains("none.sql"))
         #expect(try Files.facts(path) == before)
-        // A script reads only files next to it, as in a build.
+        // As in a build, a script can only read files in its directory.
         try Files.writeNew(Array("ATTACH '/etc/outside.db' AS outside;\n".utf8), to: scratch.path("outside.sql"))
         #expect(try cache(schema: "outside.sql").status != 0)
         #expect(try Files.facts("/etc/outside.db") == nil)
@@ -161,7 +161,7 @@ import Testing
         #expect(ended.errors.contains("cache needs --schema SCHEMA.sql"))
     }
 
-    /// A release decides about the databases of a store, but not about other files in its directory.
+    /// Releases decide about the databases of a store, but not about other files in its directory.
     @Test func `the cache verb refuses a database of a store`() throws {
         let work = try scratch.directory("draft")
         try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/t.sql")
@@ -194,13 +194,13 @@ import Testing
         #expect(try inStore("store/own.db").status == 2)
     }
 
-    /// Killed at each system call that changes a name: the result is either the old set with its rows, or a complete
-    /// new file.
+    /// The command is killed at each system call that changes a name. The result is the old file with its rows, or a
+    /// complete new file.
     @Test(arguments: ["rename", "renameat2", "renameat", "unlink", "unlinkat", "fsync"], [1, 2, 3, 4])
     func `a kill leaves the old cache or the new one intact`(_ call: String, _ number: Int) throws {
         for journal in ["WAL", "DELETE"] {
             _ = try cache(schema: "old.sql")
-            // A process that was killed in the middle of a transaction.
+            // A process was killed in the middle of a transaction.
             try Shell.must([
                 "python3", "-c",
                 """
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    /// The old journal belongs to the existing file: without it, a half-written transaction would count as a valid
+    /// The old journal belongs to the existing file. Without it, an incomplete transaction would count as a valid
     /// cache.
     @Test func `a cache whose journal was set aside is recreated`() throws {
         _ = try cache()

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An interrupted update is recovered in a copy of the store like in the original.
+/// An interrupted update is recovered in a copy of the store as in the original.
 @Suite struct CopiedRecoveryTests {
     static let points: [(call: String, number: Int)] = [
         ("fsync", 4), ("fsync", 7), ("fsync", 9), ("fsync", 11), ("fsync", 14), ("renameat2", 1), ("renameat2", 2),

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Digests identify sealed files; inode, size and times are a cache for them.
+/// Sealed files are identified by digests; inode, size and times only save repeated reading.
 @Suite struct CopiedSealTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
@@ -22,7 +22,7 @@ import Testing
         return "\(store.path)/.moult/generations/\(generation)/\(name)"
     }
 
-    /// Replaces a text with another one of the same length.
+    /// Replaces a text in a file by another text of the same length.
     private func replace(_ old: String, _ new: String, in path: String) throws {
         try Shell.must(["sed", "-i.old", "s/\(old)/\(new)/", path])
         let isOther = try Shell.run(["cmp", "-s", path, "\(path).old"]).status == 1
@@ -30,7 +30,7 @@ import Testing
         try Shell.must(["rm", "\(path).old"])
     }
 
-    /// In an overlay, a file keeps its inode, and its directory cannot be moved.
+    /// In an overlay, a file keeps its inode, and its directory cannot be renamed.
     static let ways = CopyWay.available.filter { $0 != .overlay }
 
     @Test(arguments: ways)
@@ -43,7 +43,7 @@ import Testing
         try copy.must("apply", releases.manifest(2))
         #expect(try copy.state("food") == "sound")
         #expect(try copy.moult(["status", "--nagios"]).status == 0)
-        // Another run records the checks of writable databases; from then on, nothing is written.
+        // Another update records the checks of writable databases. After that, nothing is written.
         try copy.must("apply", releases.manifest(2))
         let after = try Tree(copy.path)
         try copy.must("apply", releases.manifest(2))
@@ -52,7 +52,7 @@ import Testing
 
     @Test(arguments: ways)
     func `a file that differs in a copy is reported, and applying its release repairs it`(way: CopyWay) throws {
-        // Not with `cp -al`, because it would be the original's file.
+        // With `cp -al`, this would also change the file of the original.
         guard way != .hardLinks else { return }
         try way.copy(original.path, to: copy.path)
         defer { way.release(copy.path) }

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Each way to copy a store, in each of its states, with each command: a copy works like its original.
+/// Every way to copy a store, in every state, with every command: a copy works like its original.
 @Suite struct CopyMatrixTests {
     static let writing: [String] = ["apply installed", "apply next", "rollback", "recover", "sql"]
 
@@ -34,7 +34,7 @@ import Testing
 
     @Test func `the proof page has the counts of the matrix`() throws {
         let (ways, states) = (CopyWay.allCases.count, CopiedStore.State.allCases.count)
-        // And three read-only commands.
+        // The matrix also has three read-only commands.
         let commands = Self.writing.count + 3
         let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let page = String(
@@ -49,7 +49,7 @@ import Testing
     func `every command works on every copy as on the original`(state: CopiedStore.State) throws {
         let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
         let original = try CopiedStore.make(state, at: scratch.path("original"), releases)
-        // The original is the oracle: each time in a new store with the same state.
+        // The expected results come from an original store, which is new each time and in the same state.
         var expected: [String: Outcome] = [:]
         for action in Self.writing {
             let store = try CopiedStore.make(state, at: scratch.path("expected \(action)"), releases)

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Root runs no program that another user can set, and follows nothing that another user can change.
+/// Root runs no program that another user can choose, and follows no link that another user can change.
 @Suite(.serialized, .enabled(if: geteuid() == 0)) struct CustodyTests {
     private let scratch: Scratch
     private let path: String
@@ -18,7 +18,7 @@ import Testing
         path = scratch.path("store")
         try Shell.must(["chmod", "755", scratch.path])
         try Shell.must([BuiltMoult.path(), "init", path, "--product", "org.example.test"])
-        // An attacker wants this file to be written.
+        // The settings name a program that would create this file.
         let settings = try #require(try Files.read("\(path)/moult.json", limit: 4096))
         let reload = #""consumers":[{"name":"x","command":{"reload":["touch","\#(trace)"]}}],"#
         let text = "{" + reload + String(decoding: settings, as: UTF8.self).dropFirst()
@@ -111,10 +111,10 @@ import Testing
         #expect(try Files.facts(trace) != nil)
     }
 
-    /// Any process that can read a file can lock it and block every update.
+    /// A process that can open a file for reading could lock it and block every update.
     @Test func `a user who may only read cannot take the lock of the store`() throws {
         #expect(try moult(["apply", manifest]).status == 0)
-        // As created by an older version.
+        // An older version created the lock file with this mode.
         try Shell.must(["chmod", "644", "\(path)/.moult/lock"])
         #expect(try moult(["clean"]).status == 0)
         let ended = try Shell.run([

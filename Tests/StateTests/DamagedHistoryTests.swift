@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// A damaged history does not stop any command, and `moult recover` repairs it.
+/// A damaged history stops no command, and `moult recover` repairs it.
 @Suite struct DamagedHistoryTests {
     /// The kinds of damage, and the number of lines of the history that remain readable.
     static let damages = [
@@ -34,20 +34,20 @@ import Testing
             #expect((ended.output + ended.errors).contains("moult recover"), "\(verb): \(ended)")
             #expect(left > 0 && verb == "history" && ended.status == 0 || ended.status == 1 || damage.contains("80M"))
         }
-        // No damage to the history prevents an update.
+        // A damaged history does not prevent an update.
         let update = try store.run("timeout 60 moult apply -q \(store.manifest("3.0.0"))")
         #expect(update.status == 0, "\(update)")
         #expect(try store.version() == "3.0.0")
         try store.must("timeout 60 moult recover")
         #expect(try store.must("moult doctor").hasSuffix(": sound\n"))
         let actions = try history(store)
-        // Each command removes an incomplete last line; nothing else is lost without a line about it.
+        // Each command removes an incomplete last line. Other damage is reported by a line in the history.
         #expect(actions.count { $0 == "update" } == left + 1, "\(actions)")
         #expect(try store.run("moult history").errors == "")
         #expect(actions.first == "repair history" || damage.contains("printf '{") || damage.contains("truncate"))
     }
 
-    /// Lost lines may have contained holds, so the new history has all current holds.
+    /// The lost lines may have contained holds, so the new history records all current holds.
     @Test func `a hold survives a repair of the history and a later loss of the hold record`() throws {
         let store = try ReleasesStore(2)
         try store.must("moult hold -q 3.0.0 --reason bad; sed -i 's/hold 3/hold\\x00 3/' store/.moult/history.jsonl")

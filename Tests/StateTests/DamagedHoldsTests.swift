@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// If the record of holds cannot be read, every release is blocked, and the named command rebuilds it.
+/// If the record of holds cannot be read, every release is blocked, and the command in the error rebuilds the record.
 @Suite struct DamagedHoldsTests {
     static let damages = [
         ": > $H", "echo garbage > $H", "head -c 40 $H > x; cp x $H", "echo '{\"format\":1}' > $H",

@@ -10,7 +10,7 @@ import Testing
     let scratch: Scratch
     var path: String { scratch.path("store") }
 
-    /// Four databases with rows of the app, and a second release that reads or migrates each of them.
+    /// A store of four databases with rows of the app, and a second release that reads or migrates each database.
     init() throws {
         scratch = try Scratch()
         let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, x); CREATE INDEX ix ON t(x); PRAGMA user_version = "
@@ -65,7 +65,7 @@ import Testing
         case missing = "rm $DB"
     }
 
-    /// A refusal is 3, and `verify` exits with 1. A database that a verb does not have to read does not stop it.
+    /// A refusal exits with 3, and `verify` with 1. A database that a verb does not need does not stop the verb.
     @Test(arguments: ["app", "diary", "plain"], Damage.allCases)
     func `damage to a writable database exits with the status of a refusal`(_ name: String, _ damage: Damage) throws {
         try Shell.must(["sh", "-c", "DB=\(name).db; \(damage.rawValue)"], in: path)
@@ -103,8 +103,8 @@ import Testing
         #expect(rollback.status == 3, "\(rollback)")
     }
 
-    /// SQLITE_READONLY with details describes an action of another process; without details, the database cannot be
-    /// written to.
+    /// SQLITE_READONLY with an extended code is caused by another process; without one, the database cannot be written
+    /// to.
     @Test(arguments: [
         (8, 1), (264, 75), (520, 75), (776, 75), (1032, 75), (1288, 75), (1544, 1), (5, 75), (261, 75), (517, 75),
         (6, 75), (15, 75), (11, 1), (26, 1), (13, 1), (10, 1),
@@ -114,7 +114,7 @@ import Testing
         #expect(Int(MoultError(error, doing: "read").outcome.rawValue) == status)
     }
 
-    /// The header of the shared memory is zeroed, like during recovery by a writer.
+    /// The header of the shared memory is zero, as during the recovery by a writer.
     @Test func `a database in recovery exits with 75`() throws {
         let ready = scratch.path("ready")
         let app = try Background([

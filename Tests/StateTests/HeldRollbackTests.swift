@@ -50,7 +50,7 @@ import Testing
         try store.must("moult rollback -q --to 3.0.0 --force --reason 'checked again'")
         #expect(try store.version() == "3.0.0")
         #expect(try store.holds() == ["3.0.0: bad totals", "2.0.0: checked again"])
-        // Back again without a reason: the first reason stays.
+        // If the release is rolled back again without a reason, the first reason stays.
         try store.must("moult rollback -q")
         #expect(try store.version() == "1.0.0")
         #expect(try store.holds() == ["2.0.0: checked again", "3.0.0: bad totals"])
@@ -87,7 +87,7 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
-    /// A kill at each of the calls that change a disk; `then` completes the operation.
+    /// Kills a command at each call that changes the disk; then `then` completes the operation.
     private func kill(_ then: String, prepare: String, check: (ReleasesStore, Comment) throws -> Void) throws {
         var fired = 0
         for (call, numbers) in [
@@ -128,7 +128,7 @@ import Testing
             if try store.version() == "2.0.0" {
                 #expect(holds == ["2.0.0: other", "7.0.0: other"], note)
             } else {
-                // The operation was already complete.
+                // The undo was already complete.
                 #expect(holds == ["2.0.0: bad totals", "7.0.0: other"], note)
             }
         }

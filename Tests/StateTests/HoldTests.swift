@@ -98,7 +98,7 @@ import Testing
         #expect(try store.holds() == ["3.0.0: new"])
         #expect(try store.must("cat store/moult.json").contains(old))
         try store.must("moult apply -q \(store.manifest("2.0.0"))")
-        // A hold that an older moult or the operator writes later takes effect again.
+        // If an older moult or the operator writes a hold there later, it applies again.
         try store.must("sed -i 's/\"release\": \"2.0.0\"/\"release\": \"4.0.0\"/' store/moult.json")
         #expect(try store.holds() == ["3.0.0: new", "4.0.0: old"])
         try store.must("moult unhold --all -q")
@@ -116,7 +116,7 @@ import Testing
         let entries = try store.json("moult history --json")["entries"]?.array ?? []
         #expect(entries.prefix(3).map { $0["reason"]?.string } == [nil, "names are missing", "too new"])
         #expect(entries.prefix(3).map { $0["holds"]?.array?.count } == [1, 2, 1])
-        // status still shows the newest update.
+        // `status` shows the newest update or rollback, not a hold.
         #expect(try store.json("moult status --json")["last"]?["action"]?.string == "rollback")
     }
 
@@ -129,7 +129,7 @@ import Testing
         #expect(try store.json("moult status --json")["failure"] == failure)
     }
 
-    /// Two commands at once: the lock serializes them, and both holds are there.
+    /// Two commands run at the same time: the lock serializes them, and both holds are kept.
     @Test func `holds placed at the same time are all kept`() throws {
         let store = try ReleasesStore(1)
         try store.must("for i in 1 2 3 4 5 6 7 8; do moult hold $i.1.0 --reason r -q --wait 60 & done; wait")

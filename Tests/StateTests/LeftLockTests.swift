@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// If a command is killed while it starts a child, the child has a copy of the store's lock for a moment.
+/// If a command is killed while it starts a child process, the child has a copy of the store lock for a moment.
 @Suite struct LeftLockTests {
     let scratch: Scratch
     let store: CopiedStore
@@ -12,7 +12,7 @@ import Testing
         store = try CopiedStore.make(.idle, at: scratch.path("store"), CopiedStore.Releases())
     }
 
-    /// Takes the lock in a process that ends at once; its child keeps a copy for this many seconds.
+    /// Takes the lock in a process that ends at once, and whose child keeps a copy of the lock for this many seconds.
     private func leaveLock(seconds: Double) throws {
         try Shell.must([
             "python3", "-c",

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The leftovers of updates and cleanups that were killed, and what may be removed.
+/// What killed updates and clean-ups leave behind, and what may be removed.
 @Suite struct LeftoverTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
@@ -25,7 +25,7 @@ import Testing
         #expect(ended.status == 3 && ended.errors.contains("sequence"), "\(ended.output)\(ended.errors)")
     }
 
-    /// A caller that does not know that the first command had decided runs it again.
+    /// A caller runs the rollback again, because it does not know that the first one was decided.
     @Test(arguments: [[], ["--to", "2.0.0"]])
     func `an interrupted rollback is completed, and does not roll back twice`(_ target: [String]) throws {
         var finished = 0
@@ -40,7 +40,7 @@ import Testing
                 guard again.output.contains("is now finished") else { continue }
                 finished += 1
                 #expect(current.hasPrefix("generations/2.0.0"), "\(call) \(number): \(current)")
-                // Only another rollback goes back further, and a named one goes to the named release.
+                // Only another rollback goes back further; with a name, a rollback goes to that release.
                 try store.must("rollback")
                 #expect(
                     try Files.target(ofLink: "\(store.path)/.moult/current")?.hasPrefix("generations/1.0.0") == true)

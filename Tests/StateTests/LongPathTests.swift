@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// SQLite opens files with paths of up to 504 bytes; a store reports this before it contains anything.
+/// SQLite opens files whose paths have up to 504 bytes. A store reports longer paths before it contains anything.
 @Suite struct LongPathTests {
     private let scratch: Scratch
 
@@ -14,7 +14,7 @@ import Testing
             """)
     }
 
-    /// A path of this many bytes, with names that are short enough for the file system.
+    /// A path of this many bytes, whose names are short enough for the file system.
     private func path(_ bytes: Int) -> String {
         var path = scratch.path
         while path.utf8.count < bytes {
@@ -74,7 +74,7 @@ import Testing
             #expect(x.errors.contains(" bytes, and SQLite cannot open a file whose path has more than 504\n"), "\(x)")
         }
         try scratch.must("moult init ok --product org.example.test -q; moult apply long/test-1.0.0.json --store ok -q")
-        // A link with a short name does not help, because SQLite resolves it first.
+        // A link with a short name does not help, because SQLite resolves it.
         try scratch.must("ln -s \(store) short")
         #expect(try (scratch.run("moult apply long/test-1.0.0.json --store short") as Shell.Ended).status == 3)
     }

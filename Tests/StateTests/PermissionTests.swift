@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A user without permission to read a file of the store gets advice how to get it, and nothing else happens.
+/// A user who may not read a file of the store gets a command that permits it, and nothing else happens.
 @Suite struct PermissionTests {
     private let scratch: Scratch
     private let releases: ReleaseMaker
@@ -28,7 +28,7 @@ import Testing
         try Shell.must(["chmod", "-R", "a+rX", scratch.path])
         try Shell.must([moult, "init", path, "--product", "org.example.test"])
         try Shell.must([moult, "apply", "--store", path, manifest(1)])
-        // Root may read everything.
+        // Root can read every file.
         if geteuid() == 0 { try Shell.must(["chown", "-R", "65534:65534", path]) }
     }
 

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A FIFO in place of a file: opening it would wait for another process, so no command may do that.
+/// A FIFO in place of a file. Opening it would wait for another process, so no command may open it.
 @Suite struct PipeTests {
     private let scratch: Scratch
     private let releases: CopiedStore.Releases

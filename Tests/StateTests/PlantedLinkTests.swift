@@ -4,7 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Links in place of internal directories lead to files of other users, none of which may be removed, written or moved.
+/// Links in place of internal directories lead to files of other users. No command may remove, change or move these
+/// files.
 @Suite struct PlantedLinkTests {
     private let scratch: Scratch
     private let releases: CopiedStore.Releases
@@ -16,7 +17,7 @@ import Testing
         scratch = try Scratch()
         releases = try CopiedStore.Releases()
         store = try CopiedStore.make(.quarantine, at: scratch.path("store"), releases)
-        // Valid names for moult: of a transaction, a set, a generation.
+        // These are valid names of transactions, sets and generations.
         for name in [
             "20260101000000-0a0b0c0d", "20260101000000-0a0b0c0d-diary", "1.0.0+00000000", ".removed-x", "plain",
         ] {
@@ -56,7 +57,8 @@ import Testing
 
     private static let directories = ["transactions", "generations", "quarantine", "downloads", "feed", "leases"]
 
-    /// An ordinary user who owns both the store and the victim, so only moult's checks prevent writing there.
+    /// An ordinary user owns both the store and the files behind the link, so only moult's checks prevent changes to
+    /// them.
     private static let ordinary = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
     private func giveToOrdinaryUser() throws {
@@ -123,7 +125,7 @@ import Testing
         try behind.must("rollback")
         try behind.must("clean", "--keep", "1")
         try behind.must("verify", "--deep")
-        // Through the only link that moult itself creates.
+        // The release is read through `current`, the only link in `.moult` that moult creates.
         try behind.must("apply", "\(hidden)/current/manifest.json")
     }
 
@@ -159,7 +161,7 @@ import Testing
 
     // MARK: root in another user's store
 
-    /// Everything that the owner of a store can plant in it before root runs a command there.
+    /// Files that the owner of a store can plant in it before root runs a command there.
     @Test(
         .enabled(if: geteuid() == 0, "only root may become another user"),
         arguments: [
@@ -204,7 +206,7 @@ import Testing
         try Files.symlink(to: secret, at: "\(store.path)/diary.db")
         try Shell.must(["chown", "-hR", "65534", store.path])
         let before = try Files.read(secret, limit: 1 << 20)
-        // In a mount namespace, so that the machine's own list does not change.
+        // The script runs in a mount namespace, so that the list of this machine does not change.
         let script = "mkdir -p /etc/moult && mount -t tmpfs none /etc/moult && echo \"$0\" > /etc/moult/trusted-stores"
         let listed = ["unshare", "-m", "sh", "-c", "\(script) && exec \"$@\"", store.path]
         #expect(

@@ -4,8 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Commands write next to their results, in directories whose names can be predicted. Where other users can write as well,
-/// these can plant such a directory, or a link: nothing outside is changed, and root finishes its own work.
+/// Commands write next to their results, in directories with predictable names. Other users who can write to the parent
+/// directory can plant such a directory, or a link. Then nothing outside changes, and root completes its work.
 @Suite(.serialized, .enabled(if: geteuid() == 0, "only root may become another user")) struct PlantedWorkDirectoryTests
 {
     private let scratch: Scratch
@@ -26,7 +26,7 @@ import Testing
             """)
     }
 
-    /// A command that writes to `open`, and the name of its work directory.
+    /// Commands that write to `open`, each with the name of its work directory.
     private static let commands = [
         ("moult pack draft/draft.json -o open", ".moult-pack"),
         ("moult keygen --no-password open/new", ".new.key.making"),
@@ -59,7 +59,8 @@ import Testing
     func `a planted work directory is neither used nor removed`(_ command: (line: String, work: String)) throws {
         try Shell.must(["chmod", "1777", open])
         try Shell.must(["chown", "65534", victim])
-        // What a command of root would move from there to its own directory, and what it would remove.
+        // Files that a command of root would move from the work directory to its own directory, and files that it would
+        // remove.
         let set = #"{"mode":"replacing","head":"head","first":[],"last":["cron"],"stale":["mine"]}"#
         try scratch.must("touch open/mine")
         try plant(
@@ -93,7 +94,7 @@ import Testing
         let work = try WorkDirectory(in: open, named: ".work")
         try plant("mv open/.work.0 open/stolen && ln -s ../victim open/.work.0")
         let before = try Tree(victim)
-        // Both end in the directory that this process made.
+        // Both files are in the directory that this process created.
         try work.add("feed.json", Array("new".utf8))
         #expect(try Files.facts("\(open)/stolen/ready/feed.json") != nil)
         try Files.setMode("\(work.path)/ready/feed.json", 0o600)

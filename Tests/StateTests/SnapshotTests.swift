@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A command reads each record of a store once, and bases all its decisions on that.
+/// A command reads each record of a store only once, and bases all its decisions on this.
 @Suite struct SnapshotTests {
     static let records = [
         "moult.json", "holds.json", "links.json", "checks.json", "steps.json", "history.jsonl", "manifest.json",
@@ -17,7 +17,7 @@ import Testing
         let (scratch, releases) = (try Scratch(), try CopiedStore.Releases())
         let store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
         let arguments = command.map { $0 == "RELEASE" ? releases.manifest(2) : $0 }
-        // The first command writes its findings about the databases, and the second one reads them.
+        // The first command records its checks of the databases, and the second command reads the record.
         try store.must("apply", releases.manifest(2))
         let log = scratch.path("calls")
         try Shell.must(

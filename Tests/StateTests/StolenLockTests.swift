@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Every process that may read a file or directory can take its `flock`, and block processes that wait for it.
+/// A process that may read a file or directory can lock it with `flock`, and block processes that wait for the lock.
 @Suite struct StolenLockTests {
     private let scratch: Scratch
     private let releases: CopiedStore.Releases
@@ -15,7 +15,7 @@ import Testing
         scratch = try Scratch()
         releases = try CopiedStore.Releases()
         store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
-        // Other users only have read permission.
+        // Other users have only read permission.
         try Shell.must(["chmod", "755", scratch.path])
     }
 
@@ -23,10 +23,10 @@ import Testing
         "\(store.path)/.moult/leases/\(Files.name(of: try Files.resolved(current)))"
     }
 
-    /// The state in which an older version left the store.
+    /// Removes the lease files, as in a store of an older version.
     private func removeLeaseFiles() throws { try Files.removeTree("\(store.path)/.moult/leases") }
 
-    /// Takes the `flock` of these files for as long as it runs.
+    /// Runs a process that locks these files with `flock`.
     private func lock(_ paths: String..., shared: Bool = false) throws -> Program {
         let program = try Program(
             [
@@ -41,7 +41,7 @@ import Testing
         return program
     }
 
-    /// The status is 124 if the command does not end.
+    /// The status is 124 if the command does not end in time.
     private func moult(_ words: String...) throws -> Shell.Ended {
         try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", store.path])
     }
@@ -66,7 +66,7 @@ import Testing
         let read = try moult("sql", "SELECT x FROM food.food")
         #expect(read.status == 75, "\(read)")
         #expect(read.errors.contains("pid \(attacker.pid) (python3"), "\(read)")
-        // The advice in the message ends it, while the lock is still there.
+        // The command in the error resolves this, although the lock is still held.
         let line = try #require(read.errors.split(separator: "\n").last { $0.contains("moult recover") })
         let command = try #require(line.split(separator: "moult recover").last).trimmingPrefix(" ")
         #expect(command == "--store \(store.path)")
@@ -147,13 +147,13 @@ import Testing
     ]
 
     @Test func `an older version sees the leases of this one`() throws {
-        // An endless query that holds its lease.
+        // An endless query holds the lease.
         let reader = try Program([
             BuiltMoult.path(), "sql", "--store", store.path,
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
         ])
-        // A process that tries the lock has it for a moment, and a reader continues without it. So the kernel is asked
-        // first.
+        // A process that tries the lock has it for a moment, and then a reader continues without it. So this asks the
+        // kernel first.
         let generation = try Files.resolved(current)
         while try reader.isRunning && LockHolders.of(generation).isEmpty { usleep(1000) }
         func isFree() throws -> Bool { try Shell.run(["flock", "-n", "-x", generation, "true"]).status == 0 }

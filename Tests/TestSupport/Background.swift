@@ -17,7 +17,7 @@ package final class Background {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, scratch.path("out"), O_WRONLY | O_CREAT, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, scratch.path("err"), O_WRONLY | O_CREAT, 0o600)
-        // With `env`, which searches PATH like the program itself.
+        // `env` searches PATH, as a shell does.
         var argv = (["/usr/bin/env"] + arguments).map { strdup($0) } + [nil]
         defer { for word in argv { free(word) } }
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
@@ -31,19 +31,19 @@ package final class Background {
 
     deinit { stop() }
 
-    /// Kills it at once, like a crash.
+    /// Kills the program at once, as in a crash.
     package func stop() {
         if status == nil { kill(pid, SIGKILL) }
         _ = collect()
     }
 
-    /// Waits until a condition holds; fails if the program ends first.
+    /// Waits until a condition holds; fails if the program ends before that.
     package func wait(until isSo: () throws -> Bool) throws {
         while try !isSo() {
             var now: Int32 = 0
             if waitpid(pid, &now, WNOHANG) == pid {
                 status = now
-                // It may have been its last action.
+                // The last action of the program may have made the condition true.
                 if try isSo() { return }
                 throw MoultError(.system, what: "the program ended early", why: try text("err"))
             }
@@ -53,7 +53,7 @@ package final class Background {
 
     package func signal(_ number: Int32) { kill(pid, number) }
 
-    /// Waits for its end, and returns its output; fails if it failed.
+    /// Waits until the program ends, and returns its output; fails if the program failed.
     package func end() throws -> String {
         let status = collect()
         guard moult_exited(status) != 0, moult_exit_status(status) == 0 else {

@@ -1,8 +1,7 @@
 import MoultFiles
 
-/// Ways to break a database so that it does not load, each as a command in its directory, where `DB` is its name.
-///
-/// `other.db-wal` and `other.db-journal` were left by a killed process next to another database.
+/// Ways to break a database so that it does not load. Each is a shell command in the directory of the database, in
+/// which `DB` stands for its name. A killed process has left `other.db-wal` and `other.db-journal` of another database.
 package enum Broken: String, CaseIterable, Sendable {
     case noDatabase = "echo 'this is not a database at all' > $DB"
     case zeroBytes = ": > $DB"
@@ -16,7 +15,7 @@ package enum Broken: String, CaseIterable, Sendable {
     case foreignJournal = "cp other.db-journal $DB-journal"
     case missing = "rm $DB"
 
-    /// Whether rows can still be read by other means.
+    /// Whether salvage can still read rows.
     package var isReadable: Bool {
         switch self {
         case .tornHeader, .foreignWAL, .foreignJournal: true

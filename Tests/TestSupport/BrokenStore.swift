@@ -3,14 +3,13 @@ import MoultBasics
 import MoultFiles
 import MoultTrust
 
-/// A store whose `user.db` with 300 notes does not load: the `-wal` of another database is next to it.
-///
-/// The store can be recreated quickly; digests identify the original files of the user.
+/// A store whose `user.db` with 300 notes does not load, because the `-wal` of another database is next to it. It can
+/// be restored quickly, and digests identify the original files of the user.
 package struct BrokenStore {
     package let scratch: Scratch
     package let root: String
     package let store: Store
-    /// The digests of the user database's files, by file name suffix.
+    /// The digests of the files of the user database, by suffix.
     package let original: [String: String]
 
     package init(_ manifest: String, _ broken: Broken = .foreignWAL) throws {
@@ -33,7 +32,7 @@ package struct BrokenStore {
         }
     }
 
-    /// Restores the broken set, and removes the quarantine.
+    /// Restores the broken files, and removes the quarantine.
     package func breakAgain() throws {
         try Files.removeTree("\(root)/.moult/quarantine")
         for suffix in ["", "-wal", "-shm", "-journal"] { try Files.removeTree("\(root)/user.db\(suffix)") }
@@ -42,7 +41,7 @@ package struct BrokenStore {
         }
     }
 
-    /// The manifest of its release.
+    /// Makes the release of the store; returns the path of its manifest.
     package static func release(in directory: String) throws -> String {
         try ReleaseMaker(in: directory).make(
             "1.0.0", sequence: 1,
@@ -56,7 +55,7 @@ package struct BrokenStore {
             ])
     }
 
-    /// The digests of a database's files, by file name suffix; `-shm` has no data.
+    /// The digests of the files of a database, by suffix, without `-shm`, which has no data.
     package static func set(_ path: String) throws -> [String: String] {
         var set: [String: String] = [:]
         for suffix in ["", "-wal", "-journal"] where try Files.facts(path + suffix)?.kind == .file {
@@ -65,7 +64,7 @@ package struct BrokenStore {
         return set
     }
 
-    /// The current place of each file of the user's broken set: its path, or sets in quarantine.
+    /// The places of each original file of the user: its own path, or sets in quarantine.
     package func whereabouts() throws -> [String: [String]] {
         let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
         let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }
@@ -73,7 +72,7 @@ package struct BrokenStore {
         return original.mapValues { digest in found.filter { $0.1.values.contains(digest) }.map(\.0) }
     }
 
-    /// Whether the user database is a new one that opens.
+    /// Whether the user database is new and can be opened.
     package func isFresh() throws -> Bool {
         let set = try Self.set("\(root)/user.db")
         let ended = try Shell.run(["sqlite3", "file:\(root)/user.db?mode=ro", "SELECT count(*) FROM note"])

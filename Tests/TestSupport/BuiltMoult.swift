@@ -5,7 +5,7 @@ import MoultLibc
 /// The command that was built with these tests.
 package enum BuiltMoult {
     package static func path() throws -> String {
-        // The program of the tests is next to it.
+        // The built command is next to the program of the tests.
         let own = try Files.target(ofLink: "/proc/self/exe") ?? ""
         for directory in [Files.directory(of: own), Files.directory(of: CommandLine.arguments[0])] {
             var up = directory

@@ -1,13 +1,13 @@
 import MoultLibc
 import Synchronization
 
-/// Files that many tests start with and that take time to create: each process creates them once, and copies them.
+/// Files that many tests start with and that take long to create. Each process creates them once, and copies them.
 package enum Fixture {
     private static let made = Mutex<[[UInt8]: Scratch]>([:])
 
-    /// Copies the files that `make` creates to `directory`; `key` identifies the input of `make`.
+    /// Copies the files that `make` creates to `directory`. `key` identifies the input of `make`.
     package static func copy(_ key: String, to directory: String, make: (String) throws -> Void) throws {
-        // Not as text: two ways to write é are one String.
+        // As bytes, because a String treats two spellings of é as equal.
         let key = Array(key.utf8)
         let source = try made.withLock { made in
             if let scratch = made[key] { return scratch.path }

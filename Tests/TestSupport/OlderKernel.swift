@@ -1,13 +1,13 @@
 import MoultFiles
 
-/// Simulates an older kernel for a program: unknown system calls fail like on such a kernel.
+/// Simulates an older kernel for a program: newer system calls fail as on such a kernel.
 package enum OlderKernel {
-    /// A program that runs its arguments on a kernel without Landlock. It is compiled in the directory with gcc.
+    /// Compiles a program, in the directory and with gcc, that runs its arguments as on a kernel without Landlock.
     package static func withoutLandlock(in directory: String) throws -> String {
         try without("landlock", 444...446, in: directory)
     }
 
-    /// The same without `openat2`, as before Linux 5.6.
+    /// The same for a kernel without `openat2`, as before Linux 5.6.
     package static func withoutOpenat2(in directory: String) throws -> String {
         try without("openat2", 437...437, in: directory)
     }
@@ -44,9 +44,9 @@ package enum OlderKernel {
         return path
     }
 
-    /// A program whose first argument is a version of Landlock, and that runs the other arguments on such a kernel. It
-    /// is compiled in the directory with gcc. It answers Landlock calls itself: with the version, and with EINVAL for
-    /// rights that this version does not know.
+    /// Compiles a program, in the directory and with gcc, whose first argument is a version of Landlock, and that runs
+    /// its other arguments as on such a kernel. It answers Landlock calls with this version, and with EINVAL for access
+    /// rights that the version does not have.
     package static func withOldLandlock(in directory: String) throws -> String {
         let path = "\(directory)/with-old-landlock"
         try Files.writeNew(Array(oldLandlock.utf8), to: "\(path).c")

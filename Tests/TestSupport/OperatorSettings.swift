@@ -3,7 +3,7 @@ import MoultFiles
 package import MoultStore
 
 extension Settings {
-    /// Changes one member of `moult.json`, like an operator.
+    /// Changes a member of `moult.json`, as an operator would do.
     package static func rewrite(_ layout: StoreLayout, _ name: String, _ value: JSON?) throws {
         let bytes = try Files.read(layout.settings, limit: 1 << 20) ?? []
         let json = try JSON(parsing: bytes, as: .draft, source: layout.settings)

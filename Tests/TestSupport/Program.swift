@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Another process with which a test communicates line by line; it ends at the latest with the test.
+/// Another process, with which a test communicates line by line. It ends at the latest when the test ends.
 package final class Program {
     package let pid: pid_t
     private var input: Int32
@@ -22,10 +22,10 @@ package final class Program {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, toChild[0], 0)
         posix_spawn_file_actions_adddup2(&actions, fromChild[1], 1)
-        // In a separate process group, so that its children end with it.
+        // The process has its own group, so that its child processes end with it.
         var attributes = Self.attributes(ownGroup: true)
         defer { posix_spawnattr_destroy(&attributes) }
-        // With `env`, which searches PATH like the program itself.
+        // `env` searches PATH, as a shell does.
         let argv = (["/usr/bin/env"] + arguments).map { strdup($0) } + [nil]
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
             .merging(environment) { $1 }
@@ -39,7 +39,8 @@ package final class Program {
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
     }
 
-    /// Signals as in a terminal, even if this thread blocks some or the tests were started with some ignored.
+    /// The process has the signals of a terminal, even if this thread blocks some or the tests were started with
+    /// ignored signals.
     static func attributes(ownGroup: Bool) -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -62,12 +63,12 @@ package final class Program {
         close(output)
     }
 
-    /// A Python program, given as text, with arguments.
+    /// Runs a Python program, given as text, with arguments.
     package static func python(_ text: String, _ arguments: String...) throws -> Program {
         try Program(["python3", "-u", "-c", text] + arguments)
     }
 
-    /// The next line of its output, with which a test waits for the program; nil at the end.
+    /// Waits for the next line of output, and returns it; nil at the end.
     package func line() -> String? {
         while true {
             if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
@@ -99,7 +100,7 @@ package final class Program {
 
     package func signal(_ number: Int32) { kill(pid, number) }
 
-    /// Whether it is still running; for tests that wait for an action of it.
+    /// Whether the process is running, for tests that wait for one of its actions.
     package var isRunning: Bool {
         var status: Int32 = 0
         guard ended == nil, waitpid(pid, &status, WNOHANG) == pid else { return ended == nil }
@@ -107,7 +108,7 @@ package final class Program {
         return false
     }
 
-    /// Waits for its end; returns the exit status, or 128 plus the signal.
+    /// Waits until the process ends; returns its exit status, or 128 plus the signal.
     @discardableResult
     package func wait() -> Int32 {
         if let ended { return ended }

@@ -6,7 +6,7 @@ import MoultTrust
 import StepKit
 import Synchronization
 
-/// Creates releases for tests with common tools: sqlite3, tar, zip.
+/// Makes releases for tests with common programs: sqlite3, tar, zip.
 package struct ReleaseMaker {
     package let directory: String
     package var product = "org.example.test"
@@ -39,7 +39,7 @@ package struct ReleaseMaker {
         ) -> Source {
             Source(name: name, kind: "user", sql: sql, more: more, migrations: migrations)
         }
-        /// With the digest of its schema, as in a sealed manifest.
+        /// A cache, with the digest of its schema as in a sealed manifest.
         package static func cache(_ name: String, _ sql: String, more: [JSON.Member] = []) throws -> Source {
             let shape = try SchemaShape(madeBy: sql).canonicalText
             let schema = "sha256:\(try SHA256.digest(of: Array(shape.utf8)).hex)"
@@ -54,11 +54,11 @@ package struct ReleaseMaker {
         case gz = "tar.gz"
         case tar
         case zip
-        /// In frames, which the manifest lists; all others are made with common tools.
+        /// A bundle with frames, which the manifest lists; common programs make all other formats.
         case frames = "frames.tar.zst"
     }
 
-    /// Creates a release's bundle and sealed manifest, and returns the path of the manifest.
+    /// Makes the bundle and the sealed manifest of a release; returns the path of the manifest.
     @discardableResult
     package func make(
         _ version: String, sequence: Int, _ sources: [Source], format: Format = .zst, top: [JSON.Member] = []
@@ -143,7 +143,7 @@ package struct ReleaseMaker {
 
     private func framed(_ files: [String], _ work: String, _ name: String, _ path: String) throws -> JSON {
         let members = try files.map { ($0, try Files.facts("\(work)/\($0)")?.size ?? 0) }
-        // Small frames, so that small databases have several.
+        // The frames are small, so that small databases have several.
         let layout = try BundleLayout(members: members, modified: 0, frameSize: 8192)
         let digests = Mutex<[Int: String]>([:])
         let file = try Descriptor(path, .create, mode: 0o644)

@@ -1,9 +1,9 @@
 import MoultLibc
 
-/// Settings for programs that were built with a sanitizer, like these tests (`make test-sanitize`).
+/// Settings for programs that are built with a sanitizer, like these tests (`make test-sanitize`).
 package enum Sanitizer {
-    /// The options of this process. Only this process is checked for leaks: that needs ptrace, which many of the
-    /// programs cannot use, because they are traced or confined.
+    /// The sanitizer options of this process. Only this process is checked for leaks, because that needs ptrace, which
+    /// does not work in programs that are traced or confined.
     package static let environment: [String: String] = {
         var found: [String: String] = [:]
         for name in ["ASAN_OPTIONS", "TSAN_OPTIONS"] {

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// A test's private directory, removed when the test has ended.
+/// A private directory of a test, which is removed after the test.
 package final class Scratch: Sendable {
     package let path: String
 
@@ -16,7 +16,7 @@ package final class Scratch: Sendable {
     }
 
     deinit {
-        // Nothing depends on it, and the system cleans its temporary directory anyway.
+        // A failure does not matter, because the system cleans its temporary directory.
         try? Files.removeTree(path)
     }
 
@@ -25,7 +25,7 @@ package final class Scratch: Sendable {
     /// Writes a file, and returns its path.
     @discardableResult
     package func write(_ name: String, _ bytes: [UInt8]) throws -> String {
-        // Not through a temporary file, because some names have the maximum length.
+        // Without a temporary file, because some names have the maximum length.
         guard let file = fopen(path(name), "w") else { throw Errno(moult_errno()).error("cannot write \(path(name))") }
         let written = fwrite(bytes, 1, bytes.count, file)
         guard fclose(file) == 0, written == bytes.count else {

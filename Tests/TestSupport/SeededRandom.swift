@@ -1,4 +1,4 @@
-/// A generator that returns the same numbers for the same seed, so that a failure can be reproduced.
+/// A generator that returns the same numbers for the same seed, so that failures can be reproduced.
 package struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 

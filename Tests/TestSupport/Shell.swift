@@ -11,7 +11,8 @@ package enum Shell {
         package let errors: String
     }
 
-    /// Runs a program by its name in PATH, in a directory, and returns its output; status 127 if it does not exist.
+    /// Runs a program by its name in PATH, in a directory, and returns its output. The status is 127 if the program
+    /// does not exist.
     @discardableResult
     package static func run(
         _ arguments: [String], in directory: String = "/tmp", environment: [String: String] = [:], input: String = ""
@@ -51,7 +52,7 @@ package enum Shell {
             output: try text(out), errors: try text(err))
     }
 
-    /// The header declares it only for C.
+    /// The header declares this function only for C.
     private static let changeDirectory = unsafeBitCast(
         dlsym(nil, "posix_spawn_file_actions_addchdir_np"),
         to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, UnsafePointer<CChar>) -> Int32).self)

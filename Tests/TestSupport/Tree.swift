@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import MoultTrust
 
-/// A whole tree for comparison: names, kinds, modes, times, inodes and content.
+/// A complete directory tree for comparison: names, kinds, modes, times, inodes and content.
 package struct Tree: Equatable, CustomStringConvertible {
     package let lines: [String]
 

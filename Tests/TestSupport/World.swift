@@ -6,14 +6,14 @@ import MoultSQLite
 import MoultStore
 package import StepKit
 
-/// Two consecutive releases: two sealed databases and, with a bundle, a user database.
+/// Two consecutive releases with two read-only databases and, unless they are in place, a user database.
 package struct Releases {
     package let scratch: Scratch
     package let product: String
     package let first: String
     package let second: String
 
-    /// With `inPlace`, no archive is used; `top` is added to the second manifest only, `more` is SQL for its first
+    /// With `inPlace`, no bundle is used. `top` is added only to the second manifest, and `more` is SQL for its first
     /// database.
     package init(
         inPlace: Bool = false, format: ReleaseMaker.Format = .zst, top: [JSON.Member] = [], more: String = ""
@@ -69,7 +69,7 @@ package struct World {
         try Orchestrator(root: store, steps: .builtIn.adding(steps), watcher: watcher)
     }
 
-    /// The releases that a reader finds when it opens each database by its path.
+    /// The versions that a reader finds when it opens each database by its path.
     package func versions() throws -> Set<String> {
         var versions: Set<String> = []
         for name in ["food", "codes"] {
@@ -86,7 +86,7 @@ package struct World {
         return versions
     }
 
-    /// The visible part of a store: everything except the history and the record of seen feeds, which only describe the
+    /// The visible part of a store: everything except the history and the record of feeds, which only describe the
     /// past.
     package func visible(skipping more: Set<String> = []) throws -> Tree {
         try Tree(store, times: false, skipping: more.union([".moult/history.jsonl", ".moult/lock", ".moult/feed"]))

@@ -8,7 +8,7 @@ import Testing
         ("https://a.org/feed.json?#secret", "https://a.org/feed.json?***"),
         ("https://me:secret@a.org:8443/npm@1.2/f?secret", "https://***@a.org:8443/npm@1.2/f?***"),
         ("https://secret@a.org", "https://***@a.org"), ("https://me:se@cret@a.org/", "https://***@a.org/"),
-        // A password with an unescaped slash or question mark.
+        // The password has an unescaped slash or question mark.
         ("https://me:sec/ret@a.org/", "https://***"), ("https://me:sec?ret@a.org/", "https://***?***"),
         ("HTTPS://a.org?secret", "HTTPS://a.org?***"), ("ftp://me:secret@a.org/", "ftp://***@a.org/"),
         ("https:/a.org/f?secret", "https:/a.org/f?***"),

@@ -18,7 +18,7 @@ struct Authority {
     }
 
     /// Creates `NAME.pem` and `NAME.key` for a server with this name, such as `IP:127.0.0.1`; returns the path without
-    /// the extension. With -1 days, it expired yesterday.
+    /// its extension. With -1 days, the certificate expired yesterday.
     func certify(_ subject: String, as name: String, days: Int = 2) throws -> String {
         try Shell.must(
             [

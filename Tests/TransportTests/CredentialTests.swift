@@ -9,7 +9,7 @@ import Testing
     private let authority: Authority
     private let certificate: String
 
-    /// "moult:feather" in HTTP's encoding.
+    /// "moult:feather" in the encoding of HTTP.
     private let password = "Basic bW91bHQ6ZmVhdGhlcg=="
 
     init() throws {
@@ -22,7 +22,7 @@ import Testing
         try must("moult keygen a --no-password -q && moult publish public rel/test-1.0.0.json -k a.key -q")
     }
 
-    /// With the netrc file of a user who has a password for every host.
+    /// The user has a netrc file with a password for every host.
     private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line, environment: environment()) }
     private func must(_ line: String) throws { try scratch.must(line, environment: environment()) }
 
@@ -49,7 +49,7 @@ import Testing
         #expect(try credentials(at: server) == [password])
     }
 
-    /// A group or other users could read the passwords, or change their destination.
+    /// The group or other users could read the passwords, or change their destination.
     @Test(arguments: ["644", "640", "620"]) func `a netrc file that others may read is not used`(mode: String) throws {
         let server = try ScriptedServer(scratch.path("public"), certificate: certificate)
         try follow(server.url("feed.json"))
@@ -105,7 +105,7 @@ import Testing
         #expect(try storage.requests() == [])
     }
 
-    /// The message must not suggest putting a password where it is not used.
+    /// The message must not suggest a password where none would be used.
     @Test func `a server that wants a password over plain http is named`() throws {
         let server = try WebServer(scratch.path("public"))
         try follow(server.url("private/feed.json"))

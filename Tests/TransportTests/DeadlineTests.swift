@@ -5,7 +5,7 @@ import MoultTransport
 import TestSupport
 import Testing
 
-/// Deliberately slow servers: each limit stops them, and the next mirror is tried.
+/// Slow servers: each limit stops them, and then the next mirror is tried.
 @Suite struct DeadlineTests {
     private let scratch: Scratch
     private let good: WebServer
@@ -34,7 +34,7 @@ import Testing
 
     private func isInstalled() throws -> Bool { try Files.factsThroughLinks(scratch.path("store/food.db")) != nil }
 
-    /// Below the minimum rate, moult gives up after `patience`, whatever is sent.
+    /// If the rate stays below the minimum, moult gives up after `patience`, whatever is sent.
     @Test(arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", ".tar.zst"])
     func `a server below the minimum rate is abandoned for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))
@@ -44,7 +44,7 @@ import Testing
         #expect(try slow.requests().contains { $0.path.hasSuffix(file) })
     }
 
-    /// A server above the minimum rate is stopped by the deadline of a file.
+    /// The deadline of a file stops a server above the minimum rate.
     @Test(arguments: ["feed.json", ".tar.zst"])
     func `a server that exceeds the time for a file is abandoned for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))
@@ -53,7 +53,7 @@ import Testing
         #expect(try isInstalled())
     }
 
-    /// Each of two mirrors gets a share of the command's time, so the second is always tried.
+    /// Each of two mirrors gets a share of the time, so the second mirror is always tried.
     @Test func `a slow mirror does not use up the time of the next one`() throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: ".json"))
         try follow([slow.url("feed.json"), good.url("feed.json")], ["minimumRate": 1, "deadline": 4])

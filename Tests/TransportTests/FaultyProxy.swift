@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Runs between a client and a web server, and damages answers like real networks do.
+/// Runs between a client and a web server, and damages answers as bad networks do.
 final class FaultyProxy {
     let port: Int
     private let scratch: Scratch
@@ -11,23 +11,24 @@ final class FaultyProxy {
 
     enum Fault: String {
         case none
-        /// Closes the connection after a share of the body.
+        /// Closes the connection after a part of the body.
         case cut
-        /// Sends a share of the body, and then nothing.
+        /// Sends a part of the body, and then nothing.
         case stall
-        /// Sends a share of the body, and claims that it is complete.
+        /// Sends a part of the body, and claims that this is all.
         case truncate
         case corrupt
         /// Claims that the body is longer than it is.
         case long
-        /// Sends more than it announces.
+        /// Sends more bytes than announced.
         case endless
-        /// Resumes at the wrong offset.
+        /// Resumes a transfer at a wrong offset.
         case misplace
         case refuse
     }
 
-    /// Damages the first answers whose path ends with a text; `at` is the share of the body that is sent before.
+    /// Damages the first answers whose path ends with a text. `at` is the part of the body that is sent before the
+    /// fault.
     init(
         before server: WebServer, _ fault: Fault = .none, at share: Double = 0.5, times: Int = 1,
         only ending: String = ""
@@ -49,7 +50,7 @@ final class FaultyProxy {
         let path: String
         let range: String
         let status: Int
-        /// The number of bytes of the body that were passed on.
+        /// The number of bytes of the body that were sent.
         let bytes: Int
     }
 

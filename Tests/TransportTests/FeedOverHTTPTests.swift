@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The command, a store and a feed, with a real web server and a bad network between them.
+/// The command follows a feed from a real web server, with a bad network in between.
 @Suite(.serialized) struct FeedOverHTTPTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -21,7 +21,7 @@ import Testing
 
     private func publish(_ version: String, _ sequence: Int) throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
-        // Random bytes, so that the bundle is large enough to be cut.
+        // The bytes are random, so that the bundle is large enough for an interruption.
         let sql = """
             CREATE TABLE food(id INTEGER PRIMARY KEY, release TEXT, noise BLOB);
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
@@ -34,7 +34,7 @@ import Testing
 
     private func follow(_ url: String) throws {
         try must("moult init -q --product org.example.test --key a.pub --feed \(url)")
-        // The directory of the feed exists from the first check on.
+        // After the first check, the directory of the feed exists.
         try scratch.directory("store/.moult/feed")
         let settings = scratch.path("store/moult.json")
         let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)
@@ -73,7 +73,7 @@ import Testing
         #expect(try installed == "2.0.0\n")
     }
 
-    /// A server that has a page for every request must not keep the command busy.
+    /// A server that has a file for every number must not keep the command busy.
     @Test func `only a few key lists are requested from a server that has one for every number`() throws {
         let proxy = try FaultyProxy(before: server)
         for number in 1...60 {
@@ -85,7 +85,7 @@ import Testing
         #expect(try proxy.requests().count { $0.path.hasPrefix("/keys-") && $0.path.hasSuffix(".json") } <= 16)
     }
 
-    /// Different bytes of the same size in place of a bundle or patch, as from a failing disk.
+    /// The bundle or patch has different bytes of the same size, as from a failing disk.
     @Test func `a damaged download is fetched again`() throws {
         let proxy = try FaultyProxy(before: server)
         try follow(proxy.url("feed.json"))
@@ -138,7 +138,7 @@ import Testing
         #expect(try installed == "nothing")
     }
 
-    /// Every fault in every file: the result is the correct release, or a refusal that leaves the store unchanged.
+    /// Every fault in every file: the result is the correct release, or an error that leaves the store unchanged.
     @Test(
         arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", "test-1.0.0.tar.zst"],
         [FaultyProxy.Fault.cut, .stall, .truncate, .corrupt, .long, .endless, .refuse])
@@ -154,12 +154,12 @@ import Testing
             let after = try Tree(scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
             #expect(after == before)
         }
-        // After the fault, everything works.
+        // After the fault, the update succeeds.
         try must("moult apply -q")
         #expect(try installed == "1.0.0\n")
     }
 
-    /// Killed at 90 % of the bundle: the next command downloads the last 10 %.
+    /// The command is killed at 90 % of the bundle, and the next command downloads the last 10 %.
     @Test func `a download is resumed after a kill`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.9, only: ".tar.zst")
         try follow(proxy.url("feed.json"))
@@ -172,7 +172,7 @@ import Testing
             }
         }
         program.signal(SIGKILL)
-        // The lock ends with the process.
+        // The process that was killed no longer holds the lock.
         try must("moult apply -q --wait 10")
         #expect(try installed == "1.0.0\n")
         let last = try #require(proxy.requests().last)
@@ -187,7 +187,7 @@ import Testing
         #expect(try installed == "1.0.0\n")
     }
 
-    /// The first mirror attacks in each way that signatures and digests detect; the second one is honest.
+    /// The first mirror attacks in each way that signatures and digests detect; the second mirror is honest.
     @Test func `a mirror with wrong files is skipped`() throws {
         let lies = [
             "echo '{}' > lies/feed.json", "cp old/feed.json* lies", "truncate -s 20M lies/feed.json",

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Attempts by malicious code in `moult-fetch`: a library replaces the transfer of libcurl and makes them.
+/// Attempts by malicious code in `moult-fetch`: a library that replaces the transfer function of libcurl makes them.
 @Suite struct FetchGuardTests {
     private static let attacker = """
         #define _GNU_SOURCE

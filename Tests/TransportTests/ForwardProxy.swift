@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A proxy like those of companies: it fetches URLs, or opens a tunnel to a server.
+/// A proxy as companies have them: it fetches URLs, or opens a tunnel to a server.
 final class ForwardProxy {
     let port: Int
     private let scratch: Scratch
@@ -20,7 +20,7 @@ final class ForwardProxy {
 
     var url: String { "http://127.0.0.1:\(port)" }
 
-    /// The requests: method and target.
+    /// The method and target of each request.
     var requests: [String] {
         get throws {
             let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 20) ?? [], as: UTF8.self)

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Several locations of one feed: of different kinds, in groups, failing and busy.
+/// A feed with several locations: of different kinds, in groups, failing and busy.
 @Suite(.serialized) struct MirrorTests {
     private let bench: RegistryBench
     private let directory: String
@@ -43,21 +43,21 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    /// The feed comes from one mirror, and the bundle, which that one has lost, from a mirror of a different kind.
+    /// The feed comes from one mirror. That mirror has lost the bundle, which comes from a mirror of a different kind.
     @Test(.enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
     func `a file that one mirror has lost is fetched from the next`() throws {
         let registry = try Registry()
         let place = registry.address("team/food")
         let server = try WebServer(directory)
         let bundle = try bench.must("sha256sum rel/test-1.0.0.tar.zst").prefix(64)
-        // The same feed in both.
+        // Both mirrors have the same feed.
         let files = ["feed.json", "feed.json.minisig", "test-1.0.0.json"].map { "public/\($0)" }
         try bench.put(files, to: registry, "team/food", tag: "feed")
         try follow(place, mirrors: [.string(server.url("feed.json"))])
         let requests = try registry.requests { try bench.must("moult apply -q") }
         #expect(requests.contains { $0.path.hasSuffix(bundle) && $0.status == 404 })
         #expect(try bench.installed() == "1.0.0")
-        // The other way around.
+        // Then the roles are swapped.
         try bench.must("moult publish \(registry.address("whole/food")) rel/test-1.0.0.json -k a.key -q")
         try bench.must("rm public/test-1.0.0.tar.zst")
         try follow(server.url("feed.json"), mirrors: [.string(registry.address("whole/food"))])
@@ -87,12 +87,12 @@ import Testing
 
     // MARK: groups
 
-    /// How many of the stores first ask each of the servers.
+    /// Counts how many stores ask each of the servers first.
     private func first(of servers: [ScriptedServer], stores: Int) throws -> [Int] {
         var counts = servers.map { _ in 0 }
         for store in 0..<stores {
             var chosen: Set<Int> = []
-            // A few of them ask twice.
+            // Some stores ask twice.
             for _ in 0..<(store < 4 ? 2 : 1) {
                 let before = try servers.map { try $0.requests().count }
                 try bench.must("MOULT_MACHINE_ID=machine-\(store) moult check -q; [ $? = 2 ]")
@@ -100,7 +100,7 @@ import Testing
                 #expect(asked.count == 1)
                 chosen.formUnion(asked)
             }
-            // A store stays with its mirror.
+            // A store keeps its mirror.
             #expect(chosen.count == 1)
             for index in chosen { counts[index] += 1 }
         }
@@ -111,10 +111,10 @@ import Testing
         let servers = try (0..<3).map { _ in try ScriptedServer(directory) }
         let last = try ScriptedServer(directory)
         let urls = servers.map { JSON.string($0.url("feed.json")) }
-        // The group contains the URL, which then is one of three.
+        // The group contains the URL itself, so it has three mirrors.
         try follow(servers[0].url("feed.json"), mirrors: [.array(urls), .string(last.url("feed.json"))])
         let counts = try first(of: servers, stores: 40)
-        // By chance, 40 stores skip one of three servers once in three million runs.
+        // The chance that 40 stores all skip one of three servers is one in three million.
         #expect(counts.allSatisfy { $0 > 0 }, "\(counts)")
         #expect(try last.requests() == [])
     }

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult apply URL`: a release or a feed by its address; the content shows which it is.
+/// `moult apply URL` installs a release or follows a feed; the content of the URL decides which.
 @Suite struct ReleaseURLTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -26,7 +26,7 @@ import Testing
     private var release: String { server.url("test-1.0.0.json") }
     private var feed: String { server.url("feed/feed.json") }
 
-    /// The feed is in a separate directory below.
+    /// The feed is in a separate directory.
     private func publish(_ manifest: String) throws {
         try scratch.must("moult publish -q public/feed \(manifest) -k k.key")
     }
@@ -68,12 +68,12 @@ import Testing
             moult publish -q public/feed \(first) -k k.key -k other.key --trust other.pub
             """)
         let release = server.url("feed/test-1.0.0.json")
-        // Without the list, the other key is not trusted.
+        // Without the key list, the other key is not trusted.
         try scratch.must("mkdir aside && mv public/feed/keys-1.json* aside")
         try refused("moult apply --create --key k.pub -s store \(release)", 3, "is not signed by a trusted key")
         try scratch.must("mv aside/* public/feed && moult apply -q --create --key k.pub -s store \(release)")
         #expect(try version() == "1.0.0")
-        // The store keeps the list.
+        // The store keeps the key list.
         try scratch.must("rm public/feed/keys-1.json*; moult sign -q \(second()) -k other.key")
         try scratch.must("moult apply -q -s store \(server.url("test-2.0.0.json"))")
         try scratch.must("rm \(first).minisig && moult sign -q \(first) -k k.key")
@@ -86,7 +86,7 @@ import Testing
         let saved = try scratch.text("p")
         try scratch.must("moult apply -q --plan p")
         #expect(try version() == "1.0.0")
-        // The content must be the planned release.
+        // The content must be the release of the plan.
         try scratch.must("moult init -q again --product org.example.test --key k.pub")
         #expect(saved.contains("\"url\": \"\(release)\""))
         #expect(try scratch.run("moult plan -s again -o q \(release)").status == 2)
@@ -110,7 +110,7 @@ import Testing
         try refused("moult plan -s new \(server.url(Files.name(of: next)))", 3, "--allow-unsigned")
         try scratch.must("moult apply -q -s new --allow-unsigned \(server.url(Files.name(of: next)))")
         #expect(try version("new") == "2.0.0")
-        // A file on this machine does not need this option, and it is refused.
+        // For a file on this machine, the option is not needed, and is refused.
         try refused("moult apply -s new --allow-unsigned \(next)", 64, "--allow-unsigned")
     }
 
@@ -131,7 +131,7 @@ import Testing
             try scratch.must("moult apply -q -s store\(number)")
             #expect(try version("store\(number)") == "2.0.0")
         }
-        // A store with another feed, or none, follows the given one this time.
+        // A store with another feed, or without a feed, follows the given feed only this time.
         try scratch.must("moult init -q none --product org.example.test --key k.pub")
         let plan: Shell.Ended = try scratch.run("moult plan -s none \(feed)")
         #expect(plan.status == 2 && plan.output.contains("apply with: moult apply \(feed) --store none"), "\(plan)")

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A web server that serves a directory and misbehaves in one way; it records each request with its credentials.
+/// A web server that serves a directory, and misbehaves in one way. It records each request with its credentials.
 final class ScriptedServer {
     let port: Int
     private let scratch: Scratch
@@ -12,15 +12,15 @@ final class ScriptedServer {
 
     enum Behaviour {
         case none
-        /// Sends the bodies of files with this suffix at this many bytes per second.
+        /// Sends files with this suffix at this many bytes per second.
         case drip(bytesPerSecond: Int, only: String)
         /// Sends endless header lines.
         case endlessHeader
-        /// Sends 503 with a Retry-After of this many seconds for the first requests.
+        /// Answers the first requests with 503 and this Retry-After.
         case retryAfter(String, times: Int)
-        /// Redirects each request to the same path with a prefix.
+        /// Redirects each request to the same path, with a prefix.
         case redirect(to: String)
-        /// Sends 401 to every request without credentials.
+        /// Answers requests without credentials with 401.
         case wantsPassword
 
         fileprivate var words: [String] {
@@ -35,7 +35,7 @@ final class ScriptedServer {
         }
     }
 
-    /// With a certificate, given without its extension, only TLS is used.
+    /// With a certificate, given as a path without its extension, only TLS is used.
     init(_ directory: String, _ behaviour: Behaviour = .none, certificate: String? = nil) throws {
         isSecure = certificate != nil
         scratch = try Scratch()
@@ -52,7 +52,7 @@ final class ScriptedServer {
 
     struct Request: Equatable {
         let path: String
-        /// The Authorization header; empty without one.
+        /// The Authorization header; empty if the request has none.
         let authorization: String
     }
 

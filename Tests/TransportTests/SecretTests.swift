@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A token in the URL of a feed is sent to the server, and is written only to `moult.json`.
+/// A token in the URL of a feed is sent only to the server, and written only to `moult.json`.
 @Suite(.serialized) struct SecretTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -33,7 +33,7 @@ import Testing
         try Files.replace(settings, with: Array(json.setting(name, to: value).pretty.utf8), mode: 0o600)
     }
 
-    /// The output has the feed's location without its token.
+    /// Runs a command whose output shows the location of the feed, but not the token.
     private func quiet(_ line: String, status: Int32, shows: String = "") throws {
         let ended = try run(line)
         #expect(ended.status == status, "\(line): \(ended.errors)")
@@ -41,7 +41,7 @@ import Testing
         #expect((ended.output + ended.errors).contains(shows), "\(line): \(ended.output)\(ended.errors)")
     }
 
-    /// The files below a directory that contain it.
+    /// The files below a directory that contain the token.
     private func leaks(_ directory: String) throws -> [String] {
         let ended = try run("grep -rlF \(token) \(directory)")
         return ended.output.split(separator: "\n").map(String.init)
@@ -54,7 +54,7 @@ import Testing
         #expect(try (Files.facts(scratch.path("store/moult.json"))?.mode ?? 0) & 0o777 == 0o600)
         try quiet(
             "moult init other --json --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
-        // A consumer records everything that it gets.
+        // A consumer records everything that it receives.
         let dump = "{ env; tr '\\0' ' ' < /proc/$PPID/cmdline; cat; } >> \(scratch.path("dump"))"
         try set(
             "consumers", [["name": "dump", "command": ["reload": ["/bin/sh", "-c", .string(dump)]]]])
@@ -121,7 +121,7 @@ import Testing
         program.signal(SIGKILL)
     }
 
-    /// Mistakes with URLs: a URL instead of a file, and unsupported URLs.
+    /// Mistakes with URLs: a URL where a file is expected, and unsupported URLs.
     @Test func `an unusable address is reported without its secrets`() throws {
         for line in [
             "moult init --product org.example.test --feed 'https://me:\(token)@example.org/feed.json'",
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// A plan does not contain the token, and takes it from the settings.
+    /// The plan does not contain the token, so `apply` takes it from the settings.
     @Test func `a plan for a feed that the settings do not name is refused`() throws {
         try must("moult init -q --product org.example.test --key a.pub")
         try quiet("moult plan --feed '\(server.url("feed.json?\(token)"))' -o saved.plan", status: 2)

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A feed behind TLS and behind proxies, configured by the variables that curl's users know.
+/// A feed behind TLS and behind proxies, which the environment variables of curl configure.
 @Suite struct SecureTransportTests {
     private let scratch: Scratch
     private let authority: Authority
@@ -40,7 +40,8 @@ import Testing
         #expect(try run("sqlite3 'file:store/food.db?immutable=1' 'SELECT count(*) FROM food'").output == "200\n")
     }
 
-    /// If the server cannot be authenticated, no request is sent, and this is never reported as no newer release.
+    /// If the server cannot be authenticated, no request is sent, and the command never reports that no newer release
+    /// exists.
     @Test(arguments: ["unknown authority", "other authority", "other name"])
     func `servers with an untrusted certificate are refused`(who: String) throws {
         var server = server
@@ -54,7 +55,7 @@ import Testing
                 scratch.path("public"), certificate: authority.certify("IP:127.0.0.2", as: "another"))
         }
         try follow(server.url("feed.json"))
-        // The cached feed and the record of the attempt are not part of the visible state.
+        // The cached feed and the record of the attempt do not count as changes.
         let aside: Set = [".moult/feed", ".moult/downloads", ".moult/lock", ".moult/history.jsonl"]
         let before = try Tree(scratch.path("store"), times: false, skipping: aside)
         for verb in ["check", "plan", "apply"] {
@@ -66,7 +67,8 @@ import Testing
         #expect(try Tree(scratch.path("store"), times: false, skipping: aside) == before)
     }
 
-    /// The handshake itself does not check the time: the error says so, and it is never reported as no newer release.
+    /// The handshake does not check the time, so the error says that the certificate has expired. The command never
+    /// reports that no newer release exists.
     @Test func `an expired certificate is refused`() throws {
         let server = try WebServer(
             scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "expired", days: -1))

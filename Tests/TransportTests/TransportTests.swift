@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// With a real web server, and a proxy in front of it that behaves like a bad network.
+/// Transfers from a real web server, with a proxy that behaves like a bad network.
 @Suite struct TransportTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -74,7 +74,7 @@ import Testing
             try transport().read(Location(proxy.url(path)), limit: 100)
         }
         #expect(error.outcome == outcome && error.why == why)
-        // Retried only if that may help.
+        // Only errors that may be temporary are retried.
         #expect(try proxy.requests().count == (outcome == .busy ? 3 : 1))
     }
 
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// No server: a separate error, which may be temporary.
+    /// An unreachable server is a separate error, which may be temporary.
     @Test func `an unreachable server is reported`() throws {
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location("http://127.0.0.1:\(Port.free())/x"), limit: 10)
@@ -141,7 +141,7 @@ import Testing
         #expect(try isWhole)
     }
 
-    /// A connection that is cut at 90 % transfers only the last 10 % again.
+    /// If a connection is cut at 90 %, only the last 10 % are transferred again.
     @Test func `an interrupted transfer is resumed where it stopped`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         try download(proxy.url("file"))
@@ -151,7 +151,7 @@ import Testing
         #expect(requests.map(\.bytes) == [900_000, 100_000])
     }
 
-    /// So does a later attempt, because the partial file is kept.
+    /// A later attempt also resumes the transfer, because the partial file is kept.
     @Test func `a transfer is resumed from a partial file`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
@@ -192,7 +192,7 @@ import Testing
     func `a single wrong answer of a server does no lasting harm`(_ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault)
         do { try download(proxy.url("file")) } catch let error as MoultError {
-            // If a server reports a different size than the manifest, it is not asked again.
+            // If a server reports a size that differs from the manifest, it is not asked again.
             #expect(fault != .refuse && error.what.contains("does not match the release"))
             return
         }

@@ -4,14 +4,15 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// nginx, which serves a directory on its own port.
+/// nginx, which serves a directory on a free port.
 final class WebServer {
     let port: Int
     private let scratch: Scratch
     private let program: Background
     private let isSecure: Bool
 
-    /// With a certificate, given without its extension, only TLS is used; `elsewhere` is the target of `/elsewhere`.
+    /// With a certificate, given as a path without its extension, only TLS is used. `elsewhere` is the target of
+    /// `/elsewhere`.
     init(_ directory: String, certificate: String? = nil, elsewhere: String = "/") throws {
         isSecure = certificate != nil
         scratch = try Scratch()

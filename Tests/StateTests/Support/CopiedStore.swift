@@ -5,7 +5,7 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// A way to copy or move a store that operators and backup tools use.
+/// A way to copy or move a store, as used by operators and backup programs.
 enum CopyWay: String, CaseIterable {
     case archive = "cp -a"
     case hardLinks = "cp -al"
@@ -37,14 +37,14 @@ enum CopyWay: String, CaseIterable {
         return true
     }()
 
-    /// Cleans up before the directory around a copy is removed.
+    /// Cleans up a copy before its parent directory is removed.
     func release(_ copy: String) {
         guard self == .overlay || self == .send else { return }
         _ = try? Shell.run(["umount", "-l", copy])
         if self == .send { _ = try? Shell.run(["umount", "-l", "\(copy).system"]) }
     }
 
-    /// Copies a store to a new path; `move` and `owner` work on a copy, so that the original stays.
+    /// Copies a store to a new path. `move` and `owner` change a copy, so that the original stays.
     func copy(_ store: String, to copy: String) throws {
         switch self {
         case .archive: try Shell.must(["cp", "-a", store, copy])
@@ -79,7 +79,7 @@ enum CopyWay: String, CaseIterable {
     }
 }
 
-/// A store with one database of each kind, its releases, and the command, which works on it from outside.
+/// A store with one database of each kind, its releases, and the command.
 struct CopiedStore {
     let path: String
 
@@ -175,7 +175,7 @@ struct CopiedStore {
         return store
     }
 
-    /// Kills a command at a system call; false if it ended before.
+    /// Kills a command at a system call; returns false if the command ended before that call.
     func kill(at point: (call: String, number: Int), _ arguments: String...) throws -> Bool {
         try kill(at: point, arguments)
     }
@@ -191,7 +191,7 @@ struct CopiedStore {
 
     // MARK: Contents
 
-    /// The relevant content of a store: the databases' content, the pointer, quarantine, and unfinished updates.
+    /// The relevant content of a store: its databases, the pointer, quarantine, and unfinished updates.
     struct Content: Equatable, CustomStringConvertible {
         var lines: [String]
         var description: String { lines.joined(separator: "\n") }
@@ -232,7 +232,8 @@ struct CopiedStore {
         return ended.output + ended.errors
     }
 
-    /// Every file with its content and mode, but without times and names: no command on a copy may change these.
+    /// Every file with its content and mode, but without times and names. A command on a copy must not change these
+    /// files.
     func files() throws -> [String: String] {
         var files: [String: String] = [:]
         func walk(_ directory: String) throws {

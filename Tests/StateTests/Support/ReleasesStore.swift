@@ -3,13 +3,13 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A store with the first of at least five releases installed, and the built command.
+/// A store with the first release or releases of a product installed, and the built command.
 struct ReleasesStore {
     let scratch: Scratch
     var path: String { scratch.path("store") }
     var record: String { "\(path)/.moult/holds.json" }
 
-    /// Installs the releases 1.0.0 to `count`.0.0 one after the other; `settings` are members of `moult.json`.
+    /// Installs the releases 1.0.0 to `count`.0.0 one after the other. `settings` are members of `moult.json`.
     init(_ count: Int = 5, installed: Int? = nil, settings: String = "\"keep\": 9") throws {
         scratch = try Scratch()
         try must("moult init -q store --product org.example.test")
@@ -34,7 +34,7 @@ struct ReleasesStore {
             version, sequence: sequence, [.reference("food", "CREATE TABLE food AS SELECT '\(version)' AS release;")])
     }
 
-    /// Runs a shell command in the directory of the store, with the built `moult` and the store as `./store`.
+    /// Runs a shell command in the parent directory of the store, `./store`, with the built `moult`.
     @discardableResult
     func run(_ line: String) throws -> Shell.Ended {
         let built = Files.directory(of: try BuiltMoult.path())
@@ -50,7 +50,7 @@ struct ReleasesStore {
         return ended.output
     }
 
-    /// The last object in the output of a command with `--json`.
+    /// The last object that a command prints with `--json`.
     func json(_ line: String) throws -> JSON {
         let text = try run(line).output.split(separator: "\n").last.map { String($0) }
         return try JSON(parsing: try #require(text), source: line)

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// A change of one place of a document, by a path such as `/databases/food/kind` or `/checks/0`.
+/// A change at one place of a document, given by a path such as `/databases/food/kind` or `/checks/0`.
 enum Edit: Sendable, CustomStringConvertible {
     case set(String, JSON)
     case remove(String)

@@ -68,7 +68,7 @@ import Testing
         ]
         #expect(
             manifest.warnings == ignored.map { "m.json: \($0) is not known to this version of moult and was ignored" })
-        // Everything else is the same.
+        // Everything else is unchanged.
         var same = manifest
         same.warnings = []
         #expect(try same == Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json"))

@@ -2,7 +2,7 @@ import MoultBasics
 import StepKit
 import Testing
 
-/// The parser's error for a document; nil if it accepts it.
+/// The error of the parser for a document; nil if the document is accepted.
 func refusal(_ document: JSON, as form: Manifest.Form) -> String? {
     refusal(Array(document.line.utf8), as: form)
 }
@@ -22,7 +22,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 
     @Test(arguments: wrongDrafts + wrongSealed)
     func `an error has the place, the problem and the fix`(_ wrong: WrongManifest) throws {
-        // Without a more specific next step, the error has the general one.
+        // Without more specific advice, the error has this general advice.
         let step =
             wrong.form == .draft
             ? "Correct the draft. To see its fields: moult help draft"
@@ -89,7 +89,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         #expect(
             refusal(latin1, as: .sealed)
                 == "m.json is not valid JSON: line 1, column 14: the text that begins here is not valid UTF-8")
-        // UTF-16 with a byte order mark, as written by Windows.
+        // UTF-16 with a byte order mark, as Windows programs write it.
         #expect(
             refusal([0xFF, 0xFE, 0x7B, 0x00], as: .draft)
                 == "m.json is not valid JSON: line 1, column 1: expected a value, found byte 255")
@@ -104,7 +104,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
                 == "the manifest m.json is too large: it has 1048577 bytes, and the limit is 1048576")
     }
 
-    /// Sums of sizes are calculated without overflow checks, so no manifest may cause an overflow.
+    /// Sizes are added without overflow checks, so no manifest may cause an overflow.
     @Test func `the sum of the largest sizes does not overflow`() throws {
         let largest = 1 << 48
         #expect(try refusal(Sample.draft().edited([.set("/databases/food/size", .size(largest))]), as: .draft) == nil)

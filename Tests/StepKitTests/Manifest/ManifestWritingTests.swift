@@ -3,7 +3,8 @@ import StepKit
 import Testing
 
 @Suite struct ManifestWritingTests {
-    /// The sample has every field (`theSamplesLeaveNoFieldOut`) in the order of writing, so no field is lost or moved.
+    /// The sample has every field in the order in which fields are written, so this shows that no field is lost or
+    /// moved.
     @Test func `the fields of a manifest are written in order`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(try manifest.sealedJSON().pretty == Sample.sealed().pretty)
@@ -38,7 +39,7 @@ import Testing
         #expect(manifest.sealedJSON().pretty == text)
     }
 
-    /// Explicit default values in the manifest make no difference.
+    /// A manifest with explicit default values is equal to one without them.
     @Test func `explicit default values equal missing ones`() throws {
         let edits: [Edit] = [
             .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
@@ -56,7 +57,7 @@ import Testing
         #expect(try Manifest(parsing: Array(written.line.utf8), as: .sealed, source: "m.json") == manifest)
     }
 
-    /// Like in `pack`: a draft gets its sizes and digests, and fields that only drafts have are removed.
+    /// As in `pack`, a draft gets sizes and digests, and loses the fields that only drafts have.
     @Test func `a draft becomes a sealed manifest`() throws {
         var manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         for index in manifest.databases.indices {

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Documents with every field, none with its default value.
+/// Documents with every field, none of which has its default value.
 enum Sample {
     static func sealed() throws -> JSON { try JSON(parsing: sealedText, source: "sample") }
     static func draft() throws -> JSON { try JSON(parsing: draftText, as: .draft, source: "sample") }
@@ -11,7 +11,7 @@ enum Sample {
     static let digest = String(repeating: "0123456789abcdef", count: 4)
     static let other = String(repeating: "fedcba9876543210", count: 4)
 
-    /// In the order in which a sealed manifest is written.
+    /// The fields are in the order in which a sealed manifest is written.
     static let sealedText = """
         {
           "manifest": 1,
@@ -75,7 +75,7 @@ enum Sample {
         """
 
     static let draftText = """
-        // Written by people, and readable by the parser.
+        // Written by hand, with comments and trailing commas
         {
           "$schema": "../schema/manifest-draft.schema.json",
           "manifest": 1,

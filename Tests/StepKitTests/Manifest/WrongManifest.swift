@@ -2,12 +2,12 @@ import MoultBasics
 import StepKit
 import Testing
 
-/// A manifest with a single error, and the message for it.
+/// A manifest with one error, and the expected message.
 struct WrongManifest: Sendable, CustomTestStringConvertible {
     let form: Manifest.Form
     let edits: [Edit]
     let says: String
-    /// Why a schema cannot express the error, if it cannot.
+    /// The reason why a schema cannot express the error; nil if it can.
     let beyond: BeyondSchema?
 
     init(_ form: Manifest.Form, _ edits: Edit..., says: String, beyond: BeyondSchema? = nil) {
@@ -21,7 +21,7 @@ struct WrongManifest: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Errors that the parser detects and a schema cannot express, each with the parser's words.
+/// Errors that the parser detects but a schema cannot express, each with words from the message of the parser.
 enum BeyondSchema: String, CaseIterable {
     /// JSON Schema treats 1.0 as an integer.
     case wholeNumbersHaveNoPoint = "is a decimal number"

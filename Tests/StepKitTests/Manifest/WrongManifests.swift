@@ -1,7 +1,7 @@
 import MoultBasics
 import StepKit
 
-/// Errors of both forms, shown for drafts, and errors that only drafts can have.
+/// Errors of both forms, tested with drafts, and errors that only drafts can have.
 let wrongDrafts: [WrongManifest] = [
     // The release itself
     .init(.draft, .remove("/manifest"), says: "manifest is missing"),

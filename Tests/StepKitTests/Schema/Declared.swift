@@ -3,7 +3,7 @@ import MoultBasics
 /// A field that a schema declares.
 struct DeclaredField {
     let name: String
-    /// The place of the declaration in the schema.
+    /// The path of the declaration in the schema.
     let place: String
     let schema: JSON
 }
@@ -21,7 +21,8 @@ extension Schema {
         }
     }
 
-    /// The fields declared for the object at a place of a document; nil if its names are free.
+    /// The fields that the schema declares for the object at a path of a document; nil if the object may have any
+    /// names.
     func names(at path: String) throws -> Set<String>? {
         var here = [root]
         for part in path.split(separator: "/") {
@@ -34,7 +35,7 @@ extension Schema {
         return names.isEmpty ? nil : Set(names)
     }
 
-    /// The schemas inside one that describe the structure of a document, as opposed to conditions.
+    /// The direct subschemas that describe the structure of a document, not conditions.
     private static func structure(of schema: JSON) -> [(place: String, schema: JSON)] {
         inside(schema).filter { part in
             ["/properties/", "/additionalProperties", "/items"].contains { part.place.hasPrefix($0) }
@@ -42,7 +43,7 @@ extension Schema {
         }
     }
 
-    /// A schema, or its alternatives.
+    /// The schema, or its alternatives.
     private static func alternatives(of schema: JSON) -> [JSON] {
         schema["properties"] == nil ? schema["anyOf"]?.array ?? [schema] : [schema]
     }

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultStore
 import StepKit
 
-/// A kind of document with a schema and a parser, which must agree.
+/// A kind of document whose schema and parser must agree.
 enum DocumentForm: String, CaseIterable, Sendable {
     case draft = "manifest-draft"
     case sealed = "manifest-sealed"
@@ -21,7 +21,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The parser's error for a document; nil if it accepts it.
+    /// The error of the parser for a document; nil if the document is accepted.
     func refusal(_ document: JSON) -> String? {
         switch self {
         case .draft: return StepKitTests.refusal(document, as: .draft)
@@ -39,14 +39,14 @@ enum DocumentForm: String, CaseIterable, Sendable {
         }
     }
 
-    /// Variants of the sample: each value is removed or replaced, and each object gets an additional member.
+    /// Variants of the sample: each value is removed or replaced, and each object gets an extra member.
     func mutants() throws -> [Mutant] {
         let sample = try sample()
         let values: [JSON] = [
             .null, true, .number(2), .integer(0), .integer(1 << 48 + 1), .integer(.max), "", "main", [""], ["x": 1],
         ]
         let databases = sample["databases"]?.members?.map(\.name) ?? []
-        // The digest of one database is as good as that of another; only the kinds matter.
+        // All databases share one form, so each field is changed in only one of them; only kinds are changed in all.
         var seen: Set<[String]> = []
         return sample.paths.flatMap { path -> [Mutant] in
             let shape = path.split(separator: "/").map { part -> String in

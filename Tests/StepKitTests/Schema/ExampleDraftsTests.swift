@@ -17,7 +17,7 @@ import Testing
                 #expect(refusal(bytes, as: .draft) == nil)
                 let draft = try JSON(parsing: bytes, as: .draft, source: path)
                 #expect(try validator.accepts(draft), "\(path)")
-                // Editors complete a draft that names its schema.
+                // Editors can complete the fields of a draft that names its schema.
                 let schema = try #require(draft["$schema"]?.string, "\(path)")
                 #expect(try Files.facts("\(directory)/\(schema)") != nil, "\(path)")
                 count += 1

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import Testing
 
-/// The reference pages have every field, and the parser and the schema accept each of their examples.
+/// The reference pages have every field, and the parser and the schema accept every example on the pages.
 @Suite struct ReferencePageTests {
     @Test(arguments: ReferencePage.all)
     func `the parser and the schema accept every example on the page`(_ page: ReferencePage) throws {
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// An example that the test does not read would pass every check.
+    /// If the test did not read an example, every check would pass.
     @Test func `a wrong example is found`() throws {
         let page = ReferencePage(file: "settings.md", form: .settings)
         let text = "```json\n{ \"moult\": 1, \"product\": \"a.b\", \"keeep\": 2 }\n```\n"
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Examples in the schemas are shown in the tables and by editors.
+    /// The tables and editors show the examples in the schemas.
     @Test(arguments: DocumentForm.allCases)
     func `the parser accepts every example in a schema`(_ form: DocumentForm) throws {
         let sample = try form.sample()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Fields whose value must match another field of the sample.
+    /// Fields whose value must equal another field of the sample.
     static let boundToOthers: Set = [
         "keys.trusted[].id", "keys.trusted[].key", "patches[].member", "databases.NAME.member",
         "databases.NAME.migrations[].member", "bundle.frames.packed", "bundle.frames.content", "bundle.frames.sha256",
@@ -82,8 +82,8 @@ struct ReferencePage: CustomTestStringConvertible {
 
     func examples() throws -> [Example] { try examples(in: text()) }
 
-    /// The JSON blocks. A block that is only a part of a document replaces the fields with the same names in the last
-    /// complete document that has only the required fields.
+    /// The JSON blocks of a page. A block with only a part of a document replaces fields of the last complete document,
+    /// reduced to its required fields.
     func examples(in text: String) throws -> [Example] {
         var base: JSON?
         var form = form
@@ -112,7 +112,7 @@ struct ReferencePage: CustomTestStringConvertible {
 }
 
 extension JSON {
-    /// This document with the fields of a partial one; databases are added to the existing ones.
+    /// This document with the fields of a part. Databases are added to the existing databases.
     fileprivate func extended(by part: JSON) -> JSON {
         (part.members ?? []).reduce(self) { document, member in
             let old = member.name == "databases" ? document["databases"] : nil
@@ -120,17 +120,17 @@ extension JSON {
         }
     }
 
-    /// The fields of this document, in the form of the pages: `databases.NAME.preserve[].table`.
+    /// The fields of this document, written as on the pages: `databases.NAME.preserve[].table`.
     fileprivate var fieldPaths: Set<String> { Set(paths.map(fieldPath)) }
 
-    /// A path in this document, in the form of the pages.
+    /// A path in this document, written as on the pages.
     fileprivate func fieldPath(of path: String) -> String {
         var (result, parent) = ("", "")
         for part in path.split(separator: "/") {
             if Int(part) != nil {
                 result += "[]"
             } else {
-                // Only these fields of a document contain names that the user chooses.
+                // Only in these fields, users choose the names of members.
                 let isNamed = result == parent && ["databases", "budget", "steps"].contains(parent)
                 result += (result.isEmpty ? "" : ".") + (isNamed ? "NAME" : part)
             }
@@ -141,7 +141,7 @@ extension JSON {
 }
 
 extension DeclaredField {
-    /// The field in the form of the pages: `databases.NAME.preserve[].table`.
+    /// The field, written as on the pages: `databases.NAME.preserve[].table`.
     fileprivate var path: String {
         place.replacing(/\/anyOf\/[0-9]+/, with: "").replacing("/items", with: "[]")
             .replacing("/additionalProperties", with: ".NAME").replacing("/properties/", with: ".").dropFirst()

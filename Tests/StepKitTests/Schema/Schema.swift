@@ -1,12 +1,12 @@
 import MoultBasics
 import MoultFiles
 
-/// A JSON Schema of the project, read with the keywords that the schemas use; any other keyword is an error.
+/// A JSON Schema of the project. Only keywords that the schemas use are supported; any other keyword is an error.
 struct Schema {
     let root: JSON
 
     enum Keyword: String {
-        // Information for people and editors only
+        // Information only for readers and editors
         case schema = "$schema"
         case title, description, `default`, examples, format
         // Keywords that contain schemas
@@ -47,7 +47,7 @@ struct Schema {
         return found
     }
 
-    /// The schemas directly inside one, each with its place.
+    /// The direct subschemas of a schema, each with its path.
     static func inside(_ schema: JSON) -> [(place: String, schema: JSON)] {
         (schema.members ?? []).flatMap { member -> [(String, JSON)] in
             switch Keyword(rawValue: member.name) {

@@ -4,7 +4,7 @@ import Testing
 
 /// The schemas declare exactly the fields that the parsers read.
 @Suite struct SchemaFieldsTests {
-    /// The parser's own list, from its error about an unknown field.
+    /// The parser lists its fields in the error about an unknown field.
     @Test(arguments: [DocumentForm.draft, .settings])
     func `the parser reads the fields of the schema`(_ form: DocumentForm) throws {
         let schema = try form.schema()
@@ -20,7 +20,7 @@ import Testing
         #expect(places > 1)
     }
 
-    /// Sealing removes fields that only drafts have, and adds only fields that a draft may already have.
+    /// Sealing removes the fields that only drafts have, and adds only fields that a draft may have.
     @Test func `both forms of a manifest have the same fields`() throws {
         let draft = try DocumentForm.draft.schema()
         let sealed = try DocumentForm.sealed.schema()
@@ -34,7 +34,7 @@ import Testing
     @Test func `both forms of a manifest describe a field in the same way`() throws {
         let draft = try Dictionary(grouping: DocumentForm.draft.schema().fields(), by: \.place)
         for field in try DocumentForm.sealed.schema().fields() {
-            // In a draft, a migration may also be just a path.
+            // In a draft, a migration may also be a path.
             let place = field.place.replacing("/migrations/items/", with: "/migrations/items/anyOf/1/")
             let said = try #require(field.schema["description"]?.string)
             let saidOfDraft = try #require(draft[place]?.first?.schema["description"]?.string, "\(place)")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// The tests of this target compare with the samples, so these must have every field, and no default values.
+    /// Other tests compare with the samples, so the samples must have every field, and no default values.
     @Test(arguments: DocumentForm.allCases)
     func `the samples leave no field out`(_ form: DocumentForm) throws {
         let sample = try form.sample()

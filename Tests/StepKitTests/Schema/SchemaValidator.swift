@@ -4,7 +4,7 @@ import MoultBasics
 final class SchemaValidator {
     let schema: Schema
     private var patterns: [String: Regex<AnyRegexOutput>] = [:]
-    // Most documents of a test have most of their texts in common.
+    // Most documents in a test have most texts in common, so the results of patterns are kept.
     private var matches: [Match: Bool] = [:]
 
     private struct Match: Hashable {
@@ -17,7 +17,7 @@ final class SchemaValidator {
     func accepts(_ value: JSON) throws -> Bool { try accepts(value, schema.root) }
 
     func accepts(_ value: JSON, _ schema: JSON) throws -> Bool {
-        // `true` and `false` are also schemas.
+        // A schema may also be `true` or `false`.
         if let answer = schema.bool { return answer }
         guard let members = schema.members else { throw Schema.Fault(description: "\(schema.kind) is not a schema") }
         for member in members {
@@ -70,7 +70,7 @@ final class SchemaValidator {
     private func matches(_ text: String, _ pattern: String) throws -> Bool {
         let match = Match(pattern: pattern, text: text)
         if let known = matches[match] { return known }
-        // ECMA-262, to which JSON Schema refers, matches by code points.
+        // JSON Schema refers to ECMA-262, which matches code points.
         let regex = try patterns[pattern] ?? Regex(pattern).matchingSemantics(.unicodeScalar)
         patterns[pattern] = regex
         let found = text.contains(regex)

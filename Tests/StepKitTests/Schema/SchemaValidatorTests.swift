@@ -1,7 +1,7 @@
 import MoultBasics
 import Testing
 
-/// The validator itself must be correct: each keyword accepts one value and refuses another.
+/// The validator must be correct: each keyword accepts one value and refuses another.
 @Suite struct SchemaValidatorTests {
     @Test(arguments: [
         (#"{ "type": "object" }"#, "{}", "[]"),

@@ -1,7 +1,7 @@
 import MoultBasics
 import Testing
 
-/// The schemas of the step protocol accept the examples on its page, and refuse what the page calls wrong.
+/// The schemas of the step protocol accept the examples in its documentation, and refuse messages that it calls wrong.
 @Suite struct StepSchemaTests {
     static let replies: [(text: String, isRight: Bool)] = [
         (#"{"reply":"result","protocol":1,"name":"a.b","summary":"s","planIsPure":true}"#, true),

@@ -25,16 +25,16 @@ import Testing
         Case("!= ok", by: ["", "5"], not: ["ok"]),
         Case("= = 5", by: ["= 5"], not: ["5"]),
         Case("= a  b ", by: ["a  b "], not: ["a  b"]),
-        // Without an operator, it is the text itself.
+        // Without an operator, the expectation is the text itself.
         Case("ok", by: ["ok"], not: ["ok "]),
         Case("2.1.0", by: ["2.1.0"], not: ["2.1", "2.10"]),
         Case("12", by: ["12", "12.0"], not: ["13"]),
         Case("", by: [""], not: ["0", " "]),
         Case(" x", by: [" x"], not: ["x"]),
-        // Integers are compared to the last digit: as Double, both are 2^53.
+        // Integers are compared exactly; as Double, both are 2^53.
         Case("= 9007199254740993", by: ["9007199254740993"], not: ["9007199254740992"]),
         Case("> 9007199254740992", by: ["9007199254740993"], not: ["9007199254740992"]),
-        // Words that Swift parses as numbers are texts.
+        // Words that Swift parses as numbers are texts here.
         Case("= nan", by: ["nan"], not: ["NaN", "0"]),
         Case("Infinity", by: ["Infinity"], not: ["inf", "infinity"]),
         Case("= 0x10", by: ["0x10"], not: ["16"]),
@@ -56,7 +56,7 @@ import Testing
 @Suite struct AllowanceTests {
     @Test(arguments: [
         ("20%", 100, 20), ("20%", 99, 19), ("0%", 1_000_000, 0), ("0.5%", 1000, 5), ("100%", 7, 7), ("250%", 10, 25),
-        // Each of these would be one less if 0.57 were the nearest binary fraction.
+        // Each of these limits would be one row less if 0.57 were the nearest binary fraction.
         ("0.57%", 10_000, 57), ("0.0057%", 1_000_000, 57), ("1.15%", 10_000, 115),
         ("100", 5, 100), ("0", 5, 0), ("007", 5, 7),
         ("999999999.9999%", 100, 999_999_999), ("999999999999999", 5, 999_999_999_999_999),

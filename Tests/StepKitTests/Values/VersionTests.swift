@@ -1,7 +1,7 @@
 import StepKit
 import Testing
 
-/// Semantic Versioning 2.0, with the test list of its page.
+/// Semantic Versioning 2.0, with the list of test versions on its page.
 @Suite struct VersionTests {
     @Test(arguments: [
         "0.0.4", "1.2.3", "10.20.30", "1.1.2-prerelease+meta", "1.1.2+meta", "1.1.2+meta-valid", "1.0.0-alpha",
@@ -11,7 +11,7 @@ import Testing
         "2.0.0+build.1848", "2.0.1-alpha.1227", "1.0.0-alpha+beta", "1.2.3----RC-SNAPSHOT.12.9.1--.12+788",
         "1.2.3----R-S.12.9.1--.12+meta", "1.2.3----RC-SNAPSHOT.12.9.1--.12", "1.0.0+0.build.1-rc.10000aaa-kk-0.1",
         "1.0.0-0A.is.legal",
-        // A number after the '-' may have any length, and leading zeros are allowed only after the '+'.
+        // Numbers after the '-' may have any length; leading zeros are allowed only after the '+'.
         "1.0.0-20261120100000123456789", "1.0.0+001", "999999999999999999.0.0",
     ])
     func `a version is read back unchanged`(_ text: String) { #expect(Version(text)?.description == text) }
@@ -27,7 +27,7 @@ import Testing
         "99999999999999999999999.999999999999999999.99999999999999999----RC-SNAPSHOT.12.09.1--------------------------------..12",
         "", " 1.0.0", "1.0.0 ", "v1.0.0", "1.0.0-", "1.0.0+", "1.0.0-+b", "1..0", "+1.0.0", "1.-2.3", "1.0.0-é",
         "١.٠.٠",
-        // Valid in SemVer, but with more digits than are supported.
+        // These versions are valid, but have more digits than moult supports.
         "99999999999999999999999.999999999999999999.99999999999999999", "1.1000000000000000000.0",
     ])
     func `an invalid version is refused`(_ text: String) { #expect(Version(text) == nil) }
@@ -37,22 +37,22 @@ import Testing
         #expect(version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["exp", "sha-5"]))
     }
 
-    /// Each precedes all later ones, and none of the earlier ones.
+    /// Each version precedes all later ones, and none of the earlier ones.
     @Test(arguments: [
         ["1.0.0", "2.0.0", "2.1.0", "2.1.1", "10.0.0"],
-        // The list in section 11.
+        // The order in section 11.
         [
             "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11",
             "1.0.0-rc.1", "1.0.0",
         ],
-        // 11.4.2: in ASCII order, so '-' before capitals before small letters.
+        // 11.4.2: words are in ASCII order: '-', then capital letters, then small letters.
         ["1.0.0--", "1.0.0-A", "1.0.0-B", "1.0.0-a", "1.0.0-a-b", "1.0.0-ab"],
-        // 11.4.3: numbers before words; "-1" is a word, and numbers have any length.
+        // 11.4.3: numbers come before words; "-1" is a word, and numbers may have any length.
         [
             "1.0.0-0", "1.0.0-2", "1.0.0-10", "1.0.0-18446744073709551616", "1.0.0-20000000000000000000",
             "1.0.0--1", "1.0.0-0a", "1.0.0-a",
         ],
-        // 11.4.4: more parts after equal ones.
+        // 11.4.4: if all parts are equal, a version with more parts comes later.
         ["1.0.0-a", "1.0.0-a.0", "1.0.0-a.0.0", "1.0.0-a.a"],
         ["0.9.9", "1.0.0-0", "1.0.0"],
     ])

@@ -3,13 +3,13 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Debian's container registry on a free port of the loopback address, with separate storage.
+/// Debian's container registry on a free port of the loopback address, with its own storage.
 final class Registry {
     let port: Int
     private let scratch: Scratch
     private var program: Background
     private let isSecure: Bool
-    /// The directory with its content.
+    /// The directory in which the registry stores its content.
     let data: String
 
     static var isInstalled: Bool {
@@ -18,7 +18,7 @@ final class Registry {
         }
     }
 
-    /// The users that it accepts.
+    /// The credentials that the registry requires.
     enum Access {
         case everyone
         /// User `moult` with the password `feather`.
@@ -26,8 +26,8 @@ final class Registry {
         case token(TokenService)
     }
 
-    /// With a certificate, given without its extension, only TLS is used. With `storage`, blobs are redirected there;
-    /// `data` is the directory of another registry.
+    /// With a certificate, given as a path without its extension, only TLS is used. With `storage`, the registry
+    /// redirects blobs there; `data` is the directory of another registry.
     init(
         _ access: Access = .everyone, certificate: String? = nil, storage: String? = nil, data: String? = nil
     ) throws {
@@ -40,7 +40,7 @@ final class Registry {
         switch access {
         case .everyone: authentication = ""
         case .password:
-            // With the program that operators use; the registry accepts only bcrypt.
+            // Operators use this program; the registry accepts only bcrypt.
             let line = try Shell.must(["htpasswd", "-Bbn", "-C", "4", "moult", "feather"])
             try Files.writeNew(Array(line.utf8), to: scratch.path("users"))
             authentication = "auth: {htpasswd: {realm: r, path: \(scratch.path("users"))}}"
@@ -73,7 +73,7 @@ final class Registry {
 
     deinit { program.signal(SIGTERM) }
 
-    /// The address of a repository for moult.
+    /// The address of a repository, as moult expects it.
     func address(_ repository: String) -> String { "\(isSecure ? "oci" : "oci+http")://\(host)/\(repository)" }
     var host: String { "127.0.0.1:\(port)" }
 
@@ -84,7 +84,7 @@ final class Registry {
         var description: String { "\(method) \(path) \(status)" }
     }
 
-    /// The requests of moult in order, without the upload state.
+    /// The requests of moult in order, without the state of uploads.
     func requests() throws -> [Request] {
         let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 26) ?? [], as: UTF8.self)
         return text.split(separator: "\n").filter { $0.hasSuffix("\"moult\"") }.compactMap { line in

@@ -3,13 +3,13 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Registries with passwords, tokens and TLS, and the places where users keep credentials.
+/// Registries with passwords, tokens and TLS, and the files in which users keep credentials.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryAccessTests {
     private let bench: RegistryBench
     private let authority: Authority
     private let certificate: String
-    /// "moult:feather" in HTTP's encoding.
+    /// "moult:feather" in the encoding of HTTP.
     private let password = "bW91bHQ6ZmVhdGhlcg=="
 
     init() throws {
@@ -39,7 +39,7 @@ struct RegistryAccessTests {
             "moult publish \(place) rel/test-1.0.0.json -k a.key -q", environment: environment.merging(more) { $1 })
     }
 
-    /// Publishes, installs, and checks again.
+    /// Publishes and installs a release, and checks for a newer one.
     private func works(_ place: String, environment more: [String: String] = [:]) throws {
         let published = try publish(place, environment: more)
         try #require(published.status == 0, "\(published.errors)")
@@ -95,7 +95,7 @@ struct RegistryAccessTests {
         #expect(!ended.errors.contains("stone") && !ended.errors.contains("bW91bHQ6c3RvbmU="))
     }
 
-    /// The files that skopeo, podman and docker write; a variable names the last one.
+    /// The files that skopeo, podman and docker write; a variable names the last file.
     @Test(
         arguments: [
             ("home/.docker/config.json", [:]),
@@ -118,7 +118,7 @@ struct RegistryAccessTests {
         try works(registry.address("team/food"))
     }
 
-    /// In addition to the host: a longer path takes precedence, and docker writes URLs.
+    /// An entry may name the host or a longer path, which takes precedence; docker writes URLs.
     @Test(arguments: ["HOST/team/food", "HOST/team", "http://HOST", "https://HOST/v1/"])
     func `a credentials entry matches its repository`(key: String) throws {
         let registry = try Registry(.password)
@@ -178,7 +178,7 @@ struct RegistryAccessTests {
         let registry = try Registry()
         try save("{\"credsStore\": \"nest\"}", at: "home/.docker/config.json")
         let path = try helper("echo 'credentials not found in native keychain'; exit 1")
-        // Without a challenge, it is not called.
+        // If the registry requires no password, the helper is not called.
         try works(registry.address("team/food"), environment: path)
         let closed = try Registry(.password)
         let ended = try publish(closed.address("team/food"), environment: path)
@@ -221,9 +221,9 @@ struct RegistryAccessTests {
                 "account=moult&scope=repository:team/food:pull&service=registry",
                 "account=moult&scope=repository:team/food:pull,push&service=registry",
             ])
-        // One token for reading, and one for writing.
+        // The command requests one token for reading, and one for writing.
         #expect(requests.count { $0.query.contains("push") } == 1)
-        // The last poll: refused, token, answered.
+        // The last check: the request is refused, a token is requested, and the request is answered.
         let poll = try registry.requests { try bench.must("moult check -q", environment: environment) }
         #expect(poll.map(\.status) == [401, 200] && poll.allSatisfy { $0.method == "HEAD" })
     }
@@ -239,7 +239,7 @@ struct RegistryAccessTests {
         try bench.must("moult apply -q", environment: environment)
         #expect(try bench.installed() == "1.0.0")
         #expect(try service.requests().dropFirst(before).map(\.authorization) == [""])
-        // Reading does not allow writing.
+        // A token for reading does not allow writing.
         let ended = try publish(registry.address("public/food"))
         #expect(ended.status == 1 && ended.errors.contains("Log in first"), "\(ended.errors)")
     }
@@ -270,7 +270,7 @@ struct RegistryAccessTests {
         try works(registry.address("team/food"))
     }
 
-    /// The registry names the service, and the password would be sent in clear text.
+    /// The registry names the token service, and the password would be sent in clear text.
     @Test func `no password goes to a token service without TLS`() throws {
         let service = try TokenService()
         let registry = try Registry(.token(service), certificate: certificate)
@@ -302,7 +302,7 @@ struct RegistryAccessTests {
         #expect(requests.count { $0.method == "PUT" && $0.path.contains("/blobs/uploads/") && $0.status == 201 } == 2)
     }
 
-    /// A redirect leads to storage on another host, which must not get the password.
+    /// Storage on another host must not get the password.
     @Test func `storage behind a redirect gets no credentials`() throws {
         let open = try Registry()
         let place = open.address("team/food")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Attacks by a registry or by a user who may push to it, each refused without a change.
+/// Attacks by a registry, or by a user who may push to it. Each is refused and changes nothing.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryAttackTests {
     private let bench: RegistryBench
@@ -21,7 +21,7 @@ struct RegistryAttackTests {
         try bench.follow(place)
     }
 
-    /// `apply`, `plan` and `check` report the same, and the store does not change.
+    /// `apply`, `plan` and `check` report the same error, and the store does not change.
     private func refused(_ message: String, status: Int32 = 3) throws {
         func state() throws -> Tree {
             try Tree(bench.scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/lock"])
@@ -118,7 +118,7 @@ struct RegistryAttackTests {
         try refused("is larger than 1.00 MiB")
     }
 
-    /// The publisher writes the files of the feed to a directory.
+    /// A publisher writes the files of a feed to a directory.
     @Test func `a file name that leads out of the feed is refused`() throws {
         try put(
             "public/feed.json public/feed.json.minisig",
@@ -159,7 +159,7 @@ struct RegistryAttackTests {
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: ".")
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "1.0.0")
-        // So the feed is downloaded each time.
+        // Therefore, the feed is downloaded each time.
         try proxy.inject(
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: ".")
         try bench.must("moult check -q")
@@ -179,7 +179,7 @@ struct RegistryAttackTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    /// HEAD requests have no body; uploads and tokens have small ones.
+    /// Answers to HEAD requests have no body; answers about uploads and tokens are small.
     @Test func `publish does not read endless answers`() throws {
         try bench.release("2.0.0", 2)
         for part in ["^HEAD", "^POST", "^PUT", "^GET"] {

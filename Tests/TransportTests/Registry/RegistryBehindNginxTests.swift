@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A registry behind nginx that asks for a password, limits requests, fails, redirects, is slow or stops.
+/// A registry behind nginx, which requires a password, limits requests, fails, redirects, is slow or stops.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryBehindNginxTests {
     private let bench: RegistryBench
@@ -54,7 +54,7 @@ struct RegistryBehindNginxTests {
         try installs()
     }
 
-    /// The rate limit of nginx, as in public registries.
+    /// nginx limits the rate of requests, as public registries do.
     @Test func `a request limit is respected`() throws {
         try front.start(
             "error_page 429 = @wait; location @wait { add_header Retry-After 1 always; return 429; }",
@@ -63,7 +63,7 @@ struct RegistryBehindNginxTests {
         try installs()
         let requests = try front.requests()
         #expect(requests.contains { $0.hasSuffix(" 429") })
-        // Never twice in a row: a pause follows each refusal.
+        // moult pauses after each refusal, so two refusals never follow each other.
         #expect(!zip(requests, requests.dropFirst()).contains { $0.hasSuffix(" 429") && $1.hasSuffix(" 429") })
     }
 
@@ -77,7 +77,7 @@ struct RegistryBehindNginxTests {
         try installs()
     }
 
-    /// With a different name, so it is another host for the client.
+    /// The other name makes it another host for the client.
     @Test func `files are fetched from another host`() throws {
         try front.start("location ~ /blobs/ { return 307 http://localhost:\(registry.port)$request_uri; }")
         try installs()
@@ -96,7 +96,7 @@ struct RegistryBehindNginxTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    /// nginx is killed while it sends the bundle, and restarted.
+    /// nginx is killed while it sends the bundle, and then restarted.
     @Test func `an interrupted transfer is resumed where it stopped`() throws {
         let slow = "location ~ \(bundle) { PASS limit_rate 200k; }"
         try front.start(slow)

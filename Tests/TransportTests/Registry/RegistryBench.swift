@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A directory with releases, a key and the command, and helpers for tests.
+/// A directory with releases, a key and the command, and functions for tests of registries.
 struct RegistryBench {
     let scratch: Scratch
 
@@ -22,7 +22,7 @@ struct RegistryBench {
         try scratch.must(line, environment: environment)
     }
 
-    /// Creates a release with random content of about this many bytes; returns the path of its manifest.
+    /// Creates a release with about this many bytes of random content; returns the path of its manifest.
     @discardableResult
     func release(_ version: String, _ sequence: Int, bytes: Int = 40_000, top: [JSON.Member] = []) throws -> String {
         let sql = """
@@ -54,21 +54,21 @@ struct RegistryBench {
         try Files.replace(settings, with: Array(json.setting("feed", to: feed).pretty.utf8))
     }
 
-    /// The release in the store's database.
+    /// The release in the database of the store.
     func installed(in store: String = "store") throws -> String {
         if try Files.factsThroughLinks(scratch.path("\(store)/food.db")) == nil { return "nothing" }
         return try must("sqlite3 'file:\(store)/food.db?immutable=1' 'SELECT DISTINCT release FROM food'")
             .split(separator: "\n").joined()
     }
 
-    /// The message of a command that exits with a status.
+    /// The error of a command that exits with a status.
     func refusal(_ line: String, status: Int32, environment: [String: String] = [:]) throws -> String {
         let ended = try run(line, environment: environment)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }
         return ended.errors
     }
 
-    /// Pushes files to a registry by hand, in the same form as moult: each is a layer with its name; `type` is that of
+    /// Pushes files to a registry in the same form as moult: each file is a layer with a name. `type` is the type of
     /// the artifact.
     func put(
         _ files: [String], to registry: Registry, _ repository: String, tag: String, type: String = "feed",

@@ -60,7 +60,7 @@ struct FailingRegistryTests {
         try proxy.inject(.status(status), at: ".")
         let text = try message("moult check", status: 1)
         #expect(text.contains("\(place)") && text.contains(now), "\(text)")
-        // It is not repeated.
+        // The request is not repeated.
         #expect(try proxy.requests().count == 1)
     }
 
@@ -69,7 +69,7 @@ struct FailingRegistryTests {
         try proxy.inject(.cut, at: bundle, times: 1)
         try bench.must("moult apply -q && moult verify --deep -q")
         #expect(try bench.installed() == "1.0.0")
-        // The second one asks for the rest.
+        // The second request asks for the rest of the file.
         #expect(try proxy.requests().filter { $0.line.hasSuffix(bundle) }.count == 2)
     }
 
@@ -97,7 +97,7 @@ struct FailingRegistryTests {
         #expect(text.contains("redirects"), "\(text)")
     }
 
-    /// A proxy that terminates TLS and does not tell the registry.
+    /// A proxy terminates TLS, and the registry does not know that.
     @Test func `an upload to another scheme is refused`() throws {
         try proxy.inject(.header("Location", "https://127.0.0.1:\(proxy.port)/v2/x"), at: "^POST")
         try bench.release("2.0.0", 2)
@@ -136,7 +136,7 @@ struct FailingRegistryTests {
         let lines = try proxy.requests().map(\.line)
         #expect(lines.count { $0.hasPrefix("PATCH") } == 3)
         #expect(lines.contains { $0.hasPrefix("GET /v2/team/food/blobs/uploads/") })
-        // On a slow machine the registry reads the file for some seconds before it answers.
+        // On a slow machine, the registry reads the file for some seconds before it answers.
         try bench.set("patience", 60)
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "2.0.0")
@@ -151,7 +151,7 @@ struct FailingRegistryTests {
 
     @Test func `a feed that changes while it is published is not overwritten`() throws {
         try bench.release("2.0.0", 2)
-        // The command compares with the last HEAD of the tag.
+        // The command compares the tag with the answer to its last HEAD request.
         try proxy.inject(
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: "HEAD .*manifests/feed"
         )
@@ -180,8 +180,8 @@ struct FailingRegistryTests {
     }
 }
 
-/// The publisher is killed at each of its requests: stores can follow at every moment, and the same command completes
-/// the work.
+/// The publisher is killed at each of its requests: stores can follow the feed at every moment, and the same command
+/// completes the work.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct KilledRegistryPublisherTests {
     @Test(arguments: [false, true]) func `a publisher that is killed at any request leaves a valid feed`(isSeen: Bool)
@@ -189,11 +189,12 @@ struct KilledRegistryPublisherTests {
     {
         var number = 0
         while try kill(at: number, isSeen: isSeen) { number += 1 }
-        // Reading the feed, six blobs with up to three requests each, two tags and two checks before them.
+        // The publisher reads the feed, uploads six blobs with up to three requests each, and writes two tags after two
+        // checks.
         #expect(number > 15)
     }
 
-    /// From each request on, the registry stores nothing more, as with a full disk.
+    /// From a request on, the registry stores nothing, as with a full disk.
     @Test func `a registry that fails from any request on keeps a valid feed`() throws {
         var number = 0
         while true {
@@ -219,7 +220,7 @@ struct KilledRegistryPublisherTests {
         #expect(number > 15)
     }
 
-    /// False if the command ended before its request with this number. The registry has received the request or not.
+    /// Returns false if the command ended before this request. `isSeen` says whether the registry receives the request.
     private func kill(at number: Int, isSeen: Bool) throws -> Bool {
         let bench = try RegistryBench()
         let registry = try Registry()
@@ -238,7 +239,7 @@ struct KilledRegistryPublisherTests {
         while publisher.isRunning, try !proxy.requests().contains(where: \.isFaulty) { usleep(1000) }
         let isStruck = try proxy.requests().contains(where: \.isFaulty)
         if isStruck, isSeen {
-            // The registry answers before the proxy hangs.
+            // The registry answers before the proxy stops.
             let seen = try #require(proxy.requests().last).line.split(separator: " ")
             while try !registry.requests().contains(where: {
                 $0.method == seen[0] && $0.path == seen[1].prefix(while: { $0 != "?" })
@@ -250,12 +251,12 @@ struct KilledRegistryPublisherTests {
             #expect(status == 0)
             return false
         }
-        // A store finds either the complete old release or the complete new one.
+        // A store finds the complete old release or the complete new one.
         let isPublic = try bench.run("moult check -q").status == 2
         try bench.must("moult apply -q && moult verify --deep -q")
         #expect(try bench.installed() == (isPublic ? "2.0.0" : "1.0.0"), "request \(number)")
         try bench.must("moult publish \(direct) --check --trust a.pub -q")
-        // The same command completes it.
+        // The same command completes the work.
         try bench.must("moult publish \(direct) \(manifest) -k a.key -q && moult apply -q")
         #expect(try bench.installed() == "2.0.0", "request \(number)")
         try bench.must("moult publish \(direct) --check --trust a.pub -q")

@@ -51,7 +51,7 @@ struct RegistryFeedTests {
         try bench.must("moult sign -q public/feed.json -k a.key")
         try bench.put(["public/feed.json", "public/feed.json.minisig"], to: registry, "team/food", tag: "feed")
         try bench.follow(place)
-        // Downloads and keeps the feed.
+        // The check downloads the feed and keeps it.
         #expect(try bench.run("moult check -q").status == 2)
         try bench.must("until [ $(date +%s) -gt \(expires.seconds) ]; do sleep 0.1; done")
         var refusal = ""
@@ -93,10 +93,10 @@ struct RegistryFeedTests {
         try bench.publish("2.0.0", 2, to: place, "-k b.key")
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // The old key no longer signs anything.
+        // The old key signs nothing from now on.
         try bench.release("3.0.0", 3)
         #expect(try bench.run("moult publish \(place) rel/test-3.0.0.json -k a.key").status == 3)
-        // A store from before the rotation finds the key list.
+        // A store that knows only the old key finds the key list.
         try bench.must("moult apply -q --create --store other --key a.pub \(place)")
         #expect(try bench.installed(in: "other") == "2.0.0")
     }
@@ -110,7 +110,7 @@ struct RegistryFeedTests {
             "moult publish \(place) \(try bench.release("1.0.0", 1)) -k a.key -k time.key --trust keys/keys-1.json -q")
         try bench.must("moult init -q --product org.example.test --key root.pub --feed \(place) && moult apply -q")
         #expect(try bench.installed() == "1.0.0")
-        // The timestamp key alone renews the feed, and the release's own signature is found under its tag.
+        // The timestamp key alone renews the feed, and the release's own signature is found by its tag.
         try bench.must("moult publish \(place) -k time.key -q && moult check -q && moult apply -q")
         try bench.must("moult apply -q --create --store other --key root.pub \(place)")
         #expect(try bench.installed(in: "other") == "1.0.0")

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// nginx in front of a registry, like operators set it up; its configuration can be changed.
+/// nginx in front of a registry, as operators set it up. Tests can change its configuration.
 final class RegistryFront {
     let port: Int
     private let scratch: Scratch
@@ -21,10 +21,10 @@ final class RegistryFront {
 
     var host: String { "127.0.0.1:\(port)" }
     func address(_ repository: String) -> String { "oci+http://\(host)/\(repository)" }
-    /// The file with the user `moult`.
+    /// The password file, which has the user `moult`.
     var users: String { scratch.path("users") }
 
-    /// Starts or restarts it. `rules` are for the server, `common` for all requests that reach the registry.
+    /// Starts or restarts nginx. `rules` are for the server, `common` for all requests that reach the registry.
     func start(_ rules: String = "", common: String = "", http: String = "") throws {
         stop()
         let pass = """
@@ -54,10 +54,10 @@ final class RegistryFront {
         self.program = program
     }
 
-    /// Stops it at once, in the middle of a transfer.
+    /// Stops nginx at once, in the middle of a transfer.
     func stop() {
         program?.signal(SIGKILL)
-        // The next one would fail if the port were still taken.
+        // The next start would fail while the port is in use.
         while program != nil, Port.answers(port) { usleep(1000) }
         program = nil
     }

@@ -3,36 +3,36 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Runs in front of a registry, and answers some requests like failing servers and attackers.
+/// Runs in front of a registry, and answers some requests as failing servers and attackers do.
 final class RegistryProxy {
     let port: Int
     private let scratch: Scratch
     private let program: Background
 
-    /// The treatment of a request.
+    /// How a request is handled.
     enum Fault {
         /// Closes the connection; the registry does not see the request.
         case refuse
-        /// Passes the request on, and closes the connection without the answer.
+        /// Passes the request on, and closes the connection without an answer.
         case loseAnswer
         /// Passes the request on, and never answers.
         case hang
         /// Never answers, and does not pass the request on.
         case ignore
-        /// Sends half of the body.
+        /// Sends only half of the body.
         case cut
-        /// Sends this status, perhaps with Retry-After.
+        /// Sends this status, with an optional Retry-After.
         case status(Int, retryAfter: String = "")
         case redirect(to: String)
         /// Sends the body of this file.
         case replace(String)
         /// Sends an endless body.
         case endless
-        /// Sends the body at this many bytes per second.
+        /// Sends this many bytes of the body per second.
         case drip(Int)
         /// Passes the request on after a pause.
         case delay(seconds: Int)
-        /// Sends a different value of a header field.
+        /// Sends a different value for a header field.
         case header(String, String)
 
         fileprivate var words: [String] {
@@ -67,7 +67,7 @@ final class RegistryProxy {
 
     func address(_ repository: String) -> String { "oci+http://127.0.0.1:\(port)/\(repository)" }
 
-    /// From now on, requests whose line ("GET /v2/…") matches get the fault, after the first `skip` and up to `times`
+    /// From now on, requests whose line ("GET /v2/…") matches get the fault, after the first `skip` and at most `times`
     /// of them.
     func inject(_ fault: Fault, at pattern: String, skip: Int = 0, times: Int = 1_000_000) throws {
         let line = ([pattern, "\(skip)", "\(times)"] + fault.words).joined(separator: "\t")
@@ -82,7 +82,7 @@ final class RegistryProxy {
     }
 
     struct Request: Equatable {
-        /// `GET /v2/…`
+        /// The line of the request, such as `GET /v2/…`.
         let line: String
         let authorization: String
         let isFaulty: Bool

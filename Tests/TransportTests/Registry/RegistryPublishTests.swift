@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish` to a registry, and access to the result by other programs.
+/// `moult publish` to a registry, and other programs that use the result.
 @Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
 struct RegistryPublishTests {
     private let bench: RegistryBench
@@ -22,9 +22,9 @@ struct RegistryPublishTests {
 
     @Test func `files in the registry are not uploaded again`() throws {
         let release = try bench.release("1.0.0", 1)
-        // Manifest, signature, bundle, feed, its signature and the empty configuration.
+        // The manifest, its signature, the bundle, the feed, its signature and the empty configuration are uploaded.
         #expect(try uploads { try bench.must("moult publish \(place) \(release) -k a.key -q") } == 6)
-        // The feed and its signature.
+        // The feed and its signature are uploaded.
         #expect(try uploads { try bench.must("moult publish \(place) \(release) -k a.key -q") } == 2)
         #expect(try uploads { try bench.must("moult publish \(place) -k a.key -q") } == 2)
         #expect(try bench.must("moult publish \(place) --check --trust a.pub").contains("serial 3, 1 release, "))
@@ -65,7 +65,7 @@ struct RegistryPublishTests {
         let layers = try #require(manifest["layers"]?.array)
         let names = layers.map { $0["annotations"]?["org.opencontainers.image.title"]?.string ?? "" }
         #expect(names == ["test-1.0.0.json", "test-1.0.0.json.minisig", "test-1.0.0.tar.zst"])
-        // By digest, with skopeo.
+        // skopeo copies the release by its digest.
         let digest = try bench.must("skopeo inspect --raw --tls-verify=false \(image):1.0.0 | sha256sum").prefix(64)
         try bench.must("skopeo copy -q --src-tls-verify=false \(image)@sha256:\(digest) dir:pulled")
         for (layer, name) in zip(layers, names) {
@@ -103,7 +103,7 @@ struct RegistryPublishTests {
         let ended = try bench.run("moult publish \(place) --check --trust a.pub")
         #expect(ended.status == 1)
         #expect(ended.output == "✗ test-1.0.0.tar.zst: it is missing\n")
-        // Publishing the release again uploads it.
+        // Publishing the release again uploads the missing file.
         try bench.must("moult publish \(place) rel/test-1.0.0.json -k a.key -q && moult publish \(place) --check -q")
     }
 
@@ -118,7 +118,7 @@ struct RegistryPublishTests {
         #expect(try bench.run("moult check").status == 1)
     }
 
-    /// Signing the next feed would endorse releases that an attacker has put into this one.
+    /// Signing the next feed would endorse releases that an attacker has added to this one.
     @Test func `a feed that another key signed is not signed again`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.must("moult keygen b -q --no-password")

@@ -3,15 +3,15 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A token service for `Registry`. Anyone may pull from repositories whose name starts with `public/`; the user `moult`
-/// with the password `feather`, or with the identity token `nest`, may pull and push everywhere.
+/// A token service for `Registry`. Every client may pull from repositories whose names start with `public/`. The user
+/// `moult` with the password `feather`, or with the identity token `nest`, may pull and push everywhere.
 final class TokenService {
     let port: Int
     private let scratch: Scratch
     private let program: Background
     private let isSecure: Bool
 
-    /// With a certificate for TLS, given without its extension. Tokens expire after this many seconds.
+    /// With a certificate, given as a path without its extension, TLS is used. Tokens expire after this many seconds.
     init(certificate: String? = nil, lifetime: Int = 300) throws {
         scratch = try Scratch()
         port = try Port.free()
@@ -34,7 +34,7 @@ final class TokenService {
 
     struct Request: Equatable {
         let method: String
-        /// Sorted, and decoded.
+        /// The parameters of the request, sorted and decoded.
         let query: String
         let authorization: String
     }
