@@ -32,16 +32,16 @@ final class Body {
 
     /// The next bytes; 0 at the end, nil if they cannot be read.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        let most = min(buffer.count, end - next)
-        guard most > 0 else { return 0 }
+        let limit = min(buffer.count, end - next)
+        guard limit > 0 else { return 0 }
         switch source {
         case .bytes(let bytes):
-            bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[next..<next + most])) }
-            next += most
-            return most
+            bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[next..<next + limit])) }
+            next += limit
+            return limit
         case .file:
             while true {
-                let count = pread(Request.fileNumber, buffer.baseAddress, most, off_t(next))
+                let count = pread(Request.fileNumber, buffer.baseAddress, limit, off_t(next))
                 if count < 0, moult_errno() == EINTR { continue }
                 guard count > 0 else {
                     failure = count < 0 ? moult_errno() : EIO

@@ -14,8 +14,8 @@ enum FetchGuard {
 
     static func confine() throws {
         // A file that is missing or unreadable now will not be readable later either.
-        let there = readable.filter { (try? Files.factsThroughLinks($0)) != nil }
-        try Guard(.fetch, reading: .only(there), limits: .init(memory: memory)).confineThisProcess()
+        let existing = readable.filter { (try? Files.factsThroughLinks($0)) != nil }
+        try Guard(.fetch, reading: .only(existing), limits: .init(memory: memory)).confineThisProcess()
     }
 
     private static var readable: [String] {

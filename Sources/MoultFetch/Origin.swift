@@ -1,6 +1,6 @@
 internal import CCurl
 
-/// Scheme, host and port of a URL: the receiver of everything that is sent there.
+/// Scheme, host and port of a URL, which determine who receives a request.
 struct Origin: Equatable {
     let scheme: String
     let host: String

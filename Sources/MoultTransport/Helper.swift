@@ -22,7 +22,7 @@ enum Helper {
             now: "Install it, or set MOULT_FETCH to its path.")
     }
 
-    static func confused(_ why: String) -> MoultError {
+    static func invalidReply(_ why: String) -> MoultError {
         MoultError(
             .helper, what: "\(name) sent an invalid reply", why: why,
             now: "Install the \(name) of this version of moult.")

@@ -9,7 +9,7 @@ protocol ResponseSink: AnyObject {
 }
 
 /// Reads a small body into memory.
-final class Memory: ResponseSink {
+final class MemorySink: ResponseSink {
     private let limit: Int
     private let name: String
     private var bytes: [UInt8] = []
@@ -53,7 +53,7 @@ final class IgnoredBody: ResponseSink {
 
     func take(_ part: UnsafeRawBufferPointer) throws {
         count += part.count
-        guard count <= Self.largest else { throw Memory.tooLarge("the body of a response", Self.largest) }
+        guard count <= Self.largest else { throw MemorySink.tooLarge("the body of a response", Self.largest) }
     }
 }
 
@@ -61,22 +61,22 @@ final class IgnoredBody: ResponseSink {
 final class PartialFile: ResponseSink {
     let path: String
     let size: Int
-    private(set) var have: Int
+    private(set) var received: Int
     private let file: Descriptor
     private let progress: (Int) throws -> Void
     private let name: String
 
-    /// Resumes the partial file; if it is too long, it cannot be right.
+    /// Resumes the partial file, or starts again if it is too long, and so cannot be right.
     init(_ path: String, size: Int, named name: String, progress: @escaping (Int) throws -> Void) throws {
         (self.path, self.size, self.name, self.progress) = (path, size, name, progress)
         file = try Descriptor(path, .append, mode: 0o600)
-        have = try file.facts().size
-        if have > size { try restart() }
+        received = try file.facts().size
+        if received > size { try restart() }
     }
 
     func restart() throws {
         try file.truncate(to: 0)
-        have = 0
+        received = 0
     }
 
     func begin(_ head: WebHead) throws {
@@ -87,25 +87,25 @@ final class PartialFile: ResponseSink {
                 why: "the server says that it has \(total) bytes, and the manifest says \(size)",
                 now: "Try again later; if it happens again, report it to the operator of the server.")
         }
-        if head.offset == have { return }
+        if head.offset == received { return }
         guard head.offset == 0 else {
             throw MoultError(
                 .badAnswer, .failed, what: "\(name) was sent from the wrong position",
-                why: "moult asked for it from byte \(have), and got it from byte \(head.offset)",
+                why: "moult asked for it from byte \(received), and got it from byte \(head.offset)",
                 now: "Report this to the operator of the server.")
         }
         try restart()
     }
 
     func take(_ part: UnsafeRawBufferPointer) throws {
-        guard have + part.count <= size else {
+        guard received + part.count <= size else {
             throw MoultError(
                 .badAnswer, .failed, what: "stopped the transfer of \(name)",
                 why: "the server sent more than the \(size) bytes in the manifest",
                 now: "Try again later; if it happens again, report it to the operator of the server.")
         }
         try file.write(part)
-        have += part.count
-        try progress(have)
+        received += part.count
+        try progress(received)
     }
 }

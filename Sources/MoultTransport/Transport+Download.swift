@@ -10,9 +10,9 @@ extension Transport {
     ) throws {
         let tag = Tag(path: path)
         let sink = try PartialFile(path, size: size, named: "\(location)", progress: progress)
-        try patiently(seconds: retryPolicy.fileDeadline, progress: { sink.have }) { until in
-            if sink.have == size { return }
-            let (head, refusal) = try askForRest(of: location, sink, tag, until)
+        try retrying(seconds: retryPolicy.fileDeadline, progress: { sink.received }) { until in
+            if sink.received == size { return }
+            let (head, refusal) = try requestRest(of: location, sink, tag, until)
             switch head.status {
             case 200, 206: break
             case 416:
@@ -21,25 +21,25 @@ extension Transport {
                 throw cut(location, sink)
             default: throw try refusal()
             }
-            if sink.have != size { throw cut(location, sink) }
+            if sink.received != size { throw cut(location, sink) }
         }
         try tag.forget()
     }
 
     /// Gets the header of the answer, and the error to throw if it is a refusal.
-    private func askForRest(
+    private func requestRest(
         of location: Location, _ sink: PartialFile, _ tag: Tag, _ until: ContinuousClock.Instant
     ) throws -> (head: WebHead, refusal: () throws -> any Error) {
         switch location {
         case .web(let url):
-            let head = try WebRequest(url: url, offset: sink.have, ifRange: try tag.of(url))
+            let head = try WebRequest(url: url, offset: sink.received, ifRange: try tag.of(url))
                 .perform(retryPolicy, until: until, ObservingSink(sink) { try tag.note($0.tag, of: url) }, stopIfAsked)
             return (head, { head.refusal(url) })
         case .registry(let file):
             guard let sha256 = file.sha256 else { break }
             let purpose = Purpose(repository: file.repository, writes: false)
             // The content of a digest never changes, so the range needs no condition.
-            var request = WebRequest(url: file.repository.url("blobs/sha256:\(sha256)"), offset: sink.have)
+            var request = WebRequest(url: file.repository.url("blobs/sha256:\(sha256)"), offset: sink.received)
             request.purpose = "cannot get \(location)"
             let head = try ask(request, purpose, until: until, sink)
             return (head, { try refusal(head, purpose, failed: "cannot get \(location)") })
@@ -51,13 +51,13 @@ extension Transport {
     private func cut(_ location: Location, _ sink: PartialFile) -> MoultError {
         MoultError(
             .unreachable, .busy, what: "the download of \(location) was interrupted",
-            why: "\(sink.have) of \(sink.size) bytes arrived",
+            why: "\(sink.received) of \(sink.size) bytes arrived",
             now: "Try again later: it resumes there.")
     }
 }
 
-/// The server's tag of the partly downloaded file, so that parts of two versions are not combined. The record contains
-/// the URL without its secrets: the digest verifies the file in any case.
+/// The ETag of the partly downloaded file, so that parts of two versions are not combined. The record contains the URL without
+/// its secrets: the digest verifies the file in any case.
 private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }

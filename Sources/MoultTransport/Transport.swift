@@ -59,11 +59,13 @@ package struct Transport: Sendable {
     package func read(_ location: Location, limit: Int, unless tag: String? = nil) throws -> Answer {
         switch location {
         case .file(let path):
-            if let size = try Files.factsThroughLinks(path)?.size, size > limit { throw Memory.tooLarge(path, limit) }
+            if let size = try Files.factsThroughLinks(path)?.size, size > limit {
+                throw MemorySink.tooLarge(path, limit)
+            }
             return try Files.read(path, limit: limit).map { .bytes($0, tag: nil) } ?? .nothing
         case .web(let url):
-            return try patiently(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
-                let sink = Memory(limit: limit, named: "\(url)")
+            return try retrying(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
+                let sink = MemorySink(limit: limit, named: "\(url)")
                 let head = try WebRequest(url: url, ifNoneMatch: tag)
                     .perform(retryPolicy, until: until, sink, stopIfAsked)
                 switch head.status {
@@ -78,7 +80,7 @@ package struct Transport: Sendable {
     }
 
     /// Retries after a pause, as long as the error may be temporary and time is left.
-    func patiently<Result>(
+    func retrying<Result>(
         seconds: Int, progress: () -> Int = { 0 },
         _ body: (_ until: ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
@@ -104,18 +106,18 @@ package struct Transport: Sendable {
                 }
                 attempt += 1
                 if attempt >= retryPolicy.attempts { throw failure.error }
-                try rest(after: attempt, failure, until)
+                try pauseBeforeRetry(after: attempt, failure, until)
             }
         }
     }
 
-    /// A random pause, up to twice as long as the last one, so that clients that were cut off together do not return
+    /// Waits for a random time, up to twice as long as the last pause, so that clients that were cut off together do not return
     /// together. It is at least as long as the server requests; if that is too long, the error is thrown.
-    private func rest(after attempt: Int, _ failure: Retryable, _ until: ContinuousClock.Instant) throws {
-        let most = min(retryPolicy.pause << (attempt - 1), 30_000)
+    private func pauseBeforeRetry(after attempt: Int, _ failure: Retryable, _ until: ContinuousClock.Instant) throws {
+        let longest = min(retryPolicy.pause << (attempt - 1), 30_000)
         let asked = failure.pause ?? 0
         guard asked <= RetryPolicy.longestPause else { throw failure.error }
-        let pause = max(Int.random(in: most / 2...max(most, 1)), asked * 1000)
+        let pause = max(Int.random(in: longest / 2...max(longest, 1)), asked * 1000)
         let end = ContinuousClock.now + .milliseconds(pause)
         guard end < until else { throw failure.error }
         while ContinuousClock.now < end {

@@ -15,7 +15,7 @@ struct WebHead: Equatable {
     /// The digest that a registry reports, with its algorithm.
     let digest: String?
     /// The absolute URL for the rest of an upload.
-    let place: String?
+    let uploadURL: String?
     /// The authentication that the server requires.
     let challenges: [String]
     /// The error code of a registry.
@@ -34,7 +34,7 @@ struct WebHead: Equatable {
         retryAfter = try fields.optionalInteger("retryAfter")
         isNetrcOpen = try fields.optionalBool("isNetrcOpen") ?? false
         digest = try fields.optionalString("digest")
-        place = try fields.optionalString("location")
+        uploadURL = try fields.optionalString("location")
         challenges = try fields.optionalStrings("challenges") ?? []
         code = try fields.optionalString("code")
         sent = try fields.optionalString("sent")

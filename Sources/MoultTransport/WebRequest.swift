@@ -61,7 +61,7 @@ struct WebRequest {
             }
         } catch is MessageLines.TooLong {
             child.kill()
-            throw Helper.confused("its first line is too long")
+            throw Helper.invalidReply("its first line is too long")
         } catch {
             child.kill()
             throw error
@@ -105,7 +105,7 @@ struct WebRequest {
 
     private func ended(_ end: Subprocess.Result, _ head: WebHead?, _ until: ContinuousClock.Instant) throws -> WebHead {
         if end.succeeded {
-            guard let head else { throw Helper.confused("it reported nothing") }
+            guard let head else { throw Helper.invalidReply("it reported nothing") }
             return head
         }
         let last = end.errors.split(separator: UInt8(ascii: "\n")).last.map { Array($0) } ?? []
@@ -113,7 +113,7 @@ struct WebRequest {
         guard end.ending == .exited(1), let said = try? JSON(parsing: last, source: Helper.name),
             let why = said["why"]?.string.map({ url.redacted($0) })
         else {
-            // It crashed, perhaps because of the server's data, perhaps because of a signal to all of us. Another
+            // The helper crashed, perhaps because of the server's data, perhaps because of a signal to all of us. Another
             // attempt will show.
             throw MoultError(
                 .unreachable, .busy, what: failed,

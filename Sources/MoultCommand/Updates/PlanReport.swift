@@ -59,7 +59,7 @@ struct PlanReport: Report {
         page.wrapped(
             "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free"
                 + (summary == nil ? " \(page.terminal.symbols.dot) \(counts)" : ""))
-        if !examiner.isWhole { page.wrapped("guard: \(examiner.guardWords)") }
+        if !examiner.isFullyConfined { page.wrapped("guard: \(examiner.guardDescription)") }
         page.holds(holds, storeWords: storeWords)
         page.line("apply with: \(shellLine(command), .heading)")
     }
@@ -79,7 +79,7 @@ struct PlanReport: Report {
             .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
             .setting("contents", to: contents?.json)
             .setting("holds", to: holds.json)
-            .setting("guard", to: .string(examiner.guardWords))
+            .setting("guard", to: .string(examiner.guardDescription))
     }
 }
 

@@ -87,7 +87,7 @@ package struct FeedCheck {
 
     /// The feed, its signatures and the key lists.
     private func namesOfFeed(_ digest: String) throws -> Set<String> {
-        let lists = (1...KeyList.most).lazy.map { KeyList.fileName($0) }
+        let lists = (1...KeyList.maxLists).lazy.map { KeyList.fileName($0) }
         let heads = try [Feed.fileName] + lists.prefix { try Files.facts(directory.file($0)) != nil }
         return Set(
             try Files.list(directory.path).filter { name in

@@ -41,7 +41,7 @@ struct KeyDirectory {
         let find = { (name: String) in try Files.read(name, limit: 1 << 14) }
         if let before {
             let next = try KeyList(
-                proving: bytes, serial: serial, product: before.product, after: before.roles, named: path, at: now,
+                verifying: bytes, serial: serial, product: before.product, after: before.roles, named: path, at: now,
                 find: find)
             guard let next else {
                 throw MoultError(

@@ -15,7 +15,7 @@ final class ArchiveProcess: @unchecked Sendable {
     // Sendable because one thread at a time uses it: only `ConfinedFrames.idle` hands it over.
 
     /// The program does not support such requests: an older moult, or a different program. It has not read a byte of the archive.
-    struct NotKnown: Error {}
+    struct NotSupported: Error {}
 
     /// The settings shared by all processes that read the same archive.
     struct Settings: Sendable {
@@ -31,23 +31,23 @@ final class ArchiveProcess: @unchecked Sendable {
     private static let longestLine = 4 << 20
 
     private let settings: Settings
-    private let question: ArchiveQuestion
+    private let request: ArchiveRequest
     private let child: Subprocess
     private let memory: Descriptor
     private var lines = MessageLines(longest: ArchiveProcess.longestLine)
     private var isReady = false
 
     /// `files` contains the archive and, for a patch, its base file.
-    init(_ settings: Settings, _ question: ArchiveQuestion, _ files: [OpenFile]) throws {
-        (self.settings, self.question) = (settings, question)
-        memory = try .inMemory(size: question.memory)
-        // Its exit status says what happened. Printing a backtrace takes seconds, and hides the signal.
+    init(_ settings: Settings, _ request: ArchiveRequest, _ files: [OpenFile]) throws {
+        (self.settings, self.request) = (settings, request)
+        memory = try .inMemory(size: request.memory)
+        // Its exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
         var command = Subprocess.Command(
-            [settings.program, ArchiveQuestion.word], environment: ["SWIFT_BACKTRACE": "enable=no"])
+            [settings.program, ArchiveRequest.verb], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
         command.files = [memory.number] + files.map { $0.descriptor.number }
         child = try Subprocess(command, input: .pipe)
-        send(question.json)
+        send(request.json)
     }
 
     func send(_ message: JSON) { child.send(message) }
@@ -126,7 +126,7 @@ final class ArchiveProcess: @unchecked Sendable {
         let end = try child.finish()
         switch end.ending {
         // The command's reply to an unknown verb.
-        case .exited(64) where !isReady: return NotKnown()
+        case .exited(64) where !isReady: return NotSupported()
         // A signal to the whole process group, as sent by Ctrl-C, ends this process too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try settings.stop()
@@ -137,8 +137,8 @@ final class ArchiveProcess: @unchecked Sendable {
             return failed(
                 CrashReason(signal: signal).reason(
                     "the process that reads it",
-                    muchTime: "more than \(question.limits.processor ?? 0) s of CPU time",
-                    muchRoom: "it is allowed"))
+                    excessiveTime: "more than \(request.limits.processor ?? 0) s of CPU time",
+                    diskLimit: "it is allowed"))
         case .exited, .timedOut:
             return failed("the process that reads it exited too early: \(String(end.complaint.prefix(500)))")
         }

@@ -7,13 +7,13 @@ enum ArchiveService {
     static func serve() throws {
         var input = RequestInput()
         guard let first = try input.next() else { throw input.failed("is missing") }
-        let question = try ArchiveQuestion(first)
-        let memory = try Descriptor.inherited(0, "the memory").mapForWriting(size: question.memory)
+        let request = try ArchiveRequest(first)
+        let memory = try Descriptor.inherited(0, "the memory").mapForWriting(size: request.memory)
         let archive = Descriptor.inherited(1, "the archive")
-        try Guard(.archive, reading: .only([]), limits: question.limits).confineThisProcess()
+        try Guard(.archive, reading: .only([]), limits: request.limits).confineThisProcess()
         // From here on, the archive may control this process.
         try ParentChannel.send(["ready": true])
-        do { try answer(question, archive, memory, &input) } catch let error as MoultError {
+        do { try answer(request, archive, memory, &input) } catch let error as MoultError {
             let why = error.code == .system ? "\(error.what): \(error.why ?? "")" : error.why
             try ParentChannel.send([
                 "refused": .compact([
@@ -24,10 +24,10 @@ enum ArchiveService {
     }
 
     private static func answer(
-        _ question: ArchiveQuestion, _ archive: consuming Descriptor, _ memory: UnsafeMutableRawBufferPointer,
+        _ request: ArchiveRequest, _ archive: consuming Descriptor, _ memory: UnsafeMutableRawBufferPointer,
         _ input: inout RequestInput
     ) throws {
-        switch question.task {
+        switch request.task {
         case .members(let sizes, let name):
             try send(ArchiveReader(archive, kind: ArchiveKind(fileName: name)), sizes, memory, &input)
         case .bundle(let frames, let tellsLayout):
@@ -36,7 +36,7 @@ enum ArchiveService {
             try serve(FrameReader(archive, frames: frames), memory, &input)
         case .patch(let size):
             let reader = try PatchReader(
-                archive, base: question.baseSize > 0 ? .inherited(2, "the old file") : nil, resultSize: size)
+                archive, base: request.baseSize > 0 ? .inherited(2, "the old file") : nil, resultSize: size)
             try serve(reader, memory, &input)
         }
     }
@@ -52,13 +52,13 @@ enum ArchiveService {
             case .begin: try ParentChannel.send(["member": .string(name)])
             case .end: try ParentChannel.send(["end": true])
             case .bytes(let bytes):
-                for start in stride(from: 0, to: bytes.count, by: ArchiveQuestion.partSize) {
-                    if sent - taken == ArchiveQuestion.parts {
+                for start in stride(from: 0, to: bytes.count, by: ArchiveRequest.partSize) {
+                    if sent - taken == ArchiveRequest.parts {
                         guard try input.next() != nil else { throw input.failed("is missing") }
                         taken += 1
                     }
-                    let piece = bytes[start..<min(bytes.count, start + ArchiveQuestion.partSize)]
-                    let place = sent % ArchiveQuestion.parts * ArchiveQuestion.partSize
+                    let piece = bytes[start..<min(bytes.count, start + ArchiveRequest.partSize)]
+                    let place = sent % ArchiveRequest.parts * ArchiveRequest.partSize
                     UnsafeMutableRawBufferPointer(rebasing: memory[place...])
                         .copyMemory(from: UnsafeRawBufferPointer(rebasing: piece))
                     try ParentChannel.send(["bytes": .size(piece.count)])

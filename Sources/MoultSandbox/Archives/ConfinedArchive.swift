@@ -32,7 +32,7 @@ package struct ConfinedArchive: Sendable {
     private func either<Result>(
         _ confined: (ArchiveProcess.Settings) throws -> Result, here: () throws -> Result
     ) throws -> Result {
-        if let settings { do { return try confined(settings) } catch is ArchiveProcess.NotKnown {} }
+        if let settings { do { return try confined(settings) } catch is ArchiveProcess.NotSupported {} }
         return try here()
     }
 }
@@ -47,8 +47,8 @@ extension ConfinedArchive {
         let process: ArchiveProcess? = try either { settings in
             let process = try ArchiveProcess(
                 settings,
-                ArchiveQuestion(
-                    task: .members(members, archive: name), memory: ArchiveQuestion.parts * ArchiveQuestion.partSize),
+                ArchiveRequest(
+                    task: .members(members, archive: name), memory: ArchiveRequest.parts * ArchiveRequest.partSize),
                 [file])
             try process.waitUntilReady()
             return process
@@ -65,17 +65,17 @@ extension ConfinedArchive {
         from process: ArchiveProcess, _ members: [String: Int], _ onMember: (String, ArchiveReader.Part) throws -> Void
     ) throws {
         var expected = try ExpectedMembers(members, of: path)
-        let buffer = OwnBuffer(size: ArchiveQuestion.partSize)
+        let buffer = OwnBuffer(size: ArchiveRequest.partSize)
         var part = 0
         while true {
             let message = try process.next()
             if let count = try message.optionalCount("bytes") {
-                guard let name = expected.current, count > 0, count <= ArchiveQuestion.partSize else {
+                guard let name = expected.current, count > 0, count <= ArchiveRequest.partSize else {
                     throw process.invalid("\(count) bytes outside a member")
                 }
                 try expected.add(count)
                 let content = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<count])
-                try process.copy(into: content, at: part % ArchiveQuestion.parts * ArchiveQuestion.partSize)
+                try process.copy(into: content, at: part % ArchiveRequest.parts * ArchiveRequest.partSize)
                 part += 1
                 process.send(["taken": true])
                 try onMember(name, .bytes(UnsafeRawBufferPointer(content)))
@@ -137,9 +137,9 @@ extension ConfinedArchive {
         let layout = PatchLayout(baseSize: baseSize, resultSize: resultSize)
         let frames: any FrameSource = try either { settings in
             @Sendable func start() throws -> ArchiveProcess {
-                let question = ArchiveQuestion(
+                let request = ArchiveRequest(
                     task: .patch(resultSize: resultSize), memory: layout.contentSizes.max() ?? 1, baseSize: baseSize)
-                return try ArchiveProcess(settings, question, [file] + (old.map { [$0] } ?? []))
+                return try ArchiveProcess(settings, request, [file] + (old.map { [$0] } ?? []))
             }
             let first = try start()
             try first.waitUntilReady()
@@ -154,11 +154,11 @@ extension ConfinedArchive {
     }
 
     private func process(
-        _ settings: ArchiveProcess.Settings, _ task: ArchiveQuestion.Task, _ files: [OpenFile]
+        _ settings: ArchiveProcess.Settings, _ task: ArchiveRequest.Task, _ files: [OpenFile]
     ) throws -> ArchiveProcess {
         var memory = 1
         if case .bundle(let frames, _) = task { memory = frames.reduce(1) { max($0, $1.contentSize) } }
-        return try ArchiveProcess(settings, ArchiveQuestion(task: task, memory: memory), files)
+        return try ArchiveProcess(settings, ArchiveRequest(task: task, memory: memory), files)
     }
 
     /// The layout sent by the process, which is untrusted.

@@ -49,9 +49,9 @@ package struct TrialReport: Sendable {
     package var lostItems: [SchemaShape.Item] = []
     package var applicationID = 0
     package var userVersion = 0
-    /// The parts of the template that the database lacks.
+    /// The first part of the template that the database lacks.
     package var lack: String?
-    /// The faults of the database afterwards.
+    /// The first fault that the migrations added.
     package var finding: String?
     /// The parts that could not be checked, with the reason: they need something that only the app has.
     package var notChecked: [String] = []
@@ -75,7 +75,7 @@ extension TrialReport {
 }
 
 extension MigrationRun: WorkerRequest {
-    static let word = "try-2"
+    static let verb = "try-2"
 
     init(_ fields: Fields) throws {
         guard let depth = try fields.word("depth", Validation.Depth.self) else {
@@ -152,6 +152,6 @@ extension MigrationRun: WorkerRequest {
 
     var failure: String { "the migrations of \(name) cannot be tested" }
     var work: String { "the trial" }
-    var muchRoom: String { "four times the database's size" }
+    var diskLimit: String { "four times the database's size" }
     var advice: String { "Nothing was changed. The publisher of the release must fix the migrations." }
 }

@@ -8,23 +8,23 @@ internal import Synchronization
 /// process confines itself before it opens the first database; if it crashes, this one reports the error.
 package enum SandboxedReexec {
     /// The argument before a scratch directory and a command line that marks such a process.
-    private static let word = "secluded-1"
+    private static let marker = "secluded-1"
 
     /// The scratch directory of this process, empty if it has none; nil if this is not such a process.
-    private static let place = Mutex<String?>(nil)
+    private static let scratchArgument = Mutex<String?>(nil)
 
-    /// Removes the arguments that mark this process.
+    /// Recognizes a process started by `carryOut` by its first argument, and removes the arguments that only mark it.
     package static func enter(_ words: [String?]) -> [String?] {
-        guard words.count > 1, words[0] == word, let scratch = words[1] else { return words }
-        place.withLock { $0 = scratch }
+        guard words.count > 1, words[0] == marker, let scratch = words[1] else { return words }
+        scratchArgument.withLock { $0 = scratch }
         return Array(words.dropFirst(2))
     }
 
     /// Whether this process was started by `carryOut`.
-    package static var isEntered: Bool { place.withLock { $0 != nil } }
+    package static var isEntered: Bool { scratchArgument.withLock { $0 != nil } }
 
     /// The directory that this process may write to; nil without one, or if it is not sandboxed.
-    package static var scratch: String? { place.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
+    package static var scratch: String? { scratchArgument.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
 
     /// Runs this process's command line in another process and returns its exit status. Nil if the caller must do the work
     /// itself, because this is that other process, or because the program cannot start itself.
@@ -34,14 +34,14 @@ package enum SandboxedReexec {
     package static func carryOut(
         _ what: String, stopSignal: () -> Int32?, body: (_ scratch: String) throws -> Void
     ) throws -> Int32? {
-        guard place.withLock({ $0 }) == nil, WorkerService.isOffered,
+        guard scratchArgument.withLock({ $0 }) == nil, WorkerService.isOffered,
             case .process(let program) = try Validator.present()
         else { return nil }
         let scratch = makeScratch()
         let result = Result {
             // Without /proc, Swift's own list is empty.
             let arguments = (1..<max(1, moult_argument_count())).compactMap { moult_argument($0) }
-            let words = [program, word, scratch ?? ""] + arguments.map { String(cString: $0) }
+            let words = [program, marker, scratch ?? ""] + arguments.map { String(cString: $0) }
             var environment = ["SWIFT_BACKTRACE": "enable=no"]
             if let scratch { (environment["TMPDIR"], environment["SQLITE_TMPDIR"]) = (scratch, scratch) }
             let ending = try Subprocess.runInPlace(words, environment: environment, stopSignal: stopSignal)
@@ -71,8 +71,8 @@ package enum SandboxedReexec {
                 .validation, .refused, what: "cannot \(what)",
                 why: CrashReason(signal: signal).reason(
                     "the process that reads it",
-                    muchTime: "more CPU time than legitimate databases of that size need",
-                    muchRoom: "four times the databases' size"),
+                    excessiveTime: "more CPU time than legitimate databases of that size need",
+                    diskLimit: "four times the databases' size"),
                 now: "Nothing was changed. Do not use a database that does this.")
         case .timedOut: throw MoultError(.validation, what: "cannot \(what)", why: "it did not end in time")
         }
@@ -81,7 +81,7 @@ package enum SandboxedReexec {
     /// Restricts a process started by `carryOut` to reading these databases. From here on it reads no file outside their
     /// directories, writes only to its scratch directory, and starts nothing.
     package static func confine(to databases: [String]) throws {
-        guard place.withLock({ $0 }) != nil else { return }
+        guard scratchArgument.withLock({ $0 }) != nil else { return }
         // The progress display of a finished operation takes a moment to end.
         for _ in 0..<100 where !Confinement.isPossible { usleep(10_000) }
         // Loads the time zone now, because its file cannot be read later.

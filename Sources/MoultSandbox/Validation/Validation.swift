@@ -69,7 +69,7 @@ extension Validation {
 }
 
 extension Validation: WorkerRequest {
-    static let word = Validator.word
+    static let verb = Validator.verb
 
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(path)?.size ?? 0
@@ -89,7 +89,7 @@ extension Validation: WorkerRequest {
 
     var failure: String { "\(name) cannot be checked" }
     var work: String { "the check" }
-    var muchRoom: String { "twice its size" }
+    var diskLimit: String { "twice its size" }
     var advice: String { "Nothing was changed. Publish the release again from an undamaged file." }
     var tookTooLong: MoultError {
         MoultError(

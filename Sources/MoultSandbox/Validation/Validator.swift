@@ -4,17 +4,17 @@ internal import MoultSQLite
 
 /// Validates untrusted databases in a separate process, where archives are read too (`ConfinedArchive`).
 ///
-/// A database that crashes SQLite must not crash an update. The separate process cannot write files or reach the network, and its
-/// resources are limited. The command re-executes itself for this. An app cannot do that, so it uses the installed command, if
-/// any.
+/// A database that crashes SQLite must not crash an update. The separate process cannot reach the network, or write files other
+/// than temporary ones and copies, and its resources are limited. The command re-executes itself for this. An app cannot do
+/// that, so it uses the installed command, if any.
 package enum Validator: Sendable, Equatable {
-    /// By a program that answers to `Validator.word`.
+    /// By a program that answers to `Validator.verb`.
     case process(String)
     /// In this process, because no other one can be started for it.
     case here(why: String)
 
     /// The first argument that makes a program a validator. Its number changes with the format of requests and replies.
-    package static let word = "examine-2"
+    package static let verb = "examine-2"
 
     #if SANITIZED
         /// The address sanitizer's shadow memory alone takes terabytes of address space.
@@ -45,15 +45,15 @@ package enum Validator: Sendable, Equatable {
     }
 
     /// How the process that reads untrusted data is restricted, in a few words.
-    package var guardWords: String {
+    package var guardDescription: String {
         switch self {
         case .process: "\(Guard.level)"
         case .here(let why): "none; databases and archives are read without a sandbox: \(why)"
         }
     }
 
-    /// Whether every available protection is in force.
-    package var isWhole: Bool {
+    /// Whether all protections are in force: a separate process, Landlock and seccomp.
+    package var isFullyConfined: Bool {
         if case .process = self { Guard.level.landlock > 0 && Guard.level.hasSeccomp } else { false }
     }
 
@@ -100,15 +100,15 @@ package enum Validator: Sendable, Equatable {
     }
 
     private func ask<Asked: WorkerRequest>(
-        _ question: Asked, scratch: String, stop: () throws -> Void
+        _ request: Asked, scratch: String, stop: () throws -> Void
     ) throws -> Asked.Answer {
         switch self {
         case .here:
             try stop()
-            return question.take()
+            return request.perform()
         case .process(let program):
-            let inquiry = WorkerCall(program: program, question: question, scratch: scratch)
-            do { return try inquiry.run(stop: stop) } catch is WorkerCall<Asked>.NotKnown { return question.take() }
+            let call = WorkerCall(program: program, request: request, scratch: scratch)
+            do { return try call.run(stop: stop) } catch is WorkerCall<Asked>.NotSupported { return request.perform() }
         }
     }
 }

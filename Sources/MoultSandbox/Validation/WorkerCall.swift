@@ -6,7 +6,7 @@ internal import MoultLibc
 protocol WorkerRequest: Sendable {
     associatedtype Answer: Sendable
     /// The first argument that makes a program answer such requests. Its number changes with their format.
-    static var word: String { get }
+    static var verb: String { get }
     init(_ fields: Fields) throws
     var json: JSON { get }
     /// The processor time for everything in seconds.
@@ -14,16 +14,16 @@ protocol WorkerRequest: Sendable {
     /// What the process may read, write and use; `scratch` is a directory for SQLite's temporary files.
     func protection(scratch: String) throws -> Guard
     /// Does the work in this process.
-    func take() -> Answer
+    func perform() -> Answer
     static func json(of answer: Answer) -> JSON
     static func answer(_ fields: Fields) throws -> Answer
 
     /// The operation that fails if the process fails: "food.db cannot be checked".
     var failure: String { get }
-    /// Its current task: "the check".
+    /// The work of the process: "the check".
     var work: String { get }
-    /// A description of exceeding its disk limit.
-    var muchRoom: String { get }
+    /// The disk space that it may use: "twice its size".
+    var diskLimit: String { get }
     /// The next step.
     var advice: String { get }
     /// The next step if it took too long.
@@ -33,12 +33,12 @@ protocol WorkerRequest: Sendable {
 /// A request to a separate process, and the interpretation of how that process ends.
 struct WorkerCall<Asked: WorkerRequest> {
     let program: String
-    let question: Asked
+    let request: Asked
     /// A directory for SQLite's temporary files; created and removed for this call.
     let scratch: String
 
     /// The program does not support such requests: an older moult, or a different program. It has not opened the database.
-    struct NotKnown: Error {}
+    struct NotSupported: Error {}
 
     func run(stop: () throws -> Void) throws -> Asked.Answer {
         try Files.ensureDirectory(scratch, mode: 0o700)
@@ -48,20 +48,21 @@ struct WorkerCall<Asked: WorkerRequest> {
     }
 
     private func answer(_ stop: () throws -> Void) throws -> Asked.Answer {
-        // Its exit status says what happened. Printing a backtrace takes seconds, and hides the signal.
-        var command = Subprocess.Command([program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"])
+        // Its exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
+        var command = Subprocess.Command([program, Asked.verb], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
         let child = try Subprocess(
-            command, input: .bytes(question.json.setting("scratch", to: .string(scratch)).message))
+            command, input: .bytes(request.json.setting("scratch", to: .string(scratch)).message))
         var lines = MessageLines(longest: WorkerService.largest)
         var messages: [[UInt8]] = []
         do {
-            // It stops by itself; this limit is for one that hangs. On a busy machine it gets only part of a processor.
-            let patience = 10 * question.processor + 15
+            // The process stops by itself; this limit is for one that hangs. On a busy machine it gets only part of a
+            // processor.
+            let patience = 10 * request.processor + 15
             let end = ContinuousClock.now + .seconds(patience)
             func stopInTime() throws {
                 try stop()
-                if ContinuousClock.now > end { throw refused("it did not end in time", now: question.adviceOnTime) }
+                if ContinuousClock.now > end { throw refused("it did not end in time", now: request.adviceOnTime) }
             }
             while let block = try child.read(patience: patience + 60, stop: stopInTime) {
                 lines.add(block)
@@ -86,30 +87,30 @@ struct WorkerCall<Asked: WorkerRequest> {
         switch end.ending {
         case .exited(0) where isReady:
             return try Asked.answer(
-                Fields(JSON(parsing: messages[1], source: "the answer about \(question.work)")) { place, why, _ in
+                Fields(JSON(parsing: messages[1], source: "the answer about \(request.work)")) { place, why, _ in
                     refused("\(place) of its answer \(why)")
                 })
         // A signal to the whole process group, as sent by Ctrl-C, ends this process too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try stop()
             throw MoultError(
-                .validation, .busy, what: "\(question.failure): it was interrupted",
+                .validation, .busy, what: "\(request.failure): it was interrupted",
                 why: "it was killed by signal \(signal)", now: "Try again.")
         // The command's reply to an unknown verb. A database that has taken over the process cannot send it.
-        case .exited(64) where !isReady: throw NotKnown()
+        case .exited(64) where !isReady: throw NotSupported()
         case .signalled(let signal):
-            throw refused(reason(signal), now: signal == SIGXCPU ? question.adviceOnTime : nil)
+            throw refused(reason(signal), now: signal == SIGXCPU ? request.adviceOnTime : nil)
         case .exited, .timedOut: throw refused("it was stopped: \(end.complaint)")
         }
     }
 
     private func reason(_ signal: Int32) -> String {
         CrashReason(signal: signal).reason(
-            question.work, muchTime: "more than \(question.processor) s of CPU time", muchRoom: question.muchRoom)
+            request.work, excessiveTime: "more than \(request.processor) s of CPU time", diskLimit: request.diskLimit)
     }
 
     private func refused(_ why: String, now: String? = nil) -> MoultError {
-        MoultError(.validation, .refused, what: question.failure, why: why, now: now ?? question.advice)
+        MoultError(.validation, .refused, what: request.failure, why: why, now: now ?? request.advice)
     }
 }
 
@@ -117,12 +118,12 @@ struct WorkerCall<Asked: WorkerRequest> {
 struct CrashReason {
     let signal: Int32
 
-    func reason(_ work: String, muchTime: String, muchRoom: String) -> String {
+    func reason(_ work: String, excessiveTime: String, diskLimit: String) -> String {
         switch signal {
-        case SIGXCPU: "it took \(muchTime)"
+        case SIGXCPU: "it took \(excessiveTime)"
         case SIGXFSZ where Subprocess.hasFileSizeLimit:
-            "it needed larger files than this shell allows (ulimit -f), or more disk space than \(muchRoom)"
-        case SIGXFSZ: "it needed more disk space than \(muchRoom)"
+            "it needed larger files than this shell allows (ulimit -f), or more disk space than \(diskLimit)"
+        case SIGXFSZ: "it needed more disk space than \(diskLimit)"
         case SIGKILL: "SIGKILL ended \(work), probably because memory ran out"
         default: "\(Self.names[signal] ?? "signal \(signal)") ended \(work)"
         }

@@ -8,7 +8,7 @@ internal import Synchronization
 package enum WorkerService {
     private static let offered = Atomic(false)
 
-    /// Whether this program, started again with `Validator.word`, is a validator.
+    /// Whether this program, started again with `Validator.verb`, is a validator.
     static var isOffered: Bool { offered.load(ordering: .relaxed) }
 
     /// The maximum size of a request or a reply in bytes.
@@ -18,12 +18,12 @@ package enum WorkerService {
     package static func offer(_ words: [String?]) {
         do {
             switch words {
-            case [Validation.word]: try serve(Validation.self)
-            case [MigrationRun.word]: try serve(MigrationRun.self)
+            case [Validation.verb]: try serve(Validation.self)
+            case [MigrationRun.verb]: try serve(MigrationRun.self)
             // From libraries that expect only the reply.
             case ["examine-1"]: try serve(Validation.self, tellsReady: false)
             case ["try-1"]: try serve(MigrationRun.self, tellsReady: false)
-            case [ArchiveQuestion.word]: try ArchiveService.serve()
+            case [ArchiveRequest.verb]: try ArchiveService.serve()
             default: return offered.store(true, ordering: .relaxed)
             }
         } catch {
@@ -44,13 +44,13 @@ package enum WorkerService {
         let fields = try Fields(json) { place, why, _ in
             MoultError(.validation, what: "\(place) of the question \(why)")
         }
-        let question = try Asked(fields)
+        let request = try Asked(fields)
         let scratch = try fields.string("scratch")
         guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "no memory") }
-        try question.protection(scratch: scratch).confineThisProcess()
+        try request.protection(scratch: scratch).confineThisProcess()
         // On a busy machine it gets only part of a processor.
         DeadlineClock.countProcessorTime()
         if tellsReady { try (ready + [UInt8(ascii: "\n")]).withUnsafeBytes { try ParentChannel.send($0) } }
-        try ParentChannel.send(Asked.json(of: question.take()))
+        try ParentChannel.send(Asked.json(of: request.perform()))
     }
 }

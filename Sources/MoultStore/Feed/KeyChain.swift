@@ -28,7 +28,7 @@ package struct KeyChain {
         // Earlier versions saved the lists next to the feed.
         for directory in [layout.keys, layout.feed] {
             let names = try Files.list(directory)
-            for serial in 1...KeyList.most where serial > self.serial && names.contains(KeyList.fileName(serial)) {
+            for serial in 1...KeyList.maxLists where serial > self.serial && names.contains(KeyList.fileName(serial)) {
                 // The list was valid when it arrived; the keys' expiry only matters for lists that arrive from now on.
                 _ = try adopt(serial, at: Timestamp(seconds: 0), isNew: directory != layout.keys) { name, limit in
                     try Files.read("\(directory)/\(name)", limit: limit)
@@ -40,7 +40,7 @@ package struct KeyChain {
     /// Continues with the lists next to a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
         var (next, unsigned) = (serial + 1, 0)
-        while next <= KeyList.most, unsigned < Self.maxUnsigned {
+        while next <= KeyList.maxLists, unsigned < Self.maxUnsigned {
             guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
             // A list that the current keys did not sign may be older than the pinned keys; they may have signed a later one.
             unsigned = isProven ? 0 : unsigned + 1
@@ -57,7 +57,7 @@ package struct KeyChain {
         guard let bytes = try find(name, KeyList.largest) else { return nil }
         var proofs: [(name: String, bytes: [UInt8])] = []
         let list = try KeyList(
-            proving: bytes, serial: serial, product: product, after: roles, named: name, at: time
+            verifying: bytes, serial: serial, product: product, after: roles, named: name, at: time
         ) { place in
             let file = try find(place, Provenance.largestSignature)
             if let file, !proofs.contains(where: { $0.name == place }) { proofs.append((place, file)) }

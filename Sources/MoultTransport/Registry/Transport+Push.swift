@@ -22,13 +22,13 @@ extension Transport {
         let upload = Upload(
             repository: repository, purpose: Purpose(repository: repository, writes: true, source: source?.name),
             content: content, digest: "sha256:\(sha256)", size: size)
-        if try isThere(upload) { return false }
+        if try isStored(upload) { return false }
         var state = Upload.State()
-        return try patiently(seconds: retryPolicy.fileDeadline, progress: { state.done }) { until in
+        return try retrying(seconds: retryPolicy.fileDeadline, progress: { state.done }) { until in
             // The interrupted attempt may have been complete.
-            if state.mayBeComplete, try isThere(upload) { return true }
-            if state.place != nil { try goOn(upload, &state, until) }
-            if state.place == nil {
+            if state.mayBeComplete, try isStored(upload) { return true }
+            if state.uploadURL != nil { try resume(upload, &state, until) }
+            if state.uploadURL == nil {
                 guard try begin(upload, &state, until) else { return false }
             }
             try send(upload, &state, until, progress)
@@ -41,7 +41,7 @@ extension Transport {
         let bytes = try artifact.bytes
         let digest = try Artifact.digest(of: bytes)
         let purpose = Purpose(repository: repository, writes: true)
-        return try small(repository) { until in
+        return try retryingSmallRequest(repository) { until in
             var request = WebRequest(url: repository.url("manifests/\(tag)"), method: .put)
             request.body = .text(String(decoding: bytes, as: UTF8.self), type: Artifact.manifestType)
             request.purpose = "cannot publish \(repository):\(tag)"
@@ -77,7 +77,7 @@ extension Transport {
         /// The progress of an upload.
         struct State {
             /// The URL for the next chunk.
-            var place: String?
+            var uploadURL: String?
             var done = 0
             var mayBeComplete = false
         }
@@ -90,8 +90,8 @@ extension Transport {
         }
     }
 
-    private func isThere(_ upload: Upload) throws -> Bool {
-        try small(upload.repository) { until in
+    private func isStored(_ upload: Upload) throws -> Bool {
+        try retryingSmallRequest(upload.repository) { until in
             var request = WebRequest(url: upload.repository.url("blobs/\(upload.digest)"), method: .head)
             request.purpose = upload.failed
             // Requested with push access, so that the token is also valid for the upload.
@@ -113,14 +113,14 @@ extension Transport {
         let head = try ask(request, upload.purpose, until: until, IgnoredBody())
         if head.status == 201 { return false }
         guard head.status == 202 else { throw try refusal(head, upload.purpose, failed: upload.failed) }
-        (state.place, state.done) = (try next(head, upload), 0)
+        (state.uploadURL, state.done) = (try next(head, upload), 0)
         return true
     }
 
     private func next(_ head: WebHead, _ upload: Upload) throws -> String {
-        if let place = head.place {
-            let scheme = place.prefix { $0 != ":" }.lowercased()
-            if scheme == upload.repository.root.prefix(while: { $0 != ":" }) { return place }
+        if let uploadURL = head.uploadURL {
+            let scheme = uploadURL.prefix { $0 != ":" }.lowercased()
+            if scheme == upload.repository.root.prefix(while: { $0 != ":" }) { return uploadURL }
             throw MoultError(
                 .badAnswer, .refused, what: upload.failed,
                 why: "the registry returned an upload URL with the scheme \(scheme)",
@@ -136,13 +136,13 @@ extension Transport {
         _ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant,
         _ progress: (Int) throws -> Void
     ) throws {
-        while let place = state.place {
+        while let uploadURL = state.uploadURL {
             let end = min(upload.size, state.done + Self.partSize)
             let isLast = end == upload.size
-            var request = WebRequest(url: Address(place), method: isLast ? .put : .patch)
+            var request = WebRequest(url: Address(uploadURL), method: isLast ? .put : .patch)
             if isLast {
-                let join = place.contains("?") ? "&" : "?"
-                request = WebRequest(url: Address("\(place)\(join)digest=\(upload.digest)"), method: .put)
+                let join = uploadURL.contains("?") ? "&" : "?"
+                request = WebRequest(url: Address("\(uploadURL)\(join)digest=\(upload.digest)"), method: .put)
             }
             request.body = upload.part(state.done..<end)
             request.purpose = upload.failed
@@ -155,12 +155,12 @@ extension Transport {
             }
             state.done = end
             try progress(end)
-            state.place = isLast ? nil : try next(head, upload)
+            state.uploadURL = isLast ? nil : try next(head, upload)
         }
     }
 
     private func lost(_ upload: Upload, _ state: inout Upload.State) -> MoultError {
-        (state.place, state.done) = (nil, 0)
+        (state.uploadURL, state.done) = (nil, 0)
         return MoultError(
             .unreachable, .busy, what: upload.failed, why: "the registry has dropped the upload",
             now: "Try again later.")
@@ -168,15 +168,15 @@ extension Transport {
 
     /// After an interruption, resumes if the registry has exactly the chunks that were sent, and otherwise starts
     /// again.
-    private func goOn(_ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant) throws {
-        guard let place = state.place, state.done > 0 else { return state.place = nil }
-        var request = WebRequest(url: Address(place))
+    private func resume(_ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant) throws {
+        guard let uploadURL = state.uploadURL, state.done > 0 else { return state.uploadURL = nil }
+        var request = WebRequest(url: Address(uploadURL))
         request.purpose = upload.failed
         let head = try ask(request, upload.purpose, until: until, IgnoredBody())
         guard head.status == 204, head.sent == "0-\(state.done - 1)" else {
-            (state.place, state.done) = (nil, 0)
+            (state.uploadURL, state.done) = (nil, 0)
             return
         }
-        state.place = try next(head, upload)
+        state.uploadURL = try next(head, upload)
     }
 }

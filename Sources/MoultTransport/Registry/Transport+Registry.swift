@@ -63,7 +63,7 @@ extension Transport {
         request.authority = challenge.realm
         if case .password(let name, let password) = known { request.authorization = Self.basic(name, password) }
         request.purpose = "cannot get a token for \(purpose.repository)"
-        let sink = Memory(limit: 1 << 16, named: "the token for \(purpose.repository)")
+        let sink = MemorySink(limit: 1 << 16, named: "the token for \(purpose.repository)")
         let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
         guard head.status == 200 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
         let source = "the answer of the token service of \(purpose.repository)"
@@ -155,7 +155,7 @@ extension Transport {
             if artifact == nil { artifact = try self.artifact(file.repository, file.tag)?.artifact }
         }
         guard let layer = artifact?.layer(file.name) else { return .nothing }
-        guard layer.size <= limit else { throw Memory.tooLarge(file.description, limit) }
+        guard layer.size <= limit else { throw MemorySink.tooLarge(file.description, limit) }
         let bytes = try blob(file.repository, layer.sha256, named: file.description, limit: limit)
         guard let bytes else { return .nothing }
         guard bytes.count == layer.size else {
@@ -170,7 +170,7 @@ extension Transport {
     /// The digest that a tag refers to; nil if the registry does not have the tag or does not report the digest.
     package func digest(_ repository: Repository, _ tag: String) throws -> String? {
         let purpose = Purpose(repository: repository, writes: false)
-        return try small(repository) { until in
+        return try retryingSmallRequest(repository) { until in
             var request = WebRequest(url: repository.url("manifests/\(tag)"), method: .head)
             request.accept = Self.manifestTypes
             request.purpose = "cannot get \(repository):\(tag)"
@@ -187,11 +187,11 @@ extension Transport {
     package func artifact(_ repository: Repository, _ tag: String) throws -> (artifact: Artifact, digest: String)? {
         let purpose = Purpose(repository: repository, writes: false)
         let place = "\(repository):\(tag)"
-        let bytes = try small(repository) { until -> [UInt8]? in
+        let bytes = try retryingSmallRequest(repository) { until -> [UInt8]? in
             var request = WebRequest(url: repository.url("manifests/\(tag)"))
             request.accept = Self.manifestTypes
             request.purpose = "cannot get \(place)"
-            let sink = Memory(limit: Artifact.largest, named: place)
+            let sink = MemorySink(limit: Artifact.largest, named: place)
             let head = try ask(request, purpose, until: until, sink)
             switch head.status {
             case 200: return try sink.whole(head, Address(place))
@@ -211,10 +211,10 @@ extension Transport {
     /// The blob with a digest; nil if the registry does not have it.
     package func blob(_ repository: Repository, _ sha256: String, named name: String, limit: Int) throws -> [UInt8]? {
         let purpose = Purpose(repository: repository, writes: false)
-        return try small(repository) { until in
+        return try retryingSmallRequest(repository) { until in
             var request = WebRequest(url: repository.url("blobs/sha256:\(sha256)"))
             request.purpose = "cannot get \(name)"
-            let sink = Memory(limit: limit, named: name)
+            let sink = MemorySink(limit: limit, named: name)
             let head = try ask(request, purpose, until: until, sink)
             switch head.status {
             case 200: break
@@ -232,14 +232,14 @@ extension Transport {
         }
     }
 
-    func small<Result>(
+    func retryingSmallRequest<Result>(
         _ repository: Repository, _ body: (_ until: ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
-        try patiently(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline), body)
+        try retrying(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline), body)
     }
 }
 
 extension RegistryFile {
-    /// The artifact that contains it.
+    /// The address of the artifact that contains the file.
     var place: String { "\(repository):\(tag)" }
 }

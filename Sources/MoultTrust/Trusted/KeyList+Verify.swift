@@ -5,10 +5,10 @@ extension KeyList {
     ///
     /// A list of format 2 must also be signed by its own root keys, so that a next list is always possible.
     package init?(
-        proving bytes: [UInt8], serial: Int, product: String, after roles: KeyRoles, named name: String,
+        verifying bytes: [UInt8], serial: Int, product: String, after roles: KeyRoles, named name: String,
         at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws {
-        guard try roles.root.isProven(bytes, named: name, at: now, find: find) else { return nil }
+        guard try roles.root.haveSigned(bytes, named: name, at: now, find: find) else { return nil }
         try self.init(parsing: bytes, source: name)
         guard self.product == product, self.serial == serial else {
             throw MoultError(
@@ -18,11 +18,11 @@ extension KeyList {
         try requireOwnSignatures(bytes, named: name, at: now, find: find)
     }
 
-    /// If its own root keys had not signed a list, it could never be replaced.
+    /// Throws unless the root keys that a list of format 2 names have signed it: otherwise, no next list would be possible.
     package func requireOwnSignatures(
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws {
-        if try isPlain || roles.root.isProven(bytes, named: name, at: now, find: find) { return }
+        if try isPlain || roles.root.haveSigned(bytes, named: name, at: now, find: find) { return }
         throw MoultError(
             .unsigned, .refused, what: "\(name) is not signed by the root keys that it names",
             why:
@@ -33,7 +33,7 @@ extension KeyList {
 
 extension TrustedKeys {
     /// Whether enough of these keys signed the bytes; throws if that cannot be determined.
-    fileprivate func isProven(
+    fileprivate func haveSigned(
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws -> Bool {
         do {

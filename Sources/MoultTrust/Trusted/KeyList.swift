@@ -15,7 +15,7 @@ package struct KeyList: Sendable, Equatable {
     package static let format = 2
     package static let largest = 1 << 16
     /// More lists than any publisher needs.
-    package static let most = 256
+    package static let maxLists = 256
 
     package var product: String
     /// 1 for the first list after the keys that stores have pinned, then 2.

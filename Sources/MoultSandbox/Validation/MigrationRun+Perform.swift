@@ -3,7 +3,7 @@ internal import MoultSQLite
 
 extension MigrationRun {
     /// Runs the migrations in this process; the copy is unchanged afterwards.
-    func take() -> TrialReport {
+    func perform() -> TrialReport {
         var report = TrialReport()
         do { try fill(&report) } catch {
             let isDamage = error.sqlite.map {
@@ -54,7 +54,7 @@ extension MigrationRun {
         try connection.soundness(full: depth == .full, limit: Self.maxFindings)
     }
 
-    /// Only findings that the migrations added are their fault.
+    /// Reports the first finding that the migrations added, and throws if the database was damaged before them.
     private func compare(_ after: [String], with before: Soundness, _ report: inout TrialReport) throws {
         if let damage = before.damage.first { throw damaged(damage) }
         report.finding = Soundness.added(after, since: before.findings).first
@@ -67,17 +67,19 @@ extension MigrationRun {
                 + "moult reset \(name) --set-user-data-aside")
     }
 
-    /// A migration may fail because of a row that violated a rule before.
+    /// Adds to the error of a migration that rows already violated a rule before it, if that is so.
     private func blaming(_ error: any Error, _ connection: Connection) throws -> any Error {
-        guard error.sqlite?.resultCode.primary == .constraint, var told = error as? MoultError else { return error }
+        guard error.sqlite?.resultCode.primary == .constraint, var explained = error as? MoultError else {
+            return error
+        }
         let before = try soundness(connection).findings
         guard let first = before.first else { return error }
-        told.why =
-            "\(told.why ?? ""); before the migration, the database already had \(before.count) "
+        explained.why =
+            "\(explained.why ?? ""); before the migration, the database already had \(before.count) "
             + "\(before.count == 1 ? "row that breaks" : "rows that break") the rules of its own tables: \(first)"
-        told.now =
+        explained.now =
             "Nothing was changed. Correct those rows in the app, then try again; "
             + "or the release's publisher must write a migration that allows for them."
-        return told
+        return explained
     }
 }

@@ -4,9 +4,9 @@ internal import MoultFiles
 
 /// The request to a process that reads an archive, sent as its first line. Its files are the shared memory, the archive, and the
 /// base file of a patch.
-struct ArchiveQuestion: Sendable {
+struct ArchiveRequest: Sendable {
     /// The first argument that makes a program read archives. Its number changes with the message format.
-    static let word = "unpack-1"
+    static let verb = "unpack-1"
 
     enum Task: Sendable {
         /// All members, with declared sizes, of an archive whose format follows from its name.
@@ -43,7 +43,7 @@ struct ArchiveQuestion: Sendable {
     }
 }
 
-extension ArchiveQuestion {
+extension ArchiveRequest {
     var json: JSON {
         let task: KeyValuePairs<String, JSON?> =
             switch task {

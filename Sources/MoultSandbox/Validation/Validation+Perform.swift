@@ -4,7 +4,7 @@ internal import MoultTrust
 
 extension Validation {
     /// Examines the database in this process, under SQLite's own guard.
-    func take() -> ValidationReport {
+    func perform() -> ValidationReport {
         var report = ValidationReport()
         do { try fill(&report) } catch { report.failure = MoultError(caught: error) }
         return report
