@@ -124,8 +124,7 @@ struct RegistryPublishTests {
         try bench.must("moult keygen b -q --no-password")
         #expect(
             try bench.refusal("moult publish \(place) -k b.key", status: 3) == """
-                moult: error: the feed at \(place) is not signed by any of the given keys: the new feed would vouch for \
-                the releases in it
+                moult: error: the feed at \(place) is not signed by any of the given keys: the new feed would endorse the releases in it
                   Also give the key that signed it: --key FILE
 
                 """)
