@@ -9,9 +9,8 @@ package struct RowCounts: Equatable, Sendable {
     /// Counts ordinary tables, without those that belong to SQLite or the modules of virtual tables.
     package init(of connection: Connection) throws {
         var tables: [SQLName: Int] = [:]
-        for row in try connection.query("PRAGMA main.table_list") {
-            guard case .text(let name) = row[1], row[2] == .text("table"), !SQLName(name).isInternal else { continue }
-            tables[SQLName(name)] = try connection.rowCount(name)
+        for table in try TableKinds(of: connection, ignoring: []).all.values where table.type == "table" {
+            tables[SQLName(table.name)] = try connection.rowCount(table.name)
         }
         self.tables = tables
     }

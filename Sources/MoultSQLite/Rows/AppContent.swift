@@ -4,7 +4,7 @@ package import MoultBasics
 /// database. Rows deleted by the app are not content.
 package struct AppContent: Equatable, Sendable {
     package struct Item: Hashable, Comparable, Sendable {
-        /// `index`, `trigger` or `view`.
+        /// `index`, `trigger`, `view` or `table` (a virtual one).
         package let kind: String
         package let name: SQLName
 
@@ -15,7 +15,7 @@ package struct AppContent: Equatable, Sendable {
     package private(set) var rows: [SQLName: Int] = [:]
     /// Tables that the original database lacks, with their row counts.
     package private(set) var tables: [SQLName: Int] = [:]
-    /// Indexes, triggers and views that are new or defined differently.
+    /// Indexes, triggers, views and virtual tables that are new or defined differently.
     package private(set) var items: [Item] = []
     /// Columns that the original table lacks, by table.
     package private(set) var columns: [SQLName: [SQLName]] = [:]
@@ -97,7 +97,7 @@ package struct AppContent: Equatable, Sendable {
     private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
-            WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL
+            WHERE (type IN ('index', 'trigger', 'view') OR type = 'table' AND rootpage = 0) AND sql IS NOT NULL
             """
         return Set(
             try connection.query(sql).compactMap { row in

@@ -23,7 +23,7 @@ enum SearchIndexes {
     }
 
     /// The value of the option `content`; nil if this is not a full-text index or has no such option.
-    private static func content(ofIndexMadeBy sql: String) -> String? {
+    static func content(ofIndexMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)[...]
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,
             ["fts3", "fts4", "fts5"].contains(where: { tokens[using + 1].isWord($0) }),

@@ -26,7 +26,7 @@ package struct MigrationLoss: Equatable, Sendable {
 
     /// The tables that have lost something, by name.
     package private(set) var tables: [Table] = []
-    /// Indexes, triggers, views and generated columns that were removed or redefined.
+    /// Indexes, triggers, views, virtual tables and generated columns that were removed or redefined.
     package private(set) var items: [SchemaShape.Item] = []
 
     package init(from before: Connection, to after: Connection, ignoring: Set<String> = []) throws {

@@ -1,12 +1,12 @@
 extension SchemaShape {
-    /// Items that an app can add without adding a row: indexes, triggers, views and generated columns.
+    /// Items that an app can add without adding a row: indexes, triggers, views, virtual tables and generated columns.
     package var derived: [Item] {
         let columns = tables.flatMap { table in
             table.columns.filter(\.isGenerated).map {
                 Item(kind: "generated column", name: "\(table.name).\($0.name)", definition: $0.facts)
             }
         }
-        return items.filter { $0.kind != "virtual table" } + columns
+        return items + columns
     }
 }
 

@@ -4,7 +4,7 @@ import MoultBasics
 struct TableKinds {
     struct Table {
         let name: String
-        /// `table`, `virtual`, `shadow` or `view`.
+        /// `table`, `virtual`, `shadow` (a part of a virtual table) or `view`.
         let type: String
     }
 
@@ -19,7 +19,9 @@ struct TableKinds {
             let name = row[1].textOrEmpty
             let key = SQLName(name)
             guard row[0] == .text("main"), !key.isInternal, !ignored.contains(key) else { continue }
-            all[key] = Table(name: name, type: row[2].textOrEmpty)
+            var type = row[2].textOrEmpty
+            if type == "shadow", try !ModuleTables.isPart(name, in: connection) { type = "table" }
+            all[key] = Table(name: name, type: type)
         }
         self.all = all
         derived = Set(try SearchIndexes.all(in: connection).map { SQLName($0.name) })

@@ -29,9 +29,13 @@ struct TableLayout {
     /// The table whose name matches under SQLite's rules; nil if none of this type does.
     static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
         for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table.text)))") {
-            guard row[0] == .text("main"), case .text(let declared) = row[1], SQLName(declared) == table,
-                row[2] == .text(type)
-            else { continue }
+            guard row[0] == .text("main"), case .text(let declared) = row[1], SQLName(declared) == table else {
+                continue
+            }
+            let isShadow = try row[2] == .text("shadow") && ModuleTables.isPart(declared, in: connection)
+            guard row[2] == .text(type) || row[2] == .text("shadow") && type == (isShadow ? "shadow" : "table") else {
+                continue
+            }
             return try TableLayout(declared, isWithoutRowID: row[4] == .integer(1), connection)
         }
         return nil
