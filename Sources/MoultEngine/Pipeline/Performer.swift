@@ -43,7 +43,7 @@ package final class Performer: Changes, @unchecked Sendable {
                 now: "Report this to the author of the step.")
         }
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .verify: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
         case .unlink(let path): try unlink(path)
         case .installGeneration(let generation): try install(generation)
         case .switchCurrent(let to, _): try switchCurrent(to)
@@ -81,7 +81,7 @@ package final class Performer: Changes, @unchecked Sendable {
 
     package func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .verify: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
         case .unlink(let path): try relink(path)
         case .installGeneration(let generation): try uninstall(generation)
         case .switchCurrent(_, let from): try switchBack(from)
