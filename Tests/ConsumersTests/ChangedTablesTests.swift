@@ -46,7 +46,7 @@ import Testing
         maker = try ReleaseMaker(in: shop.scratch.path("more"))
     }
 
-    private func told(_ input: String) throws -> [String]? {
+    private func changedTables(in input: String) throws -> [String]? {
         let bytes = try #require(try Files.read(input, limit: 1 << 20))
         let databases = try JSON(parsing: bytes, source: "message")["databases"]?.array
         return try #require(databases?.first)["tables"]?.array?.compactMap(\.string)
@@ -64,7 +64,7 @@ import Testing
         try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
         let input = try listen()
         try shop.store.updateBlocking(to: maker.make("2.0.0", sequence: 2, [.reference("food", example.after)]))
-        #expect(try told(input) == example.tables)
+        #expect(try changedTables(in: input) == example.tables)
     }
 
     /// A writable database is compared with its current content, not with its shipped content. moult's own table does
@@ -78,6 +78,6 @@ import Testing
         try Shell.must(["sqlite3", shop.pantry, sql])
         let input = try listen()
         try shop.store.updateBlocking(to: release(2, "CREATE INDEX i ON b(y);"))
-        #expect(try told(input) == tables)
+        #expect(try changedTables(in: input) == tables)
     }
 }

@@ -127,13 +127,13 @@ import Testing
         (false, true, ["try-reload-or-restart web.service"]),
     ])
     func `a systemd unit is reloaded, or stopped and started if its database is writable`(
-        _ living: Bool, _ runs: Bool, _ calls: [String]
+        _ isWritable: Bool, _ runs: Bool, _ calls: [String]
     ) throws {
         let bin = try shop.scratch.directory("bin")
         let text = "#!/bin/sh\necho \"$*\" >> \(shop.scratch.path("said"))\n[ $1 != is-active ] || \(runs)\n"
         try Files.writeNew(Array(text.utf8), to: "\(bin)/systemctl", mode: 0o755)
         try shop.set(
-            consumers: ["name": "web", "systemd": "web.service", "databases": [living ? "pantry" : "food"]])
+            consumers: ["name": "web", "systemd": "web.service", "databases": [isWritable ? "pantry" : "food"]])
         let ended = try Shell.run(
             [BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)],
             environment: ["PATH": "\(bin):/usr/bin:/bin"])

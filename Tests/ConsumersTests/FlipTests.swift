@@ -24,7 +24,7 @@ import Testing
 
     @Test func `opening never fails while releases are switched`() throws {
         let shop = try Shop()
-        let releases = try [1, 2].map { try shop.release($0, living: false) }
+        let releases = try [1, 2].map { try shop.release($0, writable: false) }
         try shop.store.updateBlocking(to: releases[0])
         let path = "\(shop.root)/food.db"
         let readers = try (0..<2).map { _ in try Program.python(Self.python, path) }

@@ -12,14 +12,14 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        try shop.store.updateBlocking(to: shop.release(1, living: false))
+        try shop.store.updateBlocking(to: shop.release(1, writable: false))
     }
 
     @Test func `events arrive as they happen`() async throws {
         let first = try shop.store.lease().generation
         var events = shop.store.events(since: first).makeAsyncIterator()
         for number in 2...3 {
-            try await shop.store.update(to: shop.release(number, living: false))
+            try await shop.store.update(to: shop.release(number, writable: false))
             let event = try await events.next()
             #expect(event?.version == "\(number).0.0")
             let current = try shop.store.lease().generation
@@ -30,7 +30,7 @@ import Testing
 
     @Test func `events from before the first check are reported once`() async throws {
         let first = try shop.store.lease().generation
-        for number in 2...3 { try await shop.store.update(to: shop.release(number, living: false)) }
+        for number in 2...3 { try await shop.store.update(to: shop.release(number, writable: false)) }
         var events = shop.store.events(since: first).makeAsyncIterator()
         #expect(try await events.next()?.version == "3.0.0")
     }
@@ -65,7 +65,7 @@ import Testing
         let first = try shop.store.lease().generation
         let watch = try Program([BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--json"])
         for number in 2...3 {
-            try shop.store.updateBlocking(to: shop.release(number, living: false))
+            try shop.store.updateBlocking(to: shop.release(number, writable: false))
             let line = try #require(watch.line())
             let event = try JSON(parsing: Array(line.utf8), source: "watch")
             #expect(event["event"]?.string == "generation")
@@ -76,7 +76,7 @@ import Testing
 
     @Test func `watch runs a program and fails if the program fails`() throws {
         let first = try shop.store.lease().generation
-        try shop.store.updateBlocking(to: shop.release(2, living: false))
+        try shop.store.updateBlocking(to: shop.release(2, writable: false))
         let print = ["sh", "-c", "echo $MOULT_STORE $MOULT_VERSION $MOULT_CHANGED; exit $STATUS"]
         let command = [BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--once", "--exec", "--"]
         let good = try Shell.run(command + print, environment: ["STATUS": "0"])
@@ -98,7 +98,7 @@ import Testing
                 for line in sys.stdin: print(query(sys.argv[1], "food.db", "SELECT release FROM food")[0][0])
                 """, shop.root)
         for number in 1...3 {
-            if number > 1 { try shop.store.updateBlocking(to: shop.release(number, living: false)) }
+            if number > 1 { try shop.store.updateBlocking(to: shop.release(number, writable: false)) }
             reader.write("next\n")
             #expect(reader.line() == "\(number)")
         }
@@ -127,7 +127,7 @@ import Testing
             let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
             return line.starts(with: "moult\0watch\0--store\0\(shop.root)\0".utf8)
         }) {}
-        try shop.store.updateBlocking(to: shop.release(2, living: false))
+        try shop.store.updateBlocking(to: shop.release(2, writable: false))
         #expect(loop.line()?.hasPrefix("reloading for 2.0.0+") == true)
     }
 }

@@ -65,15 +65,15 @@ import Testing
         #expect(server.line() == "ready")
         // A process that follows the store has a lease, and a process with the installed file open has no old data.
         let lease = try shop.store.lease()
-        let living = try Program.python(Self.opener, "\(shop.root)/user.db", "SELECT * FROM note")
-        #expect(living.line() == "ready")
+        let other = try Program.python(Self.opener, "\(shop.root)/user.db", "SELECT * FROM note")
+        #expect(other.line() == "ready")
         let words = ["--store", shop.root]
         let next = try Shell.run([BuiltMoult.path(), "apply", shop.release(2)] + words)
         #expect(next.status == 0)
         #expect(
             next.errors.contains("pid \(server.pid) (python3") && next.errors.contains("still has the old food open"),
             "\(next)")
-        #expect(!next.errors.contains("pid \(living.pid)") && !next.errors.contains("pid \(getpid())"), "\(next)")
+        #expect(!next.errors.contains("pid \(other.pid)") && !next.errors.contains("pid \(getpid())"), "\(next)")
         let again = try Shell.run([BuiltMoult.path(), "apply", "--json", shop.release(3)] + words)
         let line = try #require(again.output.split(separator: "\n").last)
         #expect(again.output.contains("\"event\":\"warning\""))

@@ -53,8 +53,8 @@ import Testing
         ])
     }
 
-    private func apply(_ number: Int, living: Bool = true) throws -> String {
-        "\(BuiltCommand.path) apply --store \(shop.root) \(try shop.release(number, living: living)) || exit 92"
+    private func apply(_ number: Int, writable: Bool = true) throws -> String {
+        "\(BuiltCommand.path) apply --store \(shop.root) \(try shop.release(number, writable: writable)) || exit 92"
     }
 
     /// The unit is stopped before the writable database is exchanged, and started afterwards.
@@ -72,7 +72,7 @@ import Testing
     /// After a change of a read-only database, the unit is only reloaded.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit is reloaded`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
-        let ended = try underSystemd("systemctl start web && \(apply(2, living: false)) && systemctl is-active web")
+        let ended = try underSystemd("systemctl start web && \(apply(2, writable: false)) && systemctl is-active web")
         #expect(ended.status == 0, "\(ended)")
         #expect(try shop.said.prefix(2) == ["start", "reload"])
     }

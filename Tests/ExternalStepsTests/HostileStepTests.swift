@@ -162,11 +162,11 @@ import Testing
         let marked = plan.split(separator: "4321.5", omittingEmptySubsequences: false).joined(separator: mark)
         let world = try StepWorld(try Programs.shell(scratch, plan: marked), timeout: 1)
         _ = try? world.plan()
-        try proveGone(mark)
+        try expectNoProcess(mark)
     }
 
     /// The kernel removes killed processes a moment later.
-    private func proveGone(_ mark: String) throws {
+    private func expectNoProcess(_ mark: String) throws {
         func running() throws -> String { try Shell.run(["pgrep", "-f", "sleep \(mark)"]).output }
         for _ in 0..<500 where try running() != "" { usleep(10_000) }
         #expect(try running() == "")
@@ -225,7 +225,7 @@ import Testing
         }
         moult.stop()
         // The kernel kills the process group when moult's end of the lifeline closes.
-        try proveGone(mark)
+        try expectNoProcess(mark)
         #expect(try world.world.orchestrator().recover().map(\.ending) == [.finished])
         #expect(try world.world.versions() == ["2.0.0"])
         #expect(try Files.read("\(world.granted)/file", limit: 10) == Array("begun\n".utf8))

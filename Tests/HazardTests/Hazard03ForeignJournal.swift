@@ -15,7 +15,7 @@ import Testing
     }
 
     /// An app is killed in the middle of a transaction: half of the transaction is in the file.
-    private func die() throws {
+    private func killAppInTransaction() throws {
         try Lab.killedInATransaction(path)
         try #require(try Files.facts("\(path)-journal")?.size ?? 0 > 0)
     }
@@ -25,7 +25,7 @@ import Testing
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
-        try die()
+        try killAppInTransaction()
         try Shell.must(["cp", new, path])
         let ended = try Shell.run(["sqlite3", path, "SELECT count(*), min(text), max(text) FROM note"])
         #expect(ended.output != "3|new|new\n")
@@ -36,7 +36,7 @@ import Testing
     func `a replacement rolls back a hot journal first`(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "old"))
         try Shell.must(["sqlite3", path, "UPDATE note SET text = 'mine', mine = 1 WHERE id > 400"])
-        try die()
+        try killAppInTransaction()
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
         #expect(try Lab.read(path) == "103|mine|new\n")
         #expect(try Lab.isSound(path))
@@ -45,7 +45,7 @@ import Testing
 
     @Test func `adoption rolls back a hot journal first`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
-        try die()
+        try killAppInTransaction()
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
@@ -53,7 +53,7 @@ import Testing
 
     @Test func `a cache is set aside with its hot journal`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
-        try die()
+        try killAppInTransaction()
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try Lab.sidecars(of: path).isEmpty)
@@ -61,7 +61,7 @@ import Testing
 
     @Test func `an app's cache is replaced with its hot journal`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
-        try die()
+        try killAppInTransaction()
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try Lab.sidecars(of: path).isEmpty)
@@ -69,7 +69,7 @@ import Testing
 
     @Test func `a missing cache is not recreated next to a journal`() throws {
         try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
-        try die()
+        try killAppInTransaction()
         try Files.remove(path)
         try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
@@ -78,7 +78,7 @@ import Testing
     /// A user database is recreated only if the operator requests it.
     @Test func `a missing user database is not recreated next to a journal`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
-        try die()
+        try killAppInTransaction()
         try Files.remove(path)
         let next = try lab.user("2.0.0", 2, 3, "new")
         #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
@@ -90,7 +90,7 @@ import Testing
     /// The uncommitted changes of the killed process are rolled back, and one file is set aside.
     @Test func `a reset rolls back a hot journal first`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
-        try die()
+        try killAppInTransaction()
         let recovered = try lab.store.reset("note", settingUserDataAside: true)
         #expect(try Lab.read(path) == "500|old|old\n")
         #expect(try Lab.sidecars(of: path).isEmpty)

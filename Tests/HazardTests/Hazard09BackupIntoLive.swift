@@ -57,7 +57,7 @@ import Testing
     }
 
     /// Waits until an update has staged its files and has opened the database. After that, it only waits for the lock.
-    private func waitUntilItWants(_ update: Program) throws {
+    private func waitForBlocked(_ update: Program) throws {
         let transactions = lab.path(".moult/transactions")
         func isStaged() throws -> Bool {
             try Files.list(transactions).contains { try Files.facts("\(transactions)/\($0)/waiting/note.db") != nil }
@@ -75,7 +75,7 @@ import Testing
         let update = try Program([
             BuiltMoult.path(), "apply", "--store", lab.store.directory, lab.shared("2.0.0", 2, 3, "new", .live),
         ])
-        try waitUntilItWants(update)
+        try waitForBlocked(update)
         #expect(try writer.run("COMMIT") == "")
         #expect(update.wait() == 0)
         #expect(try writer.run("SELECT count(*), min(text), max(text) FROM note") == "4|mine|new\n")
@@ -90,7 +90,7 @@ import Testing
         let update = try Program([
             BuiltMoult.path(), "apply", "--store", lab.store.directory, lab.shared("2.0.0", 2, 3, "new", .live),
         ])
-        try waitUntilItWants(update)
+        try waitForBlocked(update)
         #expect(try reader.rest() == "4|old\n")
         #expect(update.wait() == 0)
         #expect(try reader.run("SELECT count(*), min(text), max(text) FROM note") == "3|new|new\n")

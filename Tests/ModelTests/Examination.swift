@@ -38,7 +38,7 @@ struct Examination {
     func examine(_ disk: Disk, isOver: Bool) -> String? {
         do {
             try make(disk)
-            if flow != .settling, let finding = try atOnce() { return finding }
+            if flow != .settling, let finding = try faultBeforeRecovery() { return finding }
             return try settled(isOver: isOver)
         } catch { return "\(error)" }
     }
@@ -50,7 +50,7 @@ struct Examination {
     }
 
     /// Before recovery, a process that opens the read-only databases must find a single release.
-    private func atOnce() throws -> String? {
+    private func faultBeforeRecovery() throws -> String? {
         let found = try StoreState(store, scratch: scratch).sealed
         let isWhole = ends.contains { end in found.allSatisfy { end.state.sealed[$0.key] ?? $0.value == $0.value } }
         // The links of a first install have no target until recovery.

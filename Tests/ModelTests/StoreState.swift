@@ -12,7 +12,7 @@ struct StoreState: Equatable {
     /// The content of each database that the release installed: the file itself.
     private(set) var sealed: [String: String] = [:]
     /// The content of each writable database: health, schema, rows, journal mode.
-    private(set) var living: [String: String] = [:]
+    private(set) var writable: [String: String] = [:]
     let settings: JSON
     /// The releases on hold, with the reasons.
     let holds: [String]
@@ -27,7 +27,7 @@ struct StoreState: Equatable {
                 let isThere = try Files.factsThroughLinks(path) != nil
                 sealed[name] = try isThere ? SHA256.digest(ofFileAt: path).hex : "nothing"
             } else {
-                living[name] = try Self.content(path, scratch)
+                writable[name] = try Self.content(path, scratch)
             }
         }
         settings = try JSON(parsing: Files.read(layout.settings, limit: 1 << 20) ?? [], source: layout.settings)
@@ -89,7 +89,7 @@ struct StoreState: Equatable {
     func differences(to other: StoreState) -> [String] {
         var found: [String] = []
         if current != other.current { found.append("current is \(current ?? "nothing")") }
-        for (name, ours, theirs) in [("sealed", sealed, other.sealed), ("living", living, other.living)] {
+        for (name, ours, theirs) in [("sealed", sealed, other.sealed), ("writable", writable, other.writable)] {
             for file in Set(ours.keys).union(theirs.keys).sorted() where ours[file] != theirs[file] {
                 found.append("\(name) \(file) is \(ours[file] ?? "missing")")
             }

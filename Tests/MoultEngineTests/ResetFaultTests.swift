@@ -50,7 +50,7 @@ import Testing
 
         /// No file of the user is lost.
         private func inspect(_ broken: BrokenStore, _ note: Comment) throws {
-            for (suffix, places) in try broken.whereabouts() {
+            for (suffix, places) in try broken.places() {
                 #expect(!places.isEmpty, "user.db\(suffix) is lost: \(note)")
             }
         }

@@ -55,7 +55,7 @@ struct Outcome: Equatable {
 }
 
 extension DifferentialCase {
-    private func lay(out scratch: Scratch) throws {
+    private func write(to scratch: Scratch) throws {
         for (name, bytes) in files { try scratch.file(name, bytes.all) }
         try scratch.file("script.sql", script.all)
     }
@@ -63,7 +63,7 @@ extension DifferentialCase {
     /// The result of the sqlite3 shell.
     func byShell() throws -> Outcome {
         let scratch = try Scratch()
-        try lay(out: scratch)
+        try write(to: scratch)
         // The shell reads the script from its standard input, as usual.
         let ended = try Shell.run(
             ["sh", "-c", "timeout 20 sqlite3 made.db < script.sql > output 2> errors"], in: scratch.path)
@@ -76,7 +76,7 @@ extension DifferentialCase {
     /// The result of the builder.
     func byBuilder() throws -> Outcome {
         let scratch = try Scratch()
-        try lay(out: scratch)
+        try write(to: scratch)
         var options = BuildOptions()
         var output: [UInt8] = []
         var warnings: [String] = []

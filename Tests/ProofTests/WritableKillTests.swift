@@ -47,10 +47,10 @@ import Testing
             return broken.root
         } inspect: { root, note in
             // No file of the user is lost. After recovery, either all files are as before, or all files are set aside.
-            #expect(try broken.whereabouts().values.allSatisfy { !$0.isEmpty }, note)
+            #expect(try broken.places().values.allSatisfy { !$0.isEmpty }, note)
             let orchestrator = try Orchestrator(root: root, steps: .builtIn)
             for result in try orchestrator.recover() { endings[result.ending, default: 0] += 1 }
-            let places = Set(try broken.whereabouts().values)
+            let places = Set(try broken.places().values)
             #expect(places.count == 1, note)
             if places != [[root]] {
                 #expect(places.first?.count == 1, note)

@@ -65,7 +65,7 @@ package struct BrokenStore {
     }
 
     /// The places of each original file of the user: its own path, or sets in quarantine.
-    package func whereabouts() throws -> [String: [String]] {
+    package func places() throws -> [String: [String]] {
         let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
         let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }
         let found = try directories.map { ($0, try Self.set("\($0)/user.db")) }

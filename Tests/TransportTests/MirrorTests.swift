@@ -121,12 +121,12 @@ import Testing
 
     @Test func `the next mirror of the group is used, and then the next group`() throws {
         let dead = try (0..<2).map { _ in "http://127.0.0.1:\(try Port.free())/feed.json" }
-        let living = try ScriptedServer(directory)
+        let alive = try ScriptedServer(directory)
         let last = try ScriptedServer(directory)
-        let group = (dead + [living.url("feed.json")]).map { JSON.string($0) }
+        let group = (dead + [alive.url("feed.json")]).map { JSON.string($0) }
         try follow(dead[0], mirrors: [.array(group), .string(last.url("feed.json"))])
         try bench.must("moult check -q; [ $? = 2 ]")
-        #expect(try !living.requests().isEmpty && last.requests().isEmpty)
+        #expect(try !alive.requests().isEmpty && last.requests().isEmpty)
         try follow(dead[0], mirrors: [.array(dead.map { .string($0) }), .string(last.url("feed.json"))])
         try bench.must("moult check -q; [ $? = 2 ]")
         #expect(try !last.requests().isEmpty)

@@ -18,7 +18,7 @@ def sealed(store):
     return found
 
 
-def living(store):
+def writable(store):
     """The content of each writable database as SQLite reads it, with its sidecars."""
     return {name: found for name, (found, _) in contents(store).items()}
 
@@ -171,7 +171,7 @@ class State:
 
     def __init__(self, store):
         self.version, self.sealed = version(store), sealed(store)
-        self.living, self.modes = living(store), modes(store)
+        self.writable, self.modes = writable(store), modes(store)
         self.files, self.settings = files(store), settings(store)
         self.installed, self.last = installed(store)
         self.kept = kept(store)
@@ -180,7 +180,7 @@ class State:
         found = [f"in quarantine, but not expected: {known}" for known in self.kept if known not in other.kept]
         found += [f"expected in quarantine: {known}" for known in other.kept if known not in self.kept]
         found += [f"{name} is {getattr(self, name)}, expected {getattr(other, name)}"
-                 for name in ("version", "sealed", "living", "modes", "settings") if getattr(self, name) != getattr(other, name)]
+                 for name in ("version", "sealed", "writable", "modes", "settings") if getattr(self, name) != getattr(other, name)]
         found += [f"left over: {name}" for name in sorted((self.files - other.files).elements())]
         found += [f"missing: {name}" for name in sorted((other.files - self.files).elements())]
         return found

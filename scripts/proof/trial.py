@@ -209,14 +209,14 @@ def check_readers_before_recovery(world, baseline):
             raise Wrong(f"before the recovery, {name} is missing")
     if not any(all(end.sealed.get(name) == digest for name, digest in found.items() if name in end.sealed) for end in ends):
         raise Wrong(f"before the recovery, the read-only databases are from different releases: {found}")
-    found = look.living(world.store)
-    old = baseline.ends["old"].living
+    found = look.writable(world.store)
+    old = baseline.ends["old"].writable
     for name in old.keys() | found.keys():
         # A database with a new path is first moved, then replaced.
         is_moved = name not in old and found.get(name) in old.values()
-        if found.get(name) not in [end.living.get(name) for end in ends] and not is_moved:
+        if found.get(name) not in [end.writable.get(name) for end in ends] and not is_moved:
             raise Wrong(f"before the recovery, {name} is {found.get(name)}")
-    if not any(end.living.keys() - end.sealed.keys() <= found.keys() | look.sealed(world.store).keys() for end in ends):
+    if not any(end.writable.keys() - end.sealed.keys() <= found.keys() | look.sealed(world.store).keys() for end in ends):
         raise Wrong(f"before the recovery, the writable databases are {', '.join(found)}")
 
 
@@ -247,8 +247,8 @@ def check_exit_status(world, baseline, ending):
         raise Wrong(f"the command exited with {ending}")
     if ending == 6:
         return
-    found = look.version(world.store), look.sealed(world.store), look.living(world.store)
-    if found not in [(end.version, end.sealed, end.living) for end in baseline.possible(ending).values()]:
+    found = look.version(world.store), look.sealed(world.store), look.writable(world.store)
+    if found not in [(end.version, end.sealed, end.writable) for end in baseline.possible(ending).values()]:
         raise Wrong(f"the command exited with {ending}, but the store has {found}")
 
 

@@ -23,12 +23,12 @@ struct Shop {
     }
 
     /// The manifest of release `number`.0.0. Every table contains this number.
-    func release(_ number: Int, living: Bool = true) throws -> String {
+    func release(_ number: Int, writable: Bool = true) throws -> String {
         var sources = [
             ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(\(number));"),
             .user("user", "CREATE TABLE note(text);"),
         ]
-        if living {
+        if writable {
             var pantry = ReleaseMaker.Source.reference(
                 "pantry", "CREATE TABLE pantry(release); INSERT INTO pantry VALUES(\(number));",
                 more: [.init("replace", "exchange")])

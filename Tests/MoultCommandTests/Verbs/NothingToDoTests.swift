@@ -11,7 +11,7 @@ import Testing
     @Test
     func `applying an installed release a hundred times changes nothing`() throws {
         try world.install(world.first)
-        try provesSilent("moult apply -q rel/test-1.0.0.json")
+        try expectNoChange("moult apply -q rel/test-1.0.0.json")
     }
 
     @Test
@@ -23,11 +23,11 @@ import Testing
             moult init -q --product org.example.test --key k.pub --feed "$PWD/public/feed.json"
             moult apply -q
             """)
-        try provesSilent("moult apply -q --wait 60")
+        try expectNoChange("moult apply -q --wait 60")
     }
 
     /// Compares everything that `ls` and `stat` show: content, inodes, modes, ctimes.
-    private func provesSilent(_ line: String) throws {
+    private func expectNoChange(_ line: String) throws {
         let tree = try world.tree
         let run = try world.run("for ((i = 0; i < \(Self.times); i++)); do \(line) || exit 9; done; echo $i")
         #expect(run == (0, "\(Self.times)\n", ""))

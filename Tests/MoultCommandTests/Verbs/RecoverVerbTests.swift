@@ -29,7 +29,7 @@ import Testing
         try #require(try Files.facts(store) == nil)
     }
 
-    private func crashAfterTheFlip() throws {
+    private func crashAfterSwitch() throws {
         try crash {
             guard case .done(.apply, let effect) = $0, case .switchCurrent = effect.change else { return false }
             return true
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `status and plan report an unfinished update`() throws {
-        try crashAfterTheFlip()
+        try crashAfterSwitch()
         let tree = try Tree(world.scratch.path("crashed"))
         let status = try world.must("moult status --store crashed")
         #expect(
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `the running update is named`() throws {
-        try crashAfterTheFlip()
+        try crashAfterSwitch()
         let layout = try StoreLayout(root: world.scratch.path("crashed"))
         let lock = try #require(try FileLock.take(layout.lock, .exclusive))
         let status = try world.must("moult status --store crashed")
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func `recover finishes an update`() throws {
-        try crashAfterTheFlip()
+        try crashAfterSwitch()
         #expect(
             try world.must("moult recover --store crashed")
                 == "an update to 2.0.0 was interrupted halfway, and is now finished\n")
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func `recover --undo undoes an update`() throws {
-        try crashAfterTheFlip()
+        try crashAfterSwitch()
         let json = try #require(try world.json("moult recover --undo --json --store crashed").first)
         #expect(json["settled"]?.array?.compactMap { $0["ending"]?.string } == ["undone"])
         #expect(try world.must("moult sql --store crashed 'SELECT count(*) AS n FROM food'") == "n\n2\n")
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func `apply recovers an unfinished update first and says so`() throws {
-        try crashAfterTheFlip()
+        try crashAfterSwitch()
         #expect(
             try world.must("moult apply rel/test-2.0.0.json --store crashed") == """
                 an update to 2.0.0 was interrupted halfway, and is now finished

@@ -183,7 +183,7 @@ import Testing
     // MARK: permissions
 
     /// Gives the store to an unprivileged user, who then runs the command.
-    private func giveAway() throws {
+    private func giveToOrdinaryUser() throws {
         try must("chmod a+rx . && cp $(command -v moult) moult && chown -R 65534 store")
         try must("\(Self.asNobody)moult status")
     }
@@ -193,7 +193,7 @@ import Testing
     /// The file belongs to another user, and even without permission to read it, it can be renamed.
     @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
     func `a file without read permission is reported`(name: String) throws {
-        try giveAway()
+        try giveToOrdinaryUser()
         try must("chown 0 store/\(name).db && chmod 000 store/\(name).db")
         let words = name == "user" ? " --set-user-data-aside" : ""
         let ended = try scratch.moult("\(Self.asNobody)moult reset \(name)\(words)")
@@ -207,7 +207,7 @@ import Testing
     /// If the user may not write to the directory, the error names it, and nothing has changed.
     @Test(.enabled(if: getuid() == 0))
     func `a directory without write permission is reported`() throws {
-        try giveAway()
+        try giveToOrdinaryUser()
         try Broken.noDatabase.make("user.db", in: store)
         try must("chown 0 store && chmod 755 store")
         // The destination of the set is created first, and stays empty.
