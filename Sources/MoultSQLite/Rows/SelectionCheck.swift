@@ -39,8 +39,13 @@ package struct SelectionCheck {
         switch found?.type {
         case "table"?: return nil
         case let type?:
-            let kind =
-                type == "shadow" ? "is a part of a virtual table" : "is a \(type)\(type == "view" ? "" : " table")"
+            var kind = "is a \(type)\(type == "view" ? "" : " table")"
+            if type == "shadow" {
+                kind =
+                    try ModuleTables.isPart(table, in: connection)
+                    ? "is a part of a virtual table"
+                    : "has the name of a part of a virtual table, so SQLite protects it"
+            }
             return Fault(
                 subject: .table, why: "\"\(table)\" \(kind), and rows can be selected only from ordinary tables",
                 suggestion: nil)
