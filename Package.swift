@@ -1,19 +1,19 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// The rooms of the house, from the bottom up. A target may only depend on targets above it in this file:
-// arrows go downward, and `scripts/check-arrows` breaks the build when one does not.
+// The modules of moult, lowest layer first. A target may only depend on targets above it in this file:
+// `scripts/check-arrows`, a part of `make lint`, fails if one does not.
 
-/// A C library that Debian brings; each is imported by exactly one Swift target.
+/// A C library from Debian; each is imported by exactly one Swift target.
 func system(_ name: String, pkgConfig: String? = nil, apt: [String]) -> Target {
     .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt(apt)])
 }
 
-/// Linked statically, because loading their shared libraries costs a no-op update more than everything else it does.
-/// (`pkgConfig:` on the system library would bring the shared one back.)
+/// Linked statically, because loading the shared libraries takes longer than the rest of an update without changes.
+/// (With `pkgConfig:`, the system library target would link the shared one again.)
 func staticLibraries(_ names: String...) -> [LinkerSetting] { names.map { .linkedLibrary(":lib\($0).a") } }
 
-/// Without what only Linux has, for `make portable-test`; docs/porting.md says what that means.
+/// Builds without features that only Linux has, for `make portable-test`; see docs/porting.md.
 let isPortable = Context.environment["MOULT_PORTABLE"] == "1"
 
 let package = Package(
@@ -29,7 +29,7 @@ let package = Package(
     ],
     targets: [
         // C libraries
-        // System calls and child processes, which C can do and Swift cannot
+        // System calls and child processes that Swift cannot handle, in C
         .target(name: "CLinux", exclude: isPortable ? ["system.c", "spawn.c", "confine.c"] : ["portable.c"]),
         // The C library of the system; every Swift target of this package may import it (see the end of this file)
         .target(name: "MoultLibc"),
@@ -44,10 +44,10 @@ let package = Package(
         system("CSeccomp", apt: ["libseccomp-dev"]),
         system("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
 
-        // What every room speaks: errors, JSON, sizes and times
+        // Used by all modules: errors, JSON, sizes and times
         .target(name: "MoultBasics", dependencies: ["CLinux"]),
 
-        // Adapters: each wraps one outside thing and has not heard of updates
+        // Adapters: each wraps one external library or system interface, and knows nothing about updates
         // Files, locks, processes, and the limits of processes that handle untrusted input
         .target(
             name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"] + (isPortable ? [] : ["CSeccomp"]),
@@ -67,29 +67,29 @@ let package = Package(
                 "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
             ]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles", "MoultTrust"]),
-        // What the transport starts to ask web servers: a separate program, the only one that loads libcurl
+        // The program that the transport starts to send requests to web servers; only this one loads libcurl
         .executableTarget(
             name: "MoultFetch", dependencies: ["MoultBasics", "MoultFiles", "CLinux", "CCurl"]),
 
-        // What a step's author must read
+        // The interface for authors of steps
         .target(name: "StepKit", dependencies: ["MoultBasics"]),
-        // The five steps that every store has, in a folder each; none knows another, or the core
+        // The five steps that every store has, each in a separate directory; they depend neither on each other nor on the core
         .target(
             name: "BuiltInSteps",
             dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"],
             path: "Plugins/Steps"),
-        // What a store on disk is: its layout, settings, generations and records
+        // The content of a store on disk: its layout, settings, generations and records
         .target(
             name: "MoultStore",
             dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"]),
-        // How a store changes: plan, pipeline, effects, the gate, recovery
+        // The changes of a store: plan, pipeline, effects, the gate, recovery
         .target(
             name: "MoultEngine",
             dependencies: [
                 "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "MoultSandbox",
             ]),
-        // All that can be done to a store, feeds, steps that are programs, and what apps import; the publisher's side; the command
+        // All operations on a store, feeds, external steps, and the library for apps; the publisher's operations; the command
         .target(
             name: "Moult",
             dependencies: [
@@ -110,7 +110,7 @@ let package = Package(
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
-        // For other packages: a database as part of an app's own build, and releases of it
+        // Plugins for other packages: they build a database together with an app, and pack releases of it
         .plugin(
             name: "BuildDatabase", capability: .buildTool(), dependencies: ["MoultTool"],
             path: "Plugins/BuildDatabase"),
@@ -121,7 +121,7 @@ let package = Package(
                 permissions: [.writeToPackageDirectory(reason: "It writes manifests and bundles to releases/.")]),
             dependencies: ["MoultTool"], path: "Plugins/MoultPack"),
 
-        // Tests: one target a room, and the built command from outside
+        // Tests: a target for each module, and tests of the built command
         .target(
             name: "TestSupport",
             dependencies: [
@@ -194,7 +194,7 @@ let package = Package(
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
         .executableTarget(name: "GuardProbe", dependencies: ["MoultFiles", "CLinux"], path: "Tests/GuardProbe"),
         .executableTarget(name: "AppProbe", dependencies: ["Moult"], path: "Tests/AppProbe"),
-        // A week of a million machines, through the code that decides in a store: `make simulate`
+        // Simulates a week of a million machines with the code that makes the decisions in a store: `make simulate`
         .executableTarget(
             name: "FleetSimulation",
             dependencies: ["Moult", "MoultStore", "MoultFiles", "StepKit", "MoultBasics"], path: "Tests/FleetSimulation"
@@ -237,7 +237,7 @@ let package = Package(
     ]
 )
 
-// With libFuzzer, which brings a way of building of its own: `make fuzz`.
+// With libFuzzer, which needs special compiler options: `make fuzz`.
 if Context.environment["MOULT_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
@@ -246,12 +246,12 @@ if Context.environment["MOULT_FUZZ"] != nil {
             path: "Fuzz", exclude: ["corpus"]))
 }
 
-// Some test targets only, named with commas between: MOULT_TESTS=DataTests,FeedTests swift test
+// Builds only some test targets, separated by commas: MOULT_TESTS=DataTests,FeedTests swift test
 if let names = Context.environment["MOULT_TESTS"]?.split(separator: ",").map(String.init) {
     package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
 }
 
-// With a sanitizer, which needs what limits take away: `make test-sanitize`.
+// With a sanitizer, which does not work under the usual resource limits: `make test-sanitize`.
 if Context.environment["MOULT_SANITIZE"] != nil {
     for target in package.targets where target.name.hasPrefix("MoultSandbox") || target.name == "MoultFetch" {
         target.swiftSettings = [.define("SANITIZED")]

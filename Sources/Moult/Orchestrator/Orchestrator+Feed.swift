@@ -7,7 +7,7 @@ package import StepKit
 
 extension Orchestrator {
     /// The result of reading the feed.
-    package struct FeedLook: Sendable {
+    package struct FeedStatus: Sendable {
         package let feed: String
         package let serial: Int
         package let expires: Timestamp
@@ -24,7 +24,7 @@ extension Orchestrator {
 
     /// Looks for a newer release. Saves only the verified feed, if this user may write to the store. With `plans`, also finds
     /// out whether the release would be refused.
-    package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedLook {
+    package func check(_ request: FeedRequest, plans: Bool = false) throws -> FeedStatus {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.ask()
@@ -38,9 +38,9 @@ extension Orchestrator {
             if !Files.isDenied(error) { throw error }
         }
         let choice = try follower.choose(from: current, store)
-        var look = try look(current, choice, store)
-        if plans { look.obstacle = try obstacle(to: choice, current, follower, store) }
-        return look
+        var status = try feedStatus(current, choice, store)
+        if plans { status.obstacle = try obstacle(to: choice, current, follower, store) }
+        return status
     }
 
     private func obstacle(
@@ -59,7 +59,7 @@ extension Orchestrator {
     }
 
     /// The state of the feed, and the plan of the next release to install; changes nothing.
-    package func plan(following request: FeedRequest) throws -> (look: FeedLook, plan: Plan?) {
+    package func plan(following request: FeedRequest) throws -> (status: FeedStatus, plan: Plan?) {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.reader.ask()
@@ -67,7 +67,7 @@ extension Orchestrator {
         let next =
             try repair(current, follower, store, isBehind: !choice.way.isEmpty) ?? incoming(choice, current, follower)
         let plan = try refusingDamage { try next.map { try planner(store).update($0, follower.update).plan } }
-        return (try look(current, choice, store), plan)
+        return (try feedStatus(current, choice, store), plan)
     }
 
     /// Installs the newest release of the feed that is available to this store, through intermediate releases if necessary.
@@ -75,7 +75,7 @@ extension Orchestrator {
     /// Downloading needs no store lock: meanwhile the store can be read, rolled back and verified.
     package func follow(
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
-    ) throws -> (look: FeedLook, result: Result) {
+    ) throws -> (status: FeedStatus, result: Result) {
         let asked = snapshot()
         var follower = try follower(request, asked)
         let downloads = Downloads(layout)
@@ -86,7 +86,7 @@ extension Orchestrator {
         try follower.remember(current)
         var store = asked
         var choice = try follower.choose(from: current, store)
-        let first = try look(current, choice, store)
+        let first = try feedStatus(current, choice, store)
         var result = Result(generation: try store.installedName)
         if choice.way.isEmpty, try isUnfinished() {
             result.recovered = try recover(wait: wait)
@@ -190,10 +190,10 @@ extension Orchestrator {
         try FeedFollower(planner: planner(store), request: request, watcher: watcher)
     }
 
-    private func look(
+    private func feedStatus(
         _ current: FeedReader.Current, _ choice: FeedChoice.Result, _ store: StoreSnapshot
-    ) throws -> FeedLook {
-        FeedLook(
+    ) throws -> FeedStatus {
+        FeedStatus(
             feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
             provenance: current.provenance, installed: try store.installedVersion, choice: choice,
             holds: try store.holds)

@@ -8,9 +8,9 @@ package struct PatchMemory: Sendable {
     /// zstd at level 19 with a piece and an equal part of the old file before it.
     private static let thread = 100 << 20
     /// With less memory, the index of a large file finds hardly any matches.
-    private static let leastIndex = 28 << 20
+    private static let minIndex = 28 << 20
     /// The smallest limit, for one thread.
-    package static let least = thread + leastIndex
+    package static let minimum = thread + minIndex
 
     /// With a limit, fewer threads run, and the index of a large file has fewer positions, so patches become larger.
     package init(threads: Int, limit: Int? = nil) {
@@ -18,7 +18,7 @@ package struct PatchMemory: Sendable {
             (self.threads, index) = (threads, Self.maxIndex)
             return
         }
-        self.threads = max(1, min(threads, (limit - Self.leastIndex) / Self.thread))
-        index = min(Self.maxIndex, max(Self.leastIndex, limit - self.threads * Self.thread))
+        self.threads = max(1, min(threads, (limit - Self.minIndex) / Self.thread))
+        index = min(Self.maxIndex, max(Self.minIndex, limit - self.threads * Self.thread))
     }
 }

@@ -38,7 +38,8 @@ package final class PatchReader: FrameSource {
 
     package var contentSizes: [Int] { layout.contentSizes }
 
-    /// Their buffers need at most 64 MiB in total, plus the columns of differences and the memory of LZMA.
+    /// As many as fit into the memory limit: their buffers need at most 64 MiB in total, plus the columns of differences and
+    /// the memory of LZMA.
     package var maxThreads: Int { Self.maxThreads(for: layout) }
 
     package static func maxThreads(for layout: PatchLayout) -> Int {

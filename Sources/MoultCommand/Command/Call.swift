@@ -54,13 +54,13 @@ package struct Call: Sendable {
     /// Throws if other users could change the store's files while this process acts on them as root.
     func check(_ store: String) throws {
         // Checked once, because a sandboxed process cannot check again.
-        guard Self.proven.withLock({ $0 != store }) else { return }
+        guard Self.checkedStore.withLock({ $0 != store }) else { return }
         try Custody(StoreLayout(root: store)).check()
-        Self.proven.withLock { $0 = store }
+        Self.checkedStore.withLock { $0 = store }
     }
 
     /// The store whose ownership this process has checked.
-    private static let proven = Mutex<String?>(nil)
+    private static let checkedStore = Mutex<String?>(nil)
 
     /// The same directory, without the ownership check.
     func namedStore() throws(MoultError) -> String {

@@ -10,9 +10,9 @@ struct NagiosLine {
     let status: Status?
 
     /// A store that cannot be read is a result here, not an error, because the monitor should show the reason.
-    init(looking: () throws -> Status) {
+    init(readingStatus: () throws -> Status) {
         do {
-            let status = try looking()
+            let status = try readingStatus()
             (self.status, verdict) = (status, Verdict(status))
         } catch {
             status = nil

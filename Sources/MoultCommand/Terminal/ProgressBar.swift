@@ -16,7 +16,7 @@ package final class ProgressBar: Sendable {
     private struct State {
         /// When the operation began; nil before its first event.
         var start: Double?
-        var lastLook = -Double.infinity
+        var lastDraw = -Double.infinity
         var latest: Progress?
         var phaseStart = 0.0
         var rate = ProgressRate()
@@ -51,7 +51,7 @@ package final class ProgressBar: Sendable {
             }
             if state.latest?.phase != progress.phase { (state.rate, state.phaseStart) = (ProgressRate(), now) }
             let isNewPhase = state.latest?.phase != progress.phase
-            let isDue = now - state.lastLook >= Self.interval
+            let isDue = now - state.lastDraw >= Self.interval
             state.latest = progress
             if isNewPhase || isDue { state.rate.add(done: progress.done, at: now) }
             if isDue { draw(&state, at: now) }
@@ -66,7 +66,7 @@ package final class ProgressBar: Sendable {
     }
 
     private func draw(_ state: inout State, at now: Double) {
-        state.lastLook = now
+        state.lastDraw = now
         guard let start = state.start, now - start >= Self.patience, let progress = state.latest else { return }
         // The window may have been resized.
         let terminal = console.errNow
@@ -91,7 +91,7 @@ package final class ProgressBar: Sendable {
         let now = clock()
         return state.withLock { state in
             guard state.start != nil else { return false }
-            if now - state.lastLook >= Self.interval { draw(&state, at: now) }
+            if now - state.lastDraw >= Self.interval { draw(&state, at: now) }
             return true
         }
     }

@@ -65,7 +65,7 @@ enum ApplyVerb {
         try Spread.wait(call)
         try Retry.run(call) {
             switch (call.value(release), call.value(plan)) {
-            case (let name?, nil): try bring(call, name)
+            case (let name?, nil): try install(call, name)
             case (nil, let file?): try apply(call, file)
             case (nil, nil): try follow(call, nil)
             case (_?, _?):
@@ -75,19 +75,19 @@ enum ApplyVerb {
         return .done
     }
 
-    private static func bring(_ call: Call, _ name: String) throws {
+    private static func install(_ call: Call, _ name: String) throws {
         Interruption.watch()
         let source = try call.reading(name) { try call.source(name) }
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
             // The first error is the one reported, and the new store is removed, however far this got.
-            try call.orchestrator().firstInstalling(isNew: true) { try bring(call, name, source) }
+            try call.orchestrator().firstInstalling(isNew: true) { try install(call, name, source) }
         } else {
-            try bring(call, name, source)
+            try install(call, name, source)
         }
     }
 
-    private static func bring(_ call: Call, _ name: String, _ source: ReleaseSource) throws {
+    private static func install(_ call: Call, _ name: String, _ source: ReleaseSource) throws {
         switch source {
         case .feed(let feed): try follow(call, feed.address)
         case .webManifest(let manifest):
@@ -137,12 +137,12 @@ enum ApplyVerb {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
         let request = try call.feedRequest()
-        let (look, result) = try call.orchestrator(display.watcher).follow(
+        let (status, result) = try call.orchestrator(display.watcher).follow(
             feed.map(request.at) ?? request, wait: call.wait, announce: display.announce)
         if result.plan == nil, call.output.format == .text {
-            call.output.print(FeedReport(look: look, storeWords: call.storeWords))
+            call.output.print(FeedReport(status: status, storeWords: call.storeWords))
         } else {
-            let answer = result.plan == nil ? FeedReport(look: look, storeWords: call.storeWords).json : nil
+            let answer = result.plan == nil ? FeedReport(status: status, storeWords: call.storeWords).json : nil
             display.finish(result, storeWords: call.storeWords, feed: answer)
         }
     }

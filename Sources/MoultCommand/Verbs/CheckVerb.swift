@@ -27,55 +27,55 @@ enum CheckVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        var look = try call.orchestrator().check(call.feedRequest(), plans: true)
-        look.obstacle = look.obstacle.map(call.pasted)
+        var status = try call.orchestrator().check(call.feedRequest(), plans: true)
+        status.obstacle = status.obstacle.map(call.pasted)
         let words = ["moult", "apply"] + call.feedWords + call.requestWords + call.storeWords
-        call.output.print(FeedReport(look: look, storeWords: call.storeWords, install: words))
-        return look.newest == nil ? .done : .changes
+        call.output.print(FeedReport(status: status, storeWords: call.storeWords, install: words))
+        return status.newest == nil ? .done : .changes
     }
 }
 
 /// The answer of the feed.
 struct FeedReport: Report {
-    let look: Orchestrator.FeedLook
+    let status: Orchestrator.FeedStatus
     let storeWords: [String]
     /// The command that installs the newest release.
     var install: [String] = []
 
     func write(to page: inout Page) {
-        let installed = look.installed.map { "\($0)" } ?? "nothing"
-        if let newest = look.newest {
+        let installed = status.installed.map { "\($0)" } ?? "nothing"
+        if let newest = status.newest {
             page.line("\("\(newest.version) is available", .heading), \(installed) is installed")
-            if look.choice.way.count > 1 {
-                let between = look.choice.way.dropLast().map { "\($0.version)" }.joined(separator: ", ")
+            if status.choice.way.count > 1 {
+                let between = status.choice.way.dropLast().map { "\($0.version)" }.joined(separator: ", ")
                 page.wrapped("the update to it also installs \(between)")
             }
-            if let note = look.choice.note { page.wrapped("\(note)") }
+            if let note = status.choice.note { page.wrapped("\(note)") }
         } else {
             page.line(
-                look.installed == nil
+                status.installed == nil
                     ? "no release for this store" : "no newer release: \(installed) is installed")
         }
         // Releases on hold are reported below.
-        for skipped in look.choice.skipped where look.holds.covering(skipped.version).isEmpty {
+        for skipped in status.choice.skipped where status.holds.covering(skipped.version).isEmpty {
             page.wrapped("\("=", .dim) \("\(skipped.version)") is skipped: \(skipped.why)")
         }
-        if let reason = look.choice.withdrawn {
+        if let reason = status.choice.withdrawn {
             page.wrapped(StyledText("\(installed) was withdrawn by its publisher: \(reason)", .warning))
         }
         page.wrapped(
             StyledText(
-                "feed \(look.feed), serial \(look.serial), \(look.provenance.words), valid until \(look.expires.text(for: page.terminal))",
+                "feed \(status.feed), serial \(status.serial), \(status.provenance.words), valid until \(status.expires.text(for: page.terminal))",
                 .dim))
-        page.holds(look.holds, storeWords: storeWords)
-        if let obstacle = look.obstacle {
+        page.holds(status.holds, storeWords: storeWords)
+        if let obstacle = status.obstacle {
             let why = obstacle.why.map { ": \($0)" } ?? ""
             page.wrapped(StyledText("moult apply would refuse it: \(obstacle.what)\(why)", .warning))
             if let now = obstacle.now { page.wrapped(StyledText(now), indent: 2) }
-        } else if look.newest != nil {
+        } else if status.newest != nil {
             page.line("install it with: \(shellLine(install), .heading)")
         }
-        if look.provenance == .unchecked { page.wrapped(StyledText(FeedReport.keyHint, .dim)) }
+        if status.provenance == .unchecked { page.wrapped(StyledText(FeedReport.keyHint, .dim)) }
     }
 
     static let keyHint =
@@ -83,15 +83,16 @@ struct FeedReport: Report {
 
     var json: JSON {
         .compact([
-            "feed": .string(look.feed), "serial": .size(look.serial), "expires": .string(look.expires.description),
-            "trust": .string(look.provenance.words), "installed": .optional(look.installed?.description),
-            "newest": .optional(look.newest?.version.description),
-            "way": .array(look.choice.way.map { .string($0.version.description) }),
+            "feed": .string(status.feed), "serial": .size(status.serial),
+            "expires": .string(status.expires.description),
+            "trust": .string(status.provenance.words), "installed": .optional(status.installed?.description),
+            "newest": .optional(status.newest?.version.description),
+            "way": .array(status.choice.way.map { .string($0.version.description) }),
             "passed": .array(
-                look.choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
-            "holds": look.holds.json,
-            "obstacle": look.obstacle.map { ErrorReport($0).json["error"] ?? .null },
-            "note": .optional(look.choice.note), "withdrawn": .optional(look.choice.withdrawn),
+                status.choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
+            "holds": status.holds.json,
+            "obstacle": status.obstacle.map { ErrorReport($0).json["error"] ?? .null },
+            "note": .optional(status.choice.note), "withdrawn": .optional(status.choice.withdrawn),
         ])
     }
 }

@@ -14,7 +14,7 @@ enum DeltaVerb {
         "database", value: .text("NAME"), "The database, if more than one changed between the releases")
 
     static let memory = Option(
-        "memory", value: .number("MIB", in: PatchMaking.leastMemory >> 20...1 << 20),
+        "memory", value: .number("MIB", in: PatchMaking.minMemory >> 20...1 << 20),
         "Most memory to use, apart from the two files (default: 256, and 100 for each core)")
 
     static let command = Command(

@@ -58,9 +58,9 @@ enum PlanVerb {
 
     /// The plan of the feed's next release, if any.
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
-        let (look, plan) = try call.orchestrator().plan(following: request)
+        let (status, plan) = try call.orchestrator().plan(following: request)
         guard let plan else {
-            call.output.print(FeedReport(look: look, storeWords: call.storeWords))
+            call.output.print(FeedReport(status: status, storeWords: call.storeWords))
             return .done
         }
         return try show(plan, words + call.feedWords, call)

@@ -67,7 +67,7 @@ enum ReplaceVerb {
         Interruption.watch()
         do {
             switch (call.value(new), call.has(undo)) {
-            case (nil, true): return try bringBack(call, replacement)
+            case (nil, true): return try restore(call, replacement)
             case (let new?, false): return try replace(call, replacement, by: new)
             // The case that both are missing is handled above.
             case (_, true), (nil, false):
@@ -98,11 +98,11 @@ enum ReplaceVerb {
             }
             var request = UpdateRequest(manifest: manifest)
             request.checkTime = call.checkTime
-            return try bringIn(call, replacement, content, draft, request, orchestrator, bar)
+            return try install(call, replacement, content, draft, request, orchestrator, bar)
         }
     }
 
-    private static func bringIn(
+    private static func install(
         _ call: Call, _ replacement: FileReplacement, _ content: FileReplacement.Content,
         _ draft: FileReplacement.Draft, _ request: UpdateRequest, _ orchestrator: Orchestrator, _ bar: ProgressBar
     ) throws -> ExitCode {
@@ -124,7 +124,7 @@ enum ReplaceVerb {
         return .done
     }
 
-    private static func bringBack(_ call: Call, _ replacement: FileReplacement) throws -> ExitCode {
+    private static func restore(_ call: Call, _ replacement: FileReplacement) throws -> ExitCode {
         for option in [preserve, check] where !call.values(option).isEmpty {
             throw call.wrongUsage(
                 "--\(option.name) cannot be used with --undo", why: "the old file is restored unchanged")

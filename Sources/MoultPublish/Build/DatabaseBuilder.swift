@@ -39,7 +39,7 @@ package struct DatabaseBuilder {
         try complete(connection, script: script)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
         let layout = try seal(connection, outputStaging, warnings, onlyGrew: runner.onlyGrew)
-        warnings.settle(WarningLimiter.Kind.ofScripts, of: script)
+        warnings.flush(WarningLimiter.Kind.ofScripts, of: script)
         let size = try outputStaging.deliver(inputs: runner.inputs)
         return BuildReport(
             output: output, size: size,

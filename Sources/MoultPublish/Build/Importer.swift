@@ -60,7 +60,7 @@ struct Importer {
         }
         // A conflict clause of the schema may have rolled back.
         if try !wasInTransaction && connection.isInTransaction { try connection.execute("COMMIT") }
-        warnings.settle(WarningLimiter.Kind.ofRows, of: file)
+        warnings.flush(WarningLimiter.Kind.ofRows, of: file)
         return count
     }
 

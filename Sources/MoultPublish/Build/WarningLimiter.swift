@@ -27,7 +27,7 @@ final class WarningLimiter {
     }
 
     /// At the end of a file, reports how many warnings of these kinds were suppressed, and resets the counts.
-    func settle(_ kinds: [Kind], of file: String) {
+    func flush(_ kinds: [Kind], of file: String) {
         let held = kinds.reduce(0) { $0 + max(0, (counts.removeValue(forKey: $1) ?? 0) - Self.limit) }
         if held > 0 { pass(BuildWarning(place: nil, text: "\(file): \(counted(held, "more warning")) of these kinds")) }
     }

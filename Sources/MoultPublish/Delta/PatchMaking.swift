@@ -21,7 +21,7 @@ package struct PatchMaking {
     }
 
     /// The lowest allowed value of `memory`.
-    package static let leastMemory = PatchMemory.least
+    package static let minMemory = PatchMemory.minimum
 
     /// Writes the patch to a new file, and verifies it by applying it; `old` is nil for a patch without an old file.
     package func make(from old: String?, to new: String, as path: String) throws -> Manifest.Content {

@@ -12,7 +12,7 @@ struct ReleasePatches {
     let stem: String
 
     /// The maximum number of patches in a manifest; the oldest ones are left out.
-    private static let most = 64
+    private static let maxPatches = 64
 
     /// A patch, and the current path of its file.
     struct Made {
@@ -127,6 +127,6 @@ struct ReleasePatches {
             else { continue }
             kept.formUnion(way.patches.map(\.file))
         }
-        return Array(all.filter { kept.contains($0.patch.file) }.prefix(Self.most))
+        return Array(all.filter { kept.contains($0.patch.file) }.prefix(Self.maxPatches))
     }
 }

@@ -1,7 +1,7 @@
 internal import MoultFiles
 internal import MoultSQLite
 
-/// The changed pages of a database file: the content of a patch that only knew pages.
+/// The changed pages of a database file: those that a patch would contain if it replaced whole pages.
 package struct PageMap: Sendable, Equatable {
     package let pageSize: Int
     package let oldCount: Int

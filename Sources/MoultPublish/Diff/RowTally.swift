@@ -21,7 +21,7 @@ struct RowTally {
     mutating func count(_ kind: RowSample.Kind) { counts[kind, default: 0] += 1 }
 
     /// Counts a row; only the statements of the sides that have the row are positioned on it.
-    mutating func tell(
+    mutating func record(
         _ kind: RowSample.Kind, _ old: borrowing Statement, _ new: borrowing Statement, _ shown: Range<Int32>
     ) throws {
         if kind == .changed { try countChanges(old, new, shown) }

@@ -3,7 +3,7 @@ internal import MoultSQLite
 /// Walks through a table in both databases in parallel, with one row of each in memory.
 struct RowWalk {
     /// Gets each unmatched row; only the statements of the sides that have the row are positioned on it.
-    typealias Tell = (RowSample.Kind, borrowing Statement, borrowing Statement) throws -> Void
+    typealias Handler = (RowSample.Kind, borrowing Statement, borrowing Statement) throws -> Void
 
     let match: RowMatch
     /// The root pages of both B-trees, if rows with the same bytes are the same rows and the files contain all of them.
@@ -13,7 +13,7 @@ struct RowWalk {
 
     private static let ticks = 4096
 
-    /// So many rows differ that SQLite may as well read them all.
+    /// So many rows differ that it is faster to let SQLite read them all.
     private struct NotWorthIt: Error {}
 
     /// The number of rows on each side.
@@ -27,29 +27,29 @@ struct RowWalk {
     /// Walks over the raw records if possible, otherwise over the rows that SQLite returns. The body may be restarted
     /// from the beginning.
     func walk<Result>(
-        _ old: Connection, _ new: Connection, _ body: (_ differences: (Tell) throws -> Counts) throws -> Result
+        _ old: Connection, _ new: Connection, _ body: (_ differences: (Handler) throws -> Counts) throws -> Result
     ) throws -> Result {
         if let roots {
             do {
-                return try body { tell in try byRecords(old, new, roots, tell) }
+                return try body { handle in try byRecords(old, new, roots, handle) }
             } catch  where error is RecordCursor.Unreadable || error is NotWorthIt {
                 // SQLite reads everything, and reports any damage.
             }
         }
-        return try body { tell in try byStatements(old, new, tell) }
+        return try body { handle in try byStatements(old, new, handle) }
     }
 
-    private func byStatements(_ old: Connection, _ new: Connection, _ tell: Tell) throws -> Counts {
+    private func byStatements(_ old: Connection, _ new: Connection, _ handle: Handler) throws -> Counts {
         var counts = Counts()
         try old.withStatement(match.oldSQL) { old in
-            try new.withStatement(match.newSQL) { new in try merge(old, new, &counts, tell) }
+            try new.withStatement(match.newSQL) { new in try merge(old, new, &counts, handle) }
         }
         try tick(counts.before + counts.after - counts.ticked)
         return counts
     }
 
     private func merge(
-        _ old: borrowing Statement, _ new: borrowing Statement, _ counts: inout Counts, _ tell: Tell
+        _ old: borrowing Statement, _ new: borrowing Statement, _ counts: inout Counts, _ handle: Handler
     ) throws {
         let keyColumns = match.orderColumns
         let rest = keyColumns..<match.shown.upperBound
@@ -57,9 +57,9 @@ struct RowWalk {
         while hasOld || hasNew {
             let order = !hasOld ? 1 : !hasNew ? -1 : try old.order(against: new, by: keyColumns)
             if order != 0 {
-                try tell(order < 0 ? .removed : .added, old, new)
+                try handle(order < 0 ? .removed : .added, old, new)
             } else if try old.firstDifference(to: new, in: rest) != nil {
-                try tell(.changed, old, new)
+                try handle(.changed, old, new)
             }
             if order <= 0 { hasOld = try old.step() }
             if order >= 0 { hasNew = try new.step() }
@@ -68,7 +68,7 @@ struct RowWalk {
     }
 
     private func byRecords(
-        _ old: Connection, _ new: Connection, _ roots: (old: Int64, new: Int64), _ tell: Tell
+        _ old: Connection, _ new: Connection, _ roots: (old: Int64, new: Int64), _ handle: Handler
     ) throws -> Counts {
         var counts = Counts()
         var oldRows = try RecordCursor(old, rootPage: roots.old)
@@ -85,7 +85,7 @@ struct RowWalk {
                             : (oldRows.rowID > newRows.rowID ? 1 : 0)
                                 - (oldRows.rowID < newRows.rowID ? 1 : 0)
                     if order != 0 || !oldRows.isSame(as: newRows) {
-                        try look(order, oldRows.rowID, newRows.rowID, old, new, &counts, tell)
+                        try compareBySQLite(order, oldRows.rowID, newRows.rowID, old, new, &counts, handle)
                     }
                     if order <= 0 { hasOld = try oldRows.next() }
                     if order >= 0 { hasNew = try newRows.next() }
@@ -98,9 +98,9 @@ struct RowWalk {
     }
 
     /// Lets SQLite read rows whose bytes differ; their values may still be equal.
-    private func look(
+    private func compareBySQLite(
         _ order: Int, _ oldID: Int64, _ newID: Int64, _ old: borrowing Statement, _ new: borrowing Statement,
-        _ counts: inout Counts, _ tell: Tell
+        _ counts: inout Counts, _ handle: Handler
     ) throws {
         // One lookup costs more than one step of a walk.
         counts.differences += 1
@@ -109,9 +109,9 @@ struct RowWalk {
         }
         guard try (order > 0 || old.find(oldID)) && (order < 0 || new.find(newID)) else { throw NotWorthIt() }
         if order != 0 {
-            try tell(order < 0 ? .removed : .added, old, new)
+            try handle(order < 0 ? .removed : .added, old, new)
         } else if try old.firstDifference(to: new, in: match.orderColumns..<match.shown.upperBound) != nil {
-            try tell(.changed, old, new)
+            try handle(.changed, old, new)
         }
     }
 

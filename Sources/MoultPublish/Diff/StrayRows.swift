@@ -70,7 +70,7 @@ final class StrayRows {
     }
 
     /// Finds the counterparts, and counts the rows that have none or a changed one.
-    func settle(_ match: RowMatch, _ old: Connection, _ new: Connection, _ tally: inout RowTally) throws {
+    func resolve(_ match: RowMatch, _ old: Connection, _ new: Connection, _ tally: inout RowTally) throws {
         try flush()
         // Equal rows cancel each other out, one for one: of several rows with the same content, the first of each side,
         // and so on.
@@ -93,14 +93,14 @@ final class StrayRows {
         try store.withStatement(pairs) { pair in
             try old.withStatement(match.oldLookup) { old in
                 try new.withStatement(match.newLookup) { new in
-                    while try pair.step() { try tell(pair, old, new, match.shown, &tally) }
+                    while try pair.step() { try record(pair, old, new, match.shown, &tally) }
                 }
             }
         }
     }
 
     /// A pair of rows, or a single unmatched row.
-    private func tell(
+    private func record(
         _ pair: borrowing Statement, _ old: borrowing Statement, _ new: borrowing Statement, _ shown: Range<Int32>,
         _ tally: inout RowTally
     ) throws {
@@ -115,6 +115,6 @@ final class StrayRows {
                 .diff, what: "cannot compare the rows", why: "a row disappeared during the comparison",
                 now: "Try again when no program writes to the database.")
         }
-        try tally.tell(kind, old, new, shown)
+        try tally.record(kind, old, new, shown)
     }
 }

@@ -37,7 +37,7 @@ struct TableComparison {
                     return try !hasNullKeys(old, oldConnection) && !hasNullKeys(new, newConnection)
                 }
                 tally.rows = strays.rows
-                try strays.found.settle(match, oldConnection, newConnection, &tally)
+                try strays.found.resolve(match, oldConnection, newConnection, &tally)
             } catch is TooManyStrays {
                 let walk = RowWalk(match: keyed, roots: nil) { try progress(name, $0) }
                 try compare(by: walk, oldConnection, newConnection, &tally)
@@ -51,7 +51,7 @@ struct TableComparison {
             tally.rows.after = try read(newConnection, match.newSQL) {
                 try strays.add($0, .new, at: $1, key: 0..<0, content: match.content)
             }
-            try strays.settle(match, oldConnection, newConnection, &tally)
+            try strays.resolve(match, oldConnection, newConnection, &tally)
         }
         return tally.result(name, match)
     }
@@ -62,7 +62,7 @@ struct TableComparison {
         let empty = tally
         try walk.walk(oldConnection, newConnection) { differences in
             tally = empty
-            tally.rows = try differences { kind, old, new in try tally.tell(kind, old, new, walk.match.shown) }
+            tally.rows = try differences { kind, old, new in try tally.record(kind, old, new, walk.match.shown) }
         }
     }
 

@@ -32,7 +32,7 @@ package struct FeedPublisher {
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
         let before = try directory.feed()
-        try proveSigned(before != nil)
+        try requireSigningKey(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
         let list = try KeyDirectory(path: directory.path).newest()
         if before != nil, list == nil { try requireKnownKey() }
@@ -49,7 +49,7 @@ package struct FeedPublisher {
         for release in releases where try add(release, to: &feed) { added.append(release) }
         for change in options.changes { try make(change, in: &feed) }
         let dropped = try drop(from: &feed, publishing: releases)
-        try tryOut(added, in: work)
+        try installForTrial(added, in: work)
         try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
@@ -92,7 +92,7 @@ package struct FeedPublisher {
         // A script that copies the feed to another place needs the signatures as well.
         files += (set.first + set.last).filter { !files.contains($0) }
         for name in own.flatMap(\.wrong) { try Files.remove(directory.file(name)) }
-        do { try work.deliver(set) } catch { throw publicIn(part: error, feed) }
+        do { try work.deliver(set) } catch { throw explainPublicFeed(after: error, feed) }
         let uploaded = try options.uploadCommand.map { try FeedUpload(directory.path, command: $0).run() }
         return PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
@@ -101,14 +101,14 @@ package struct FeedPublisher {
     }
 
     /// Adds to the error that the new feed is public, if the command failed after that.
-    private func publicIn(part error: any Error, _ feed: Feed) -> any Error {
+    private func explainPublicFeed(after error: any Error, _ feed: Feed) -> any Error {
         guard var error = error as? MoultError, error.outcome == .stuck else { return error }
         error.what = "the feed with serial \(feed.serial) is public, but the command did not finish"
         return error
     }
 
-    /// A release that no store could install must not be published.
-    private func tryOut(_ releases: [SealedRelease], in work: WorkDirectory) throws {
+    /// Makes trial installations of the releases, because one that no store could install must not be published.
+    private func installForTrial(_ releases: [SealedRelease], in work: WorkDirectory) throws {
         for release in releases {
             try release.verifyBundle()
             _ = try Trials(
@@ -151,8 +151,8 @@ package struct FeedPublisher {
         }
     }
 
-    /// If a feed was once signed, stores expect signatures.
-    private func proveSigned(_ isThere: Bool) throws {
+    /// Throws if the feed was signed before, but no key is given now: stores then expect signatures.
+    private func requireSigningKey(_ isThere: Bool) throws {
         guard isThere, options.keys.isEmpty else { return }
         if try Files.facts(directory.file("\(Feed.fileName).minisig")) != nil {
             throw refusal(

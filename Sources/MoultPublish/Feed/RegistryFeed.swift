@@ -102,7 +102,7 @@ package struct RegistryFeed {
         }
     }
 
-    /// The last request, which makes the new feed public.
+    /// Puts the artifact of the feed: the last request, which makes the new feed public.
     private func putFeed(_ artifact: Artifact) throws {
         do { _ = try transport.put(artifact, to: repository, tag: RegistryFile.feedTag) } catch {
             // Perhaps only the response was lost.

@@ -44,7 +44,7 @@ package struct Inspection: Sendable {
         }
     }
 
-    /// Whether a database has a separate file: what a bundle has was unpacked for the look, and is gone after it.
+    /// Whether the file of a database still exists after the inspection: a file from a bundle was only unpacked for it.
     package func hasFile(of entry: Entry) -> Bool {
         switch kind {
         case .bundle: false

@@ -15,13 +15,13 @@ struct CoverSearch {
     }
 
     /// A shorter match costs more to encode than it saves.
-    private static let least = 16
+    private static let minLength = 16
     /// The number of further bytes in which a better match is searched for.
     private static let patience = 8
     /// A match of this length is accepted at once.
     private static let plenty = 512
 
-    /// Nil if either is empty.
+    /// Nil if the piece or the old file is empty.
     init?(_ piece: UnsafeRawBufferPointer, in old: OldContent) {
         guard let new = piece.baseAddress, let source = old.bytes.baseAddress else { return nil }
         (self.old, self.new, self.source) = (old, new, source)
@@ -33,7 +33,7 @@ struct CoverSearch {
         var covers: [Cover] = []
         var shift = agrees(at: 0, start) ? start : nil
         // The start of the current cover, how far it agrees, and how far everything before it is encoded.
-        var (begin, place, told) = (0, 0, 0)
+        var (begin, place, encodedEnd) = (0, 0, 0)
         while true {
             if let shift { place += equal(place, shift) }
             let next = match(from: place, shift)
@@ -49,8 +49,8 @@ struct CoverSearch {
                 following = end
             }
             if let shift, end > begin {
-                covers.append(Cover(literals: begin - told, place: begin, count: end - begin, shift: shift))
-                told = end
+                covers.append(Cover(literals: begin - encodedEnd, place: begin, count: end - begin, shift: shift))
+                encodedEnd = end
             }
             guard let next else { return covers }
             (begin, place, shift) = (following, next.place, next.shift)
@@ -69,7 +69,7 @@ struct CoverSearch {
             }
             if place + OldContent.width <= count {
                 let isFirst = best == nil
-                old.forEachPlace(like: new + place) { look(at: $0, place, end, shift, &best) }
+                old.forEachPlace(like: new + place) { consider(at: $0, place, end, shift, &best) }
                 if isFirst, best != nil { stop = min(stop, place + Self.patience) }
             }
             if let best, best.count >= Self.plenty { return best }
@@ -80,7 +80,7 @@ struct CoverSearch {
 
     /// Keeps a position in the old file if it matches more bytes than the best one so far.
     @inline(__always)
-    private func look(at there: Int, _ place: Int, _ end: Int, _ shift: Int?, _ best: inout Match?) {
+    private func consider(at there: Int, _ place: Int, _ end: Int, _ shift: Int?, _ best: inout Match?) {
         guard word(source, there) == word(new, place) else { return }
         let other = there - place
         let ahead = equal(place, other)
@@ -89,7 +89,7 @@ struct CoverSearch {
         let maxBehind = min(place - end, there)
         while behind < maxBehind, byte(new, place - behind - 1) == byte(source, there - behind - 1) { behind += 1 }
         let length = ahead + behind
-        guard length >= Self.least else { return }
+        guard length >= Self.minLength else { return }
         let first = place - behind
         if let shift, !isClearlyBetter(first..<first + min(length, 256), than: shift) { return }
         if let known = best {

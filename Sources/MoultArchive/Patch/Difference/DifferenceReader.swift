@@ -39,8 +39,8 @@ struct DifferenceReader {
     }
 
     private mutating func shift(at place: Int, _ count: Int) throws -> Int {
-        guard let told = try take(.guesses, 1).first else { throw ArchiveRefusal.difference }
-        let (number, isOff) = (Int(told & ~DifferenceWriter.isOff), told & DifferenceWriter.isOff != 0)
+        guard let entry = try take(.guesses, 1).first else { throw ArchiveRefusal.difference }
+        let (number, isOff) = (Int(entry & ~DifferenceWriter.isOff), entry & DifferenceWriter.isOff != 0)
         guard number < ShiftGuesses.count else { throw ArchiveRefusal.difference }
         var shift = guesses.guess(number, at: place)
         if isOff {

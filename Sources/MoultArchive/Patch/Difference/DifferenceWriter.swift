@@ -24,19 +24,19 @@ struct DifferenceWriter {
     init(_ covers: [Cover], of piece: UnsafeRawBufferPointer, in old: UnsafeRawBufferPointer, start: Int) {
         var guesses = ShiftGuesses(start: start)
         var equal = 0
-        var told = 0
+        var encodedEnd = 0
         for cover in covers {
             put(cover.literals, .literals)
             put(piece[cover.place - cover.literals..<cover.place])
             put(cover.count, .counts)
             put(cover, &guesses)
             put(cover, piece, old, &equal)
-            told = cover.place + cover.count
+            encodedEnd = cover.place + cover.count
         }
         put(equal, .equal)
-        if told < piece.count {
-            put(piece.count - told, .literals)
-            put(piece[told...])
+        if encodedEnd < piece.count {
+            put(piece.count - encodedEnd, .literals)
+            put(piece[encodedEnd...])
         }
     }
 

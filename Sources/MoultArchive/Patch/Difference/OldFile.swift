@@ -8,7 +8,7 @@ final class OldFile: @unchecked Sendable {
     // complete.
     let bytes: UnsafeRawBufferPointer
     private let memory: Int
-    private let made = Mutex<OldContent?>(nil)
+    private let cache = Mutex<OldContent?>(nil)
 
     /// The bytes must outlive this object. The index uses at most this much memory.
     init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.maxIndex) {
@@ -16,10 +16,10 @@ final class OldFile: @unchecked Sendable {
     }
 
     var index: OldContent {
-        made.withLock { made in
-            if let made { return made }
+        cache.withLock { cache in
+            if let cache { return cache }
             let index = OldContent(bytes, memory: memory)
-            made = index
+            cache = index
             return index
         }
     }
