@@ -63,10 +63,10 @@ struct OutputStaging {
         }
     }
 
-    /// The change counter of every database that was built. Each transaction of another program counts on.
+    /// The change counter of every built database. Every transaction of another program increases it.
     private static let changes: UInt32 = 1
 
-    /// The layout of an earlier database is kept in transactions, which count as well.
+    /// Resets the change counter: the transactions that keep the layout of an earlier database have increased it.
     private func resetCounter(_ file: borrowing Descriptor) throws {
         if try DatabaseHeader(of: file).changeCounter == Self.changes { return }
         try withUnsafeBytes(of: Self.changes.bigEndian) { bytes in

@@ -10,7 +10,7 @@ struct BundlePacking {
     let options: PackOptions
     let outputStaging: String
     /// Called for every piece; throws to stop packing.
-    let goOn: () throws -> Void
+    let throwIfStopped: () throws -> Void
 
     func pack(_ members: [(name: String, size: Int)], to path: String, named name: String, modified: Int) throws
         -> Manifest.Bundle
@@ -48,7 +48,7 @@ struct BundlePacking {
                 while true {
                     let count = try file.read(into: buffer)
                     if count == 0 { break }
-                    try goOn()
+                    try throwIfStopped()
                     try write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
                     done += count
                     try options.progress(PackProgress(what: "compress", done: done, total: total))

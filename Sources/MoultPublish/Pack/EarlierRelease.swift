@@ -10,13 +10,14 @@ struct EarlierRelease {
 
     var json: JSON { get throws { try JSON(parsing: bytes, source: path) } }
 
-    /// Nil if the path has a different kind of file.
+    /// Nil if the file is not a sealed manifest.
     init?(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest,
             let bytes = try Files.read(path, limit: Manifest.largest)
         else { return nil }
         do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch {
-            // Other files may end with .json, too. A release whose sequence cannot be exceeded is not overlooked.
+            // Other files may end with .json, too. A release whose sequence is too large for a next one is an error, so that it
+            // is not overlooked.
             guard Self.hasLastSequence(bytes) else { return nil }
             throw error
         }
@@ -29,14 +30,14 @@ struct EarlierRelease {
         return json["manifest"] != nil && json["sequence"]?.integer ?? 0 >= Fields.countLimit
     }
 
-    /// All in a directory, newest first.
+    /// All releases in a directory, newest first.
     static func all(in directory: String) throws -> [EarlierRelease] {
         try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted()
             .compactMap { try EarlierRelease("\(directory)/\($0)") }
             .sorted { $0.manifest.sequence > $1.manifest.sequence }
     }
 
-    /// The newest in a directory, of a given product or of the only product in it.
+    /// The newest release in a directory, of a given product or of the only product in it.
     static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
         let all = try all(in: directory).filter { product == nil || $0.manifest.product == product }
         let products = Set(all.map(\.manifest.product))

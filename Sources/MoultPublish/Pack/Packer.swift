@@ -142,7 +142,9 @@ package struct Packer {
         defer { proof.wait() }
         if !members.isEmpty {
             let name = try bundleName(manifest, stem)
-            manifest.bundle = try BundlePacking(options: options, outputStaging: outputStaging, goOn: proof.check).pack(
+            manifest.bundle = try BundlePacking(
+                options: options, outputStaging: outputStaging, throwIfStopped: proof.check
+            ).pack(
                 members, to: "\(ready)/\(name)", named: name, modified: manifest.created?.seconds ?? 0)
         }
         manifest.databases = try proof.databases()

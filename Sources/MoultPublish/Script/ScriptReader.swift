@@ -152,7 +152,7 @@ private struct GatheredLines {
         begin = nil
     }
 
-    /// The value as it must be written where it stands: inside quotes the same quote is doubled.
+    /// The value in the form that its position needs: inside quotes, the same quote is doubled.
     private func quoted(_ value: String, _ name: String, _ place: Place) throws -> [UInt8] {
         func reject(_ why: String) -> MoultError {
             MoultError(.substitution, what: "\(place): ${\(name)} cannot be used here", why: why)

@@ -12,7 +12,7 @@ package final class Substitution {
     /// The git revision; nil as long as no value from the repository was needed.
     package private(set) var revision: Revision?
 
-    /// The directory is in the repository.
+    /// `directory` is any directory in the repository.
     package init(
         defines: [String: String], environment: [String: String] = Subprocess.ownEnvironment, directory: String
     ) {
