@@ -242,7 +242,7 @@ package struct FileReplacement {
         let holders = try LockHolders.of(layout.root).map(\.description).joined(separator: ", ")
         throw MoultError(
             .locked, .busy, what: "\(name) is being replaced",
-            why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(layout.root)",
+            why: "the lock on \(layout.root) is held by \(holders.isEmpty ? "another process" : holders)",
             now: "Try again later, or wait for the other process: --wait SECONDS")
     }
 

@@ -23,7 +23,7 @@ final class Answer {
     /// The seconds that the server asks clients to wait.
     var retryAfter: Int?
     /// Whether the password file was not used because other users can read it.
-    var isNetrcOpen = false
+    var isNetrcExposed = false
     private var headerSize = 0
     static let largestHeader = 1 << 16
     /// libcurl does not limit the total size of all header lines.
@@ -79,7 +79,7 @@ final class Answer {
         let (offset, total) = place
         let head = JSON.compact([
             "status": .size(status), "etag": .optional(etag), "offset": .size(offset), "total": total.map { .size($0) },
-            "retryAfter": retryAfter.map { .size($0) }, "isNetrcOpen": isNetrcOpen ? true : nil,
+            "retryAfter": retryAfter.map { .size($0) }, "isNetrcExposed": isNetrcExposed ? true : nil,
             "digest": .optional(digest), "location": .optional(location), "code": .optional(code),
             "challenges": challenges.isEmpty ? nil : .array(challenges.map { .string($0) }), "sent": .optional(sent),
         ])

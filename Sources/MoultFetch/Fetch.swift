@@ -71,8 +71,8 @@ enum Fetch {
             // Passwords come from the user's file. They are sent only over TLS, and only to the host of the original
             // URL.
             let isTrusted = request.usesNetrc && first.scheme == "https" && Origin(url) == first
-            answer.isNetrcOpen = try isTrusted && Netrc.isOpen()
-            let isRead = isTrusted && !answer.isNetrcOpen
+            answer.isNetrcExposed = try isTrusted && Netrc.isExposed()
+            let isRead = isTrusted && !answer.isNetrcExposed
             try curl.set(CURLOPT_NETRC, Int((isRead ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED).rawValue))
             let left = max(.milliseconds(1), end - .now).components
             try curl.set(CURLOPT_TIMEOUT_MS, Int(left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000))

@@ -5,7 +5,7 @@ internal import MoultBasics
 package enum MemoryFile {
     package static func make() throws -> Int32 {
         guard SystemFeatures.startsPrograms else {
-            throw SystemFeatures.unavailable("cannot run a program", because: "starts no other programs")
+            throw SystemFeatures.unavailable("cannot run a program", because: "cannot start other programs")
         }
         let number = moult_memfd_sealable()
         guard number >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }

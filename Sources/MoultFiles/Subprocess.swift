@@ -79,7 +79,7 @@ package final class Subprocess {
 
     package init(_ command: Command, input: Input = .nothing, output: Output = .pipe) throws {
         guard SystemFeatures.startsPrograms else {
-            throw SystemFeatures.unavailable("cannot run \(command.name)", because: "starts no other programs")
+            throw SystemFeatures.unavailable("cannot run \(command.name)", because: "cannot start other programs")
         }
         let started = try Self.start(command, input, output)
         (pid, group, mountsAreReadOnly) = (started.pid, started.group, started.isReadOnly)

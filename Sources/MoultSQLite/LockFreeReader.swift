@@ -113,7 +113,8 @@ package enum LockFreeReader {
         MoultError(
             .hotJournal, what: "\(path) has a hot journal",
             why: "its last writer did not finish, and that transaction has not been rolled back yet",
-            now: "Open it once with write access, as its app does, or: sqlite3 \(path) 'PRAGMA user_version'",
+            now:
+                "Open it once with write access, as its app does, or run: \(shellLine(["sqlite3", path, "PRAGMA user_version"]))",
             cause: cause)
     }
 

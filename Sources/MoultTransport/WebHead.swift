@@ -11,7 +11,7 @@ struct WebHead: Equatable {
     /// The seconds that the server asks clients to wait.
     let retryAfter: Int?
     /// Whether `~/.netrc` was not used, because other users can read it.
-    let isNetrcOpen: Bool
+    let isNetrcExposed: Bool
     /// The digest that a registry reports, with its algorithm.
     let digest: String?
     /// The absolute URL for the rest of an upload.
@@ -32,7 +32,7 @@ struct WebHead: Equatable {
         offset = try fields.integer("offset")
         total = try fields.optionalInteger("total")
         retryAfter = try fields.optionalInteger("retryAfter")
-        isNetrcOpen = try fields.optionalBool("isNetrcOpen") ?? false
+        isNetrcExposed = try fields.optionalBool("isNetrcExposed") ?? false
         digest = try fields.optionalString("digest")
         uploadURL = try fields.optionalString("location")
         challenges = try fields.optionalStrings("challenges") ?? []
@@ -47,7 +47,7 @@ struct WebHead: Equatable {
         let now =
             switch status {
             case 401 where !isSecure, 403 where !isSecure: "Use HTTPS: moult sends no password over plain HTTP."
-            case 401 where isNetrcOpen, 403 where isNetrcOpen:
+            case 401 where isNetrcExposed, 403 where isNetrcExposed:
                 "Other users can read ~/.netrc, so it was not used. Protect it: chmod 600 ~/.netrc"
             case 401, 403, 407:
                 "Put the name and password for that host into ~/.netrc, or ask the operator of the server."

@@ -35,7 +35,7 @@ import Testing
                   Use a key of the list with --key FILE: 1 of \(try bench.id("b"))
 
                 """)
-        // If the change of keys is complete, the same command succeeds, and the old key signs nothing.
+        // Once the change of keys is complete, repeating the command that made it succeeds, and the old key signs nothing.
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try Files.facts(bench.path("public/keys-2.json")) == nil)
         try bench.must("minisign -V -q -p b.pub -m public/feed.json; moult apply -q; diff before/keys-1.json public")

@@ -86,7 +86,7 @@ import Testing
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
-    /// The app itself has the database open that is reset.
+    /// The app itself has the database open while it is reset.
     @Test func `a reset keeps the locks of the app`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)

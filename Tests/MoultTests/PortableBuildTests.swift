@@ -63,7 +63,7 @@
             let error = #expect(throws: MoultError.self) { try Subprocess.run(["true"]) }
             #expect(
                 error?.description
-                    == "cannot run true: this build of moult starts no other programs. Use a build for Linux."
+                    == "cannot run true: this build of moult cannot start other programs. Use a build for Linux."
             )
             #expect(error?.outcome == .refused)
         }

@@ -81,7 +81,7 @@ import Testing
         #expect(error?.outcome == .refused)
         #expect(
             error?.why
-                == "a row of table food has the key of another row: the new content has a row with the same key and different values"
+                == "cannot carry a row of table food: the new content has a row with the same key and different values"
         )
         #expect(try sqlite("SELECT id, name FROM food") == "7|mine\n")
         #expect(

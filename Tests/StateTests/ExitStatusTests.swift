@@ -67,7 +67,9 @@ import Testing
 
     /// A refusal exits with 3, and `verify` with 1. A database that a verb does not need does not stop the verb.
     @Test(arguments: ["app", "diary", "plain"], Damage.allCases)
-    func `damage to a writable database exits with the status of a refusal`(_ name: String, _ damage: Damage) throws {
+    func `a command that needs a damaged writable database is refused, and verify fails`(
+        _ name: String, _ damage: Damage
+    ) throws {
         try Shell.must(["sh", "-c", "DB=\(name).db; \(damage.rawValue)"], in: path)
         let before = damage == .missing ? nil : try Files.read("\(path)/\(name).db", limit: 1 << 24)
         for words in [["plan", manifest(2)], ["plan", "--deep", manifest(2)]] {
@@ -95,7 +97,9 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `damage to a sealed database is repaired by an update and refuses a rollback to it`(_ damage: Damage) throws {
+    func `damage to a sealed database is repaired by an update, and a rollback to it is refused`(_ damage: Damage)
+        throws
+    {
         let generation = try Files.resolved("\(path)/.moult/current")
         try #require(try moult("apply", "-q", manifest(2)).status == 0)
         try Shell.must(["sh", "-c", "chmod u+w . food.db; DB=food.db; \(damage.rawValue)"], in: generation)

@@ -59,7 +59,10 @@ import Testing
         attacker.closeInput()
     }
 
-    @Test func `a reader of a store without lease files waits for a short time and names who has the lock`() throws {
+    @Test
+    func `a reader of a store without lease files waits for a short time and names the process that holds the lock`()
+        throws
+    {
         try removeLeaseFiles()
         #expect(try moult("sql", "SELECT x FROM food.food").status == 0)
         let attacker = try lock(current)

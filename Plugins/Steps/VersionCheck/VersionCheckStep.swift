@@ -22,7 +22,8 @@ public struct VersionCheckStep: Step {
 }
 
 extension MoultError.Code {
-    /// The release must not follow the installed one, or requires a different version of the app or of moult.
+    /// The release is not allowed to follow the installed one: because of their order, because it needs a different
+    /// version of the app or of moult, or because it cannot read newer user data.
     static let order = Self(510)
 }
 

@@ -59,8 +59,8 @@ struct FeedFollower {
             return address
         }
         throw MoultError(
-            .noFeed, .refused, what: "the password or token of \(place) is not known",
-            why: "saved plans do not contain it, and moult.json has a different feed",
+            .noFeed, .refused, what: "the password or token for \(place) is not known",
+            why: "saved plans do not contain it, and moult.json does not name this feed",
             now: "Put the whole URL into \"feed\" of moult.json, or apply without a plan: moult apply URL")
     }
 

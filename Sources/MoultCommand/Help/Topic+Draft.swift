@@ -47,9 +47,9 @@ extension Topic {
                 }
                 """),
             """
-            To choose a kind: moult help kinds. All fields with examples: docs/manifest.md, installed in \
-            /usr/share/doc/moult. For completion in editors, start the draft with "$schema": \
-            "/usr/share/moult/schema/manifest-draft.schema.json".
+            To choose a kind: moult help kinds. All fields with examples: docs/manifest.md; the Debian \
+            package installs it in /usr/share/doc/moult. For completion in editors, start the draft with "$schema": \
+            "/usr/share/moult/schema/manifest-draft.schema.json" (after make install: /usr/local/share/moult/...).
             """,
         ])
 }

@@ -52,8 +52,9 @@ extension Topic {
             --set-user-data-aside, and deletes nothing. To list and restore old databases, use moult quarantine.
             """,
             """
-            Keep data that can be recreated and data that cannot in separate files. docs/which-kind.md, installed in \
-            /usr/share/doc/moult, helps you to choose, and explains how to split a file that has both.
+            Keep data that can be recreated and data that cannot in separate files. docs/which-kind.md \
+            helps you to choose, and explains how to split a file that has both. The Debian package installs it in \
+            /usr/share/doc/moult.
             """,
         ])
 }

@@ -41,8 +41,9 @@ extension Topic {
                 """),
             """
             Comments and trailing commas are allowed. To check the file, run moult status. All fields with examples: \
-            docs/settings.md, installed in /usr/share/doc/moult. For completion in editors, start the file with \
-            "$schema": "/usr/share/moult/schema/settings.schema.json".
+            docs/settings.md; the Debian package installs it in /usr/share/doc/moult. For completion in editors, start \
+            the file with "$schema": "/usr/share/moult/schema/settings.schema.json" (after make install: \
+            /usr/local/share/moult/...).
             """,
         ])
 }

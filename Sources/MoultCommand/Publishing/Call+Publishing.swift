@@ -31,7 +31,7 @@ extension Call {
         if let facts = try Files.factsThroughLinks(file) {
             guard try facts.kind == .file && (facts.size == 0 || beginsLikeAPage(file)) else {
                 throw MoultError(
-                    .system, what: "cannot save the page to \(file)", why: "a file exists that is not such a page",
+                    .system, what: "cannot save the page to \(file)", why: "it exists and is not an HTML page",
                     now: "Choose another file name.")
             }
         }

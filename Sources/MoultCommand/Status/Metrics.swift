@@ -4,7 +4,7 @@ internal import MoultEngine
 internal import MoultStore
 internal import StepKit
 
-/// `moult status --prometheus`: the status as metrics for the textfile collector.
+/// `moult status --prometheus`: the status as metrics for the node exporter's textfile collector.
 ///
 /// The names and labels are a stable interface: dashboards and alert rules depend on them, including those in
 /// `integrations/prometheus`.

@@ -40,7 +40,9 @@ extension Call {
     /// The release to install, as the user named it.
     func source(_ name: String) throws -> ReleaseSource {
         if has(FeedOptions.feed) {
-            throw wrongUsage("--feed and a release cannot both be given", why: "give the feed as the release instead")
+            throw wrongUsage(
+                "--feed and a release cannot both be given",
+                why: "choose one: the argument RELEASE can be a manifest or a feed")
         }
         let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
         if case .manifest = source { try refuseFeedOptions(with: "a manifest on this machine") }

@@ -140,7 +140,7 @@ extension Plan {
             // A file that cannot be read as a plan is not one.
             guard facts.kind == .file, facts.size == 0 || (try? Plan.saved(in: file)) != nil else {
                 throw MoultError(
-                    .system, what: "cannot save the plan to \(file)", why: "a file exists that is not a plan",
+                    .system, what: "cannot save the plan to \(file)", why: "it exists and is not a plan",
                     now: "Choose another file, or print the plan with --json.")
             }
         }

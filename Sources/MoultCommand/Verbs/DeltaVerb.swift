@@ -81,7 +81,7 @@ enum DeltaVerb {
         guard let facts = try Files.facts(path) else { return }
         guard try facts.kind == .file && (facts.size == 0 || SeekTable.read(Descriptor(path, .read)) != nil) else {
             throw MoultError(
-                .output, what: "cannot write the patch to \(path)", why: "a file exists that is not a patch",
+                .output, what: "cannot write the patch to \(path)", why: "it exists and is not a patch",
                 now: "Choose another file name.")
         }
     }
@@ -120,7 +120,9 @@ enum DeltaVerb {
     private static func refuseOpen(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
         throw MoultError(
-            .packing, .refused, what: "\(path) is in use", why: "part of its content is in \(path)-wal",
-            now: "Close the programs that use it, or run: sqlite3 \(path) 'PRAGMA wal_checkpoint(TRUNCATE)'")
+            .packing, .refused, what: "cannot make a patch from \(path)", why: "part of its content is in \(path)-wal",
+            now:
+                "Close the programs that use it, or run: \(shellLine(["sqlite3", path, "PRAGMA wal_checkpoint(TRUNCATE)"]))"
+        )
     }
 }

@@ -15,7 +15,7 @@ enum KeygenVerb {
         "keygen", .publishers, "create a key pair: one key signs releases, stores trust the other",
         discussion: [
             """
-            The files have minisign's format, and both programs can use them. A password protects the secret key; \
+            The files are in minisign's format, so both programs can use them. A password protects the secret key; \
             moult asks for it, or reads it as a line from stdin. Each use of a key with a password takes 128 MiB of \
             memory and a few tenths of a second; if minisign created the key, 1 GiB and several seconds.
             """,

@@ -13,8 +13,8 @@ enum SignVerb {
         "sign", .publishers, "sign manifests, in minisign's format",
         discussion: [
             """
-            It writes FILE.minisig next to each FILE and replaces an older signature by the same key. If another key \
-            has already signed, the signature goes to FILE.KEYID.minisig, for stores that require several \
+            It writes FILE.minisig next to each FILE and replaces an older signature made with the same key. If \
+            another key has already signed, the signature goes to FILE.KEYID.minisig, for stores that require several \
             signatures. The bundle needs no signature, because the manifest contains its digest.
             """
         ],

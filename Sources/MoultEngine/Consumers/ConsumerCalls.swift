@@ -86,7 +86,8 @@ package final class ConsumerCalls {
             .inUse, .busy, what: "the consumer \(consumer.name) does not release \(names)",
             why: "\(reason)\(open)",
             now:
-                "Nothing was changed. Fix or stop the consumer and try again, or continue without it: --force-after SECONDS",
+                "Nothing was changed. Fix or stop the consumer and try again, or continue without it and kill the processes "
+                + "that block the update: --force-after SECONDS",
             cause: error)
     }
 

@@ -258,7 +258,7 @@ package struct StandaloneCache {
         let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
         throw MoultError(
             .locked, .busy, what: "the cache \(path) is being created",
-            why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(directory)",
+            why: "the lock on \(directory) is held by \(holders.isEmpty ? "another process" : holders)",
             now: "Try again later.")
     }
 }

@@ -17,7 +17,7 @@ struct FeedDirectory {
         throw MoultError(
             .publishing, .busy, what: "\(path) is in use",
             why: holders.isEmpty
-                ? "another moult process publishes there" : "\(holders.joined(separator: ", ")) has its lock",
+                ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
             now: "Try again later.")
     }
 

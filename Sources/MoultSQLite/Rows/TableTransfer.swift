@@ -227,7 +227,7 @@ final class TableTransfer {
         case .displaced: try rows.delete(key)
         case .stays where rule.onConflict == .fail:
             throw MoultError(
-                .rowConflict, .refused, what: "a row of table \(rule.table) has the key of another row",
+                .rowConflict, .refused, what: "cannot carry a row of table \(rule.table)",
                 why: "the new content has a row with the same key and different values")
         default: break
         }

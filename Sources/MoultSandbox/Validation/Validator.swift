@@ -26,7 +26,7 @@ package enum Validator: Sendable, Equatable {
 
     /// The protection available to this process.
     package static func present() throws -> Validator {
-        guard SystemFeatures.startsPrograms else { return .here(why: "this build starts no other programs") }
+        guard SystemFeatures.startsPrograms else { return .here(why: "this build cannot start other programs") }
         guard let own = try Files.ownProgram() else { return .here(why: "/proc is not mounted") }
         #if SANITIZED
             // The running program may be valgrind, which knows only the name of the program that it runs.

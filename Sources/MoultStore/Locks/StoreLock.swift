@@ -28,7 +28,7 @@ package final class StoreLock: Sendable {
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is in use",
             why: holders.isEmpty
-                ? "another moult process has its lock" : "\(holders.joined(separator: ", ")) has its lock",
+                ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
             now: "Try again later, or wait for the other process: --wait SECONDS")
     }
 

@@ -7,7 +7,9 @@ extension ManifestReader {
             guard let expect = Expectation(text) else {
                 throw part.fail(
                     "expect", "\"\(text)\" is not an expectation",
-                    now: "For example: \">= 7000\" (with a number), \"= 5\", \"!= 0\", or the text itself.")
+                    now:
+                        "Write the expected value, or an operator and a value, for example: \"52\", \"= 5\", \"!= 0\" or "
+                        + "\">= 7000\" (>=, <=, > and < need a number).")
             }
             let check = Manifest.GoldenQuery(on: try part.string("on"), sql: try part.string("sql"), expect: expect)
             try done(part)

@@ -125,7 +125,7 @@ import Testing
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let run = try world.run("moult apply rel/test-1.0.0.json")
         #expect(run.status == 75)
-        #expect(run.err.hasPrefix("moult: error: the store \(world.store) is in use: pid \(getpid()) ("))
+        #expect(run.err.hasPrefix("moult: error: the store \(world.store) is in use: locked by pid \(getpid()) ("))
         #expect(run.err.hasSuffix("\n  Try again later, or wait for the other process: --wait SECONDS\n"))
         withExtendedLifetime(lock) {}
     }

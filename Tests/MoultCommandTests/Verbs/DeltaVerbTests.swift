@@ -19,7 +19,7 @@ import Testing
         #expect(refused.out == "1\n")
         #expect(
             refused.err
-                == "moult: error: cannot write the patch to \(name): a file exists that is not a patch\n  Choose another file name.\n"
+                == "moult: error: cannot write the patch to \(name): it exists and is not a patch\n  Choose another file name.\n"
         )
     }
 

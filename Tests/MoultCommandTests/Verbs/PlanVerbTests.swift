@@ -169,7 +169,7 @@ import Testing
         #expect(run.status == 1)
         #expect(
             run.err == """
-                moult: error: cannot save the plan to \(file): a file exists that is not a plan
+                moult: error: cannot save the plan to \(file): it exists and is not a plan
                   Choose another file, or print the plan with --json.
 
                 """)

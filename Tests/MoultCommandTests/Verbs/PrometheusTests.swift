@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    /// Each expression of the dashboard is checked by promtool as a rule.
+    /// Each expression of the dashboard becomes a recording rule, which promtool checks.
     @Test func `the dashboard's queries are valid`() throws {
         let bytes = try Files.read("\(Self.integration)/dashboard.json", limit: 1 << 20) ?? []
         let dashboard = try JSON(parsing: bytes, source: "dashboard.json")

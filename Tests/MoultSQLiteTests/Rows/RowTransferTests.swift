@@ -50,7 +50,7 @@ struct TransferCase {
         #expect(outcome == [TableOutcome(table: "t", selected: 2, carried: 2)])
     }
 
-    @Test func `a row whose type changes is rejected`() throws {
+    @Test func `a row with a value whose type would change is rejected`() throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t VALUES(1,'007'),(2,'x')",
             new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER)")

@@ -371,11 +371,13 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/checks/0/expect", ">= many"),
         says: "checks[0].expect \">= many\" is not an expectation."
-            + " For example: \">= 7000\" (with a number), \"= 5\", \"!= 0\", or the text itself."),
+            + " Write the expected value, or an operator and a value, for example: \"52\", \"= 5\", \"!= 0\" or "
+            + "\">= 7000\" (>=, <=, > and < need a number)."),
     .init(
         .draft, .set("/checks/0/expect", "== 5"),
         says: "checks[0].expect \"== 5\" is not an expectation."
-            + " For example: \">= 7000\" (with a number), \"= 5\", \"!= 0\", or the text itself."),
+            + " Write the expected value, or an operator and a value, for example: \"52\", \"= 5\", \"!= 0\" or "
+            + "\">= 7000\" (>=, <=, > and < need a number)."),
     .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a string, but is a whole number"),
     .init(
         .draft, .set("/budget/fod.food", ["shrink": "1%"]),
