@@ -89,8 +89,8 @@ test-all: test-deps proof-deps release
 # takes more than an hour on two idle cores, so `make test` does not run it. Every finding in any process that a test starts
 # is written to a file, and makes this fail.
 # - valgrind looks for leaks: XCTest itself leaks, and traced or confined processes cannot be inspected.
-# - SANITIZED removes the memory limit of the examiner, because the sanitizers map terabytes of addresses.
-# - Some tests crash an examiner with SIGSEGV on purpose: its parent must notice this, and it is not a finding.
+# - SANITIZED removes the memory limit of the checking process, because the sanitizers map terabytes of addresses.
+# - Some tests crash a checking process with SIGSEGV on purpose: its parent must notice this, and it is not a finding.
 # - The thread sanitizer reports state protected by Swift's Mutex as a race: see scripts/thread-sanitizer.supp.
 # - Address randomization is off, because newer kernels place programs where the thread sanitizer has its memory map.
 # - valgrind supports neither the instructions of newer processors nor the sanitizers, so it has a separate build.

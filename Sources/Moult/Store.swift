@@ -185,7 +185,7 @@ public struct Store: Sendable {
         if settings.keys?.entries.map(\.key) == trusted.entries.map(\.key) { return }
         throw MoultError(
             .distrusted, .refused, what: "the store \(layout.root) does not trust the keys that the app names",
-            why: settings.keys == nil ? "it was created without keys" : "\(layout.settings) has different keys",
+            why: settings.keys == nil ? "\(layout.settings) has no keys" : "\(layout.settings) has different keys",
             now: "Put the app's keys into \"keys\" of \(layout.settings), or use another directory.")
     }
 

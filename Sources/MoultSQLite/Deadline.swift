@@ -32,7 +32,7 @@ final class DeadlineWatch {
     func error(on path: String, cause: SQLiteError) -> MoultError {
         MoultError(
             .deadline, what: "stopped after \(seconds) s: a statement on \(path)",
-            why: "it took longer than its deadline",
+            why: "it ran past its deadline",
             now: "Allow more time, or check what the database makes SQLite do.", cause: cause)
     }
 }

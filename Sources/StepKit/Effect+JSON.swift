@@ -13,7 +13,7 @@ extension Effect {
     public init(json: JSON, source: String) throws {
         let fields = try Fields(json) { place, why, _ in
             MoultError(
-                .manifest, what: "\(source): \(place) \(why)", now: "It was written by another version of moult.")
+                .manifest, what: "\(source): \(place) \(why)", now: "Another version of moult may have written it.")
         }
         guard let phase = try fields.word("phase", Phase.self) else { throw fields.fail("phase", "is missing") }
         self.init(

@@ -172,7 +172,7 @@ import Testing
         #expect(try examine().map(\.kind).contains("walReadOnly"))
     }
 
-    @Test func `an SQLite version with the WAL reset bug is only advice`() throws {
+    @Test func `an SQLite version with the WAL reset bug causes only advice`() throws {
         try Shell.must(["sqlite3", shop.pantry, "PRAGMA journal_mode=WAL"])
         let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
         let expected = SQLiteVersion.linked.hasWALResetBug ? ["sqliteVersion"] : []
@@ -186,7 +186,7 @@ import Testing
         (3_006_023, false), (3_007_000, true), (3_044_005, true), (3_044_006, false), (3_045_000, true),
         (3_050_006, true), (3_050_007, false), (3_051_002, true), (3_051_003, false), (3_053_000, false),
     ])
-    func `SQLite versions with the WAL reset bug are reported`(_ number: Int, _ hasBug: Bool) {
+    func `SQLite versions with the WAL reset bug are recognized`(_ number: Int, _ hasBug: Bool) {
         #expect(SQLiteVersion(number: number).hasWALResetBug == hasBug)
     }
 }

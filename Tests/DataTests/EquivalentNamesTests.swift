@@ -29,7 +29,9 @@ import Testing
     private static let filled = ["ONE 5|TWO 5\n", "ONE 6|TWO 6\n"]
 
     @Test(arguments: ["exchange", "live"])
-    func `the rows of both tables are carried to the next release and back`(way: String) throws {
+    func `rows of two tables whose names are equivalent in Unicode are carried to the next release and back`(
+        way: String
+    ) throws {
         let preserve: [JSON] = Self.both.map { ["table": .string($0)] }
         let more: [JSON.Member] = [.init("replace", .string(way))]
         try shop.pack("1.0.0", [.shared(Self.schema, preserve, more: more)])
@@ -43,7 +45,9 @@ import Testing
     }
 
     @Test(arguments: both)
-    func `the rows of the table that is not preserved are kept in quarantine`(preserved: String) throws {
+    func `if only one of two tables with equivalent names is preserved, the rows of the other are kept in quarantine`(
+        preserved: String
+    ) throws {
         let preserve: [JSON] = [["table": .string(preserved)]]
         try shop.pack("1.0.0", [.shared(Self.schema, preserve)])
         try shop.install("1.0.0")
@@ -73,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: both)
-    func `a migration that empties or drops one of the tables is refused`(lost: String) throws {
+    func `a migration that empties or drops one of two tables with equivalent names is refused`(lost: String) throws {
         try shop.pack("1.0.0", [.user(Self.schema + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try fill("diary.db")
@@ -94,7 +98,9 @@ import Testing
     }
 
     @Test(arguments: both)
-    func `a migration that changes a value in one of the columns keeps the old database`(column: String) throws {
+    func `a migration that changes a value in one of two columns with equivalent names keeps the old database`(
+        column: String
+    ) throws {
         try shop.pack("1.0.0", [.user(Self.schema + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try fill("diary.db")
@@ -127,7 +133,7 @@ import Testing
         #expect(ended.errors.contains("a query without a database name") == warns, "\(ended)")
     }
 
-    @Test func `a golden query and diff tell the two spellings apart`() throws {
+    @Test func `a golden query and diff distinguish two names that are equivalent in Unicode`() throws {
         let value = { (spelling: String) in
             "CREATE TABLE word(w DEFAULT '\(spelling)'); INSERT INTO word VALUES('\(spelling)');"
         }

@@ -30,7 +30,9 @@ import Testing
         """
     }
 
-    @Test(arguments: cases) func `the app's rows in such a table are kept`(one: Case) throws {
+    @Test(arguments: cases) func `the app's rows in a table named like a part of a virtual table are kept`(one: Case)
+        throws
+    {
         try shop.pack("1.0.0", [.shared(Self.schema(one))])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO \(one.table) VALUES(10, 'my own document', 1)")
@@ -41,7 +43,8 @@ import Testing
         #expect(try shop.onlyKept("app").rows(one.table) == 1)
     }
 
-    @Test(arguments: cases) func `the app makes the virtual table, and its preserved rows are carried`(one: Case) throws
+    @Test(arguments: cases) func `preserved rows of a table named like a part of a virtual table are carried`(one: Case)
+        throws
     {
         let table = "CREATE TABLE \(one.table)(id INTEGER PRIMARY KEY, body TEXT, own INTEGER DEFAULT 0);"
         try shop.pack("1.0.0", [.shared(table, [["table": .string(one.table)]])])
@@ -55,7 +58,8 @@ import Testing
         #expect(try shop.kept("app").count == 1)
     }
 
-    @Test func `an undo of a replaced file keeps what was written to such a table`() throws {
+    @Test func `an undo of a replaced file keeps rows written to a table named like a part of a virtual table`() throws
+    {
         let (old, new) = (shop.scratch.path("old.db"), shop.scratch.path("new.db"))
         try Shop.sql(old, Self.schema(Self.cases[0]))
         try Shop.sql(new, Self.schema(Self.cases[0]) + "INSERT INTO docs_content VALUES(2, 'shipped', 0)")

@@ -354,7 +354,7 @@ import Testing
         #expect(try shop.moult("quarantine").status == 0)
     }
 
-    @Test func `clean never removes what the app or a user wrote`() throws {
+    @Test func `clean never removes data that the app or a user wrote`() throws {
         try begin()
         #expect(try shop.moult("clean").status == 0)
         #expect(try !shop.databases(with: "DIARY").isEmpty)

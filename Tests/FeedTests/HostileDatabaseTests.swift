@@ -69,9 +69,9 @@ import Testing
         }
     }
 
-    /// The examiner crashes, as it would because of a bug in SQLite; here, a signal at its first step ends it.
+    /// The checking process crashes, as it would because of a bug in SQLite; here, a signal at its first step ends it.
     @Test(arguments: ["SEGV", "ABRT", "KILL"])
-    func `a crash of SQLite in the examiner is a refusal`(signal: String) throws {
+    func `a release is refused if SQLite crashes while checking it`(signal: String) throws {
         let hostile = try Case()
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
         let why = try hostile.refusal(
@@ -102,7 +102,7 @@ import Testing
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
         _ = try hostile.refusal(through: "strace -f -qq -o trace -e trace=openat,openat2,prctl")
         let lines = try hostile.bench.must("cat trace").split(separator: "\n").map { String($0) }
-        // Two processes drop their privileges: the archive reader, which cannot open files, and the examiner.
+        // Two processes drop their privileges: the archive reader, which cannot open files, and the checking process.
         let examiners = Set(
             lines.filter { $0.contains("PR_SET_NO_NEW_PRIVS") }.compactMap { $0.split(separator: " ").first })
         #expect(examiners.count == 2)

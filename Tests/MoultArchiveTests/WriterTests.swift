@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [("a.tar.xz", 9), ("a.tar.gz", 0), ("a.zip", 10), ("a.tar.zst", 6)])
-    func `refuses content that the reader would refuse`(name: String, level: Int) throws {
+    func `the writer refuses content that the reader would refuse`(name: String, level: Int) throws {
         let scratch = try Scratch()
         let error = try #require(throws: MoultError.self) { try write(name, in: scratch, level: level) }
         #expect(error.code == .archivePacking)

@@ -47,7 +47,7 @@ import Testing
         #expect(try world.visible() == before)
     }
 
-    @Test func `an unknown step is refused by name`() throws {
+    @Test func `an unknown step is refused, and the error names it`() throws {
         let world = try World(top: [.init("steps", [["step": "acme.reindex", "after": "copy"]])])
         let error = #expect(throws: MoultError.self) {
             try world.orchestrator().plan(UpdateRequest(manifest: world.second))

@@ -44,7 +44,7 @@ import Testing
             "UPDATE t SET b = 'B', c = 2.25 WHERE a = 2",
             "DELETE FROM t WHERE a = 10; INSERT INTO t VALUES (11, 'b', 3)",
         ])
-    func `an index that differs is found`(_ index: String, _ change: String) throws {
+    func `an index that differs from its table is found`(_ index: String, _ change: String) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -93,7 +93,7 @@ import Testing
     @Test(arguments: [
         "CREATE TABLE t (a NOT NULL, b)", "CREATE TABLE t (a CHECK (a > 0), b)", "CREATE TABLE t (a INTEGER, b) STRICT",
     ])
-    func `a row that violates its table is found`(_ table: String) throws {
+    func `a row that violates the definition of its table is found`(_ table: String) throws {
         let path = try scratch.database(
             "a.db",
             """

@@ -57,7 +57,7 @@ import Testing
         #expect(try Connection(path: path, access: .readOnly).quickCheck() == ["file is not a database"])
     }
 
-    @Test func `rows without their parent are findings`() throws {
+    @Test func `rows whose parent is missing are findings`() throws {
         let path = try scratch.database(
             "a.db",
             """

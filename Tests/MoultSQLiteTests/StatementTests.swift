@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The row is returned before the commit fails, and reading a single value must not hide that.
-    @Test func `a scalar whose transaction cannot be committed is an error`() throws {
+    @Test func `a scalar query whose transaction cannot be committed fails`() throws {
         try connection.execute(
             """
             PRAGMA foreign_keys = ON; CREATE TABLE p (id INTEGER PRIMARY KEY);

@@ -40,7 +40,7 @@ struct Examined {
         return try asking.report().answers.first
     }
 
-    /// Makes a program that runs instead of the examiner.
+    /// Makes a program that runs instead of the checking process.
     func impostor(_ script: String) throws -> String {
         let path = scratch.path("impostor")
         try Files.writeNew(Array("#!/bin/sh\n\(script)\n".utf8), to: path)

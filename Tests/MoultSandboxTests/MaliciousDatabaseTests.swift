@@ -20,10 +20,10 @@ import Testing
     static let queries = [
         Harm(
             testDescription: "endless query", sql: "CREATE TABLE t(x);", query: "\(endless) SELECT max(i) FROM n",
-            why: "it took longer than its deadline", processor: 1),
+            why: "it ran past its deadline", processor: 1),
         Harm(
             testDescription: "endless view", sql: "CREATE VIEW v AS \(endless) SELECT max(i) AS m FROM n;",
-            query: "SELECT m FROM v", why: "it took longer than its deadline", processor: 1),
+            query: "SELECT m FROM v", why: "it ran past its deadline", processor: 1),
         Harm(
             testDescription: "huge text", sql: "CREATE TABLE t(x);",
             query: "SELECT length(replace(hex(zeroblob(30000000)), '0', 'feather'))",
@@ -132,7 +132,7 @@ import Testing
             why: "rows of its answer must be a list of objects, but is a whole number"),
         End(script: "exec sleep 1000", why: "it did not end in time"),
     ])
-    func `a database whose examiner ends early is refused`(end: End) throws {
+    func `a database whose checking process ends early is refused`(end: End) throws {
         var examined = try Examined("CREATE TABLE t(x);")
         examined.validation.processor = 0
         let program = try examined.impostor("cd \(examined.scratch.path)\n\(end.script)")

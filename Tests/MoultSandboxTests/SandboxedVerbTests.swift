@@ -60,7 +60,7 @@ import Testing
             environment: ["PATH": "\(built):/usr/local/bin:/usr/bin:/bin", "TMPDIR": try scratch.directory("tmp")])
     }
 
-    /// The only capability of the examiner allows it to read the files, and it can only read the given files.
+    /// The only capability of the checking process allows it to read the files, and it can only read the given files.
     @Test(.enabled(if: geteuid() == 0, "only root reads files of other users"))
     func `root can inspect databases that only another user may read`() throws {
         try Shell.must(
@@ -149,7 +149,7 @@ import Testing
 
     /// SQLite crashes; here, a signal ends the process when it confines itself.
     @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
-    func `a crash of SQLite in a read-only verb is a refusal`(verb: String) throws {
+    func `a crash of SQLite in a read-only verb is reported as a refusal`(verb: String) throws {
         if verb.hasPrefix("plan") { try release(spoilt: "") }
         let wrapper = "strace -f -qq -o trace -e trace=prctl -e inject=prctl:signal=SEGV"
         let ended = try harmless("\(wrapper) moult \(verb)")

@@ -69,8 +69,8 @@ import Testing
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
 
-    /// Otherwise, a database that compromises the examiner could make the process with the store open it.
-    @Test func `an examiner that has begun cannot make the app check the database`() throws {
+    /// Otherwise, a database that compromises the checking process could make the process with the store open it.
+    @Test func `a checking process that has begun cannot make the app check the database`() throws {
         let examined = try Examined(Self.sql)
         #expect(
             try examined.refusal(by: examined.impostor("echo ready; exit 64"))

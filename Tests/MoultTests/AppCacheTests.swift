@@ -97,7 +97,7 @@ import Testing
 
     /// Many processes call at the same time: exactly one of them gets the new cache, and all rows written after that
     /// stay.
-    @Test func `only one of many processes recreates it`() async throws {
+    @Test func `only one of many processes recreates the cache`() async throws {
         try Files.writeNew(Array("no database".utf8), to: path)
         let path = path
         let states = try await withThrowingTaskGroup(of: CacheState.self) { group in

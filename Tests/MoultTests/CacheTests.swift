@@ -196,7 +196,7 @@ import Testing
         #expect(try fresh == "0|id,image,width\n")
     }
 
-    @Test func `a cache without a fingerprint is refused by name`() throws {
+    @Test func `a cache without a schema digest is refused, and the error names the field`() throws {
         var source = ReleaseMaker.Source.reference("thumbs", Self.one)
         source.kind = "cache"
         let manifest = try maker.make("1.0.0", sequence: 1, [source])

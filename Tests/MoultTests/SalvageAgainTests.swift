@@ -45,7 +45,7 @@ import Testing
         #expect(try Tree(aside, times: false) == set)
     }
 
-    @Test func `nothing to salvage is refused`() throws {
+    @Test func `salvage is refused if no user data was set aside`() throws {
         let error = #expect(throws: MoultError.self) {
             try Orchestrator(root: store.directory, steps: .builtIn).salvageAgain("user")
         }

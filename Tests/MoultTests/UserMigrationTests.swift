@@ -188,7 +188,7 @@ import Testing
     }
 
     /// Rows that already violated a foreign key belong to the user, and tables of the app stay.
-    @Test func `objects of the user are not a reason to refuse`() throws {
+    @Test func `objects that the user created do not prevent a migration`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(
             "CREATE TABLE own(x REFERENCES note(id)); INSERT INTO own VALUES(99); CREATE INDEX own_x ON own(x)")

@@ -58,7 +58,7 @@ import Testing
         #expect(try credentials(at: server) == [""])
     }
 
-    @Test func `a server that wants a password says that the netrc file is open`() throws {
+    @Test func `if a server wants a password and other users can read the netrc file, the error says so`() throws {
         let server = try ScriptedServer(scratch.path("public"), .wantsPassword, certificate: certificate)
         try follow(server.url("feed.json"))
         try must("moult apply -q")

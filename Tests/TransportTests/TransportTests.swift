@@ -174,7 +174,7 @@ import Testing
         #expect(try proxy.requests().map(\.status) == [200, 200])
     }
 
-    @Test func `many interruptions still complete`() throws {
+    @Test func `a transfer completes despite many interruptions`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.3, times: 8)
         try download(proxy.url("file"), transport(attempts: 2))
         #expect(try isWhole)

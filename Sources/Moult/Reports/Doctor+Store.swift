@@ -186,7 +186,7 @@ extension Doctor {
             if broken.contains(layout.generation(name)) { return nil }
             return Finding(
                 kind: "unused", path: layout.generation(name), what: "no process uses this generation",
-                why: "it only uses disk space", fix: command("moult", "clean", "--store", layout.root),
+                why: "it only takes up disk space", fix: command("moult", "clean", "--store", layout.root),
                 isAdvice: true)
         }
     }

@@ -45,14 +45,16 @@ extension Call {
                 why: "choose one: the argument RELEASE can be a manifest or a feed")
         }
         let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
-        if case .manifest = source { try refuseFeedOptions(with: "a manifest on this machine") }
+        if case .manifest = source {
+            try refuseFeedOptions(with: "a manifest on this machine", why: "feed options apply only to a feed")
+        }
         return source
     }
 
     /// Feed options contradict a plan or a manifest.
-    func refuseFeedOptions(with what: String) throws {
+    func refuseFeedOptions(with what: String, why: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(
-            "\(word) and \(what) cannot both be given", why: "feed options apply only when no release is given")
+            "\(word) and \(what) cannot both be given", why: why)
     }
 }

@@ -148,10 +148,10 @@ enum ApplyVerb {
     }
 
     private static func apply(_ call: Call, _ file: String) throws {
-        try call.refuseFeedOptions(with: "--plan")
+        let why = "the options of a plan are chosen when it is created"
+        try call.refuseFeedOptions(with: "--plan", why: why)
         if let word = call.requestWords.first {
-            throw call.wrongUsage(
-                "\(word) and --plan cannot both be given", why: "the plan already contains \(word)")
+            throw call.wrongUsage("\(word) and --plan cannot both be given", why: why)
         }
         guard let plan = try Plan.saved(in: file) else {
             throw MoultError(

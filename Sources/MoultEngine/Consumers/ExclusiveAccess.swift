@@ -45,8 +45,7 @@ struct ExclusiveAccess {
         let who = holders + (isOurs ? ["this process"] : [])
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",
-            why:
-                "\(who.isEmpty ? "a process" : who.joined(separator: ", ")) has it open, although the consumers were asked to close it",
+            why: "still open in \(who.isEmpty ? "another process" : who.joined(separator: ", "))",
             now: "Nothing was changed. Stop that program and try again, or have it killed: --force-after SECONDS")
     }
 }

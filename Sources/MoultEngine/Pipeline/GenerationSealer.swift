@@ -34,7 +34,7 @@ struct GenerationSealer {
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(
                     .generation, what: "\(path) was not staged", why: "no step created it",
-                    now: "Report this as a defect of moult.")
+                    now: "Report this as a bug in moult.")
             }
             let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
             var entry = Seal.Entry(member: database.member, sha256: digest, facts: facts)

@@ -203,8 +203,8 @@ package struct Journal {
         default:
             throw MoultError(
                 .stuck, .stuck, what: "\(path) has a record that this version of moult cannot read",
-                why: "it was written by another version of moult",
-                now: "Finish the update with that version: moult recover")
+                why: "another version of moult may have written it",
+                now: "Finish the update with the version that began it: moult recover")
         }
     }
 }

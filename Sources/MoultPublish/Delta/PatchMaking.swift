@@ -51,7 +51,7 @@ package struct PatchMaking {
                 throw MoultError(
                     .packing, what: "the patch \(patch) does not reproduce the new database",
                     why: "it differs at byte \(offset) or later",
-                    now: "Report this as a defect of moult, and pack without a patch.")
+                    now: "Report this as a bug in moult, and pack without a patch.")
             }
         }
     }

@@ -20,8 +20,8 @@ extension Connection {
             guard let missing = error.sqlite?.missingExtension else { throw error }
             throw MoultError(
                 .appExtension, .refused, what: "cannot \(doing)",
-                why: "the schema of \(error.sqlite?.path ?? path) needs \(missing), which only the app has",
-                now: "Publish the database without it in tables that the app writes to.", cause: error)
+                why: "the schema of \(error.sqlite?.path ?? path) needs \(missing), which only the app provides",
+                now: "Remove it from the tables that the app writes to, then publish the release again.", cause: error)
         }
     }
 }

@@ -7,7 +7,7 @@ extension ManifestReader {
         }
         guard let kind = try fields.word("kind", Database.Kind.self) else {
             let kinds = Database.Kind.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
-            throw fields.fail("kind", "is missing", now: "It is one of \(kinds).")
+            throw fields.fail("kind", "is missing", now: "Use one of \(kinds).")
         }
         let path = try sealed(fields, "member", orDraft: "\(name).db", memberPath)
         let parts = path.split(separator: "/")

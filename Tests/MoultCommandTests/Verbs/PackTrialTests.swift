@@ -216,7 +216,7 @@ import Testing
                 """.utf8))
     }
 
-    @Test func `a draft in Latin-1 is refused by its line`() throws {
+    @Test func `the error for a draft in Latin-1 names the line`() throws {
         try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
         let text = try draft(more: "\n\"requires\": { \"app\": \">=1\" }, // für alle\n")
         try Shell.must(["sh", "-c", "iconv -f utf8 -t latin1 \(text) > \(text).l1 && mv \(text).l1 \(text)"])

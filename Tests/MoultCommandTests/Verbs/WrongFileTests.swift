@@ -17,7 +17,9 @@ import Testing
 
     private func error(_ line: String) throws -> String { try world.run(line).err }
 
-    @Test(arguments: ["store", "signed"]) func `a database is not the manifest of a release`(_ store: String) throws {
+    @Test(arguments: ["store", "signed"]) func `the error for a database in place of a manifest says so`(
+        _ store: String
+    ) throws {
         try world.must("sqlite3 my.sqlite 'CREATE TABLE t(a)'")
         #expect(
             try error("moult apply --store \(store) my.sqlite").hasSuffix(
@@ -25,7 +27,9 @@ import Testing
                     + "  Pack a release from it: moult pack \(world.scratch.path("my.sqlite"))\n"))
     }
 
-    @Test(arguments: ["store", "signed"]) func `a bundle is not the manifest of a release`(_ store: String) throws {
+    @Test(arguments: ["store", "signed"]) func `the error for a bundle in place of a manifest says so`(_ store: String)
+        throws
+    {
         let bundle = world.scratch.path("rel/test-1.0.0")
         #expect(
             try error("moult apply --store \(store) rel/test-1.0.0.tar.zst")
@@ -40,7 +44,9 @@ import Testing
                 "\n  Give the manifest of the release: moult pack writes it next to the bundle.\n"))
     }
 
-    @Test(arguments: ["store", "signed"]) func `a draft is not the manifest of a release`(_ store: String) throws {
+    @Test(arguments: ["store", "signed"]) func `the error for a draft in place of a manifest says so`(_ store: String)
+        throws
+    {
         #expect(
             try error("moult apply --store \(store) d.json")
                 == """
@@ -143,7 +149,7 @@ import Testing
             """)
     }
 
-    @Test func `a missing feed on the command line does not blame the settings`() throws {
+    @Test func `the error for a missing feed on the command line does not blame the settings`() throws {
         #expect(
             try error("moult check --feed /none")
                 == "moult: error: no feed at /none: it does not exist\n  Check the address of the feed.\n")

@@ -141,7 +141,7 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.a.b is not the name of a database: it may contain only letters, digits, '_' and '-'"),
     .init(
         .draft, .remove("/databases/food/kind"),
-        says: "databases.food.kind is missing. It is one of \"reference\", \"shared\", \"user\", \"cache\"."),
+        says: "databases.food.kind is missing. Use one of \"reference\", \"shared\", \"user\", \"cache\"."),
     .init(
         .draft, .set("/databases/food/kind", "refernce"),
         says: "databases.food.kind must be one of \"reference\", \"shared\", \"user\", \"cache\", but is \"refernce\"."

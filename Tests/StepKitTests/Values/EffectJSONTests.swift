@@ -138,6 +138,6 @@ import Testing
     func `an invalid effect is refused`(_ text: String, _ why: String) throws {
         let json = try JSON(parsing: text, source: "journal")
         let error = #expect(throws: MoultError.self) { try Effect(json: json, source: "journal") }
-        #expect(error.map { "\($0)" } == "journal: \(why). It was written by another version of moult.")
+        #expect(error.map { "\($0)" } == "journal: \(why). Another version of moult may have written it.")
     }
 }

@@ -46,7 +46,9 @@ struct Planning {
         return try list.map { json in
             let whole = json.setting("step", to: .string(name)).setting("phase", to: .string(phase.rawValue))
             var effect: Effect
-            do { effect = try Effect(json: whole, source: "its plan") } catch { throw wrong("\(error)") }
+            do { effect = try Effect(json: whole, source: "its plan") } catch {
+                throw wrong((error as? MoultError)?.what ?? "\(error)")
+            }
             switch effect.change {
             case .confirm(let text): effect.change = .confirm(visible(text))
             case .keep(let why): effect.change = .keep(why: visible(why))
