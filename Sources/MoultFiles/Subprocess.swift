@@ -20,7 +20,7 @@ package final class Subprocess {
         package var confinement: Confinement?
         /// Whether it gets its own process group, which is killed with it.
         package var isGroup = false
-        /// Whether it is killed when the thread that starts it ends, and thus with this process, however that ends.
+        /// Whether it is killed when the thread that started it ends, and so whenever this process ends.
         package var endsWithParent = false
         /// Whether the same applies to all its children, which must stay in its group: a supervisor between this process and it
         /// kills the group as soon as either of them has ended.

@@ -5,8 +5,8 @@ extension Threads {
     /// Runs asynchronous work and blocks this thread until it is done or the deadline has passed. In the latter case it returns
     /// false, and the work continues without a waiting caller.
     ///
-    /// The work runs on a separate thread, unless it belongs to an actor with an executor: the waiting thread may be one of the
-    /// pool's, and even the last one.
+    /// The work runs on a separate thread, unless it belongs to an actor with an executor: the waiting thread may be part of
+    /// the pool, or even its last free thread.
     package static func wait(
         for time: Duration, _ body: @escaping @Sendable () async throws -> Void
     ) throws -> Bool {

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Attacks by an attacker who controls the network or a mirror. Each is refused and changes nothing.
+/// Attacks from the network or a mirror. Each is refused and changes nothing.
 @Suite struct AttackTests {
     private let bench: Bench
     init() throws { bench = try Bench() }

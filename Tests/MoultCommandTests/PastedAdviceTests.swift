@@ -72,7 +72,7 @@ import Testing
         #expect(list.split(separator: "\n").last?.split(separator: " ").dropLast().last == "1", "\(list)")
     }
 
-    @Test func `a public key that is missing is not created`() throws {
+    @Test func `for a missing public key, the advice does not suggest creating one`() throws {
         let ended = try world.run("moult init --product org.example.test --key nope.pub")
         #expect(
             ended.err

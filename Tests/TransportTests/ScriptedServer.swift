@@ -116,7 +116,7 @@ final class ScriptedServer {
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate + ".pem", certificate + ".key")
-            # Handshakes in the threads, so that a client which only connects blocks no other.
+            # Handshakes in the threads, so that a client that only connects does not block others.
             server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         server.serve_forever()
         """#

@@ -20,7 +20,7 @@ enum DiffVerb {
         "diff", .publishers, "show the differences between two databases or releases",
         discussion: [
             """
-            Neither side changes, and both may be in use. Damaged databases are not compared; moult inspect also \
+            It changes neither side, and both may be in use. Damaged databases are not compared; moult inspect also \
             checks whether indexes match their tables. Schemas are compared by structure, not by their text.
             """,
             """

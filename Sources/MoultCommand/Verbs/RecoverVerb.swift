@@ -11,10 +11,10 @@ enum RecoverVerb {
         "recover", .operators, "finish or undo an interrupted update",
         discussion: [
             """
-            Every command that writes to the store does this first. This command does nothing else, and it also \
-            tries again after other commands have failed three times and no longer try. If the update had not \
-            changed anything, its files are removed. Otherwise it is finished, because apps may already have read \
-            the new data; use --undo if it cannot be finished.
+            Every command that writes to the store recovers it first. This command does nothing else, and still \
+            tries when other commands have given up after three attempts. If the update had not changed anything, \
+            its files are removed. Otherwise it is finished, because apps may already have read the new data; use \
+            --undo if it cannot be finished.
             """
         ],
         options: [undo, UpdateOptions.wait], changesStore: true,

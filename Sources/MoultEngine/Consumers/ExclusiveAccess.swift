@@ -45,7 +45,7 @@ struct ExclusiveAccess {
         let who = holders + (isOurs ? ["this process"] : [])
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",
-            why: "still open in \(who.isEmpty ? "another process" : who.joined(separator: ", "))",
+            why: "\(who.isEmpty ? "another process" : who.joined(separator: ", ")) has it open",
             now: "Nothing was changed. Stop that program and try again, or have it killed: --force-after SECONDS")
     }
 }

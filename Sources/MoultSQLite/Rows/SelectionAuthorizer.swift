@@ -4,7 +4,7 @@ import MoultBasics
 /// Lets a condition read tables of its own database and call deterministic functions, and nothing else.
 final class SelectionAuthorizer {
     private let tables: Set<SQLName>
-    /// The first thing that was denied.
+    /// The first access that was denied.
     private(set) var denied: String?
 
     init(tables: Set<SQLName>) { self.tables = tables }

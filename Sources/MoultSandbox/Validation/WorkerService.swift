@@ -40,9 +40,9 @@ package enum WorkerService {
 
     private static func serve<Asked: WorkerRequest>(_: Asked.Type, tellsReady: Bool = true) throws {
         var parent = ParentChannel(longest: largest)
-        guard let json = try parent.next() else { throw MoultError(.validation, what: "the question is missing") }
+        guard let json = try parent.next() else { throw MoultError(.validation, what: "the request is missing") }
         let fields = try Fields(json) { place, why, _ in
-            MoultError(.validation, what: "\(place) of the question \(why)")
+            MoultError(.validation, what: "\(place) of the request \(why)")
         }
         let request = try Asked(fields)
         let scratch = try fields.string("scratch")
