@@ -32,7 +32,7 @@ package struct FileReplacement {
         let move = Files.moveAway(fault.path)
         throw MoultError(
             .notReplaceable, .refused, what: "\(name) cannot be replaced: \(fault.path) \(fault.why)",
-            why: "anyone who can write there can change what --undo restores",
+            why: "a user who can write there can change the content that --undo restores",
             now: fault.remedy.map { "To fix this: \(shellLine($0))" }
                 ?? "As user \(Files.userName(fault.owner ?? 0)) or as root: \(move)")
     }

@@ -5,7 +5,7 @@ internal import MoultLibc
 
 /// Gets one answer with libcurl, following redirects.
 enum Fetch {
-    /// Exit statuses: 0, an answer arrived, whatever its status; 1, no answer, with the reason on stderr; 2, invalid
+    /// Exit statuses: 0, an answer arrived, regardless of its status; 1, no answer, with the reason on stderr; 2, invalid
     /// usage.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)

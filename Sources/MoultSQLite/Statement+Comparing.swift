@@ -86,7 +86,7 @@ extension Statement {
         }
     }
 
-    /// The bytes of a text, as UTF-8 whatever the database's encoding, or of a blob.
+    /// The bytes of a text, as UTF-8 regardless of the database's encoding, or of a blob.
     private func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
         let start =
             type == SQLITE_TEXT

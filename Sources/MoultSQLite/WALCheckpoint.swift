@@ -39,7 +39,7 @@ package enum WALCheckpoint {
         try connection.close()
     }
 
-    /// Names the process, as far as this user may see it.
+    /// Names the process if this user may see it.
     private static func busy(_ path: String, _ why: String, cause: (any Error)? = nil) throws -> MoultError {
         let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
         return MoultError(

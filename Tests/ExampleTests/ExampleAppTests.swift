@@ -68,7 +68,7 @@ import Testing
                 """)
     }
 
-    @Test func `the example app has less than 60 lines`() throws {
+    @Test func `the example app has fewer than 60 lines`() throws {
         let lines = try Project.text("Examples/Sources/Phrasebook/main.swift").split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count < 60)

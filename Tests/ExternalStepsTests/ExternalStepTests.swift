@@ -164,7 +164,7 @@ import Testing
         #expect(try world.world.versions() == [ending == .done ? "2.0.0" : "1.0.0"])
     }
 
-    @Test func `a database that a step does not name stays unchanged`() throws {
+    @Test func `an update fails if a step changes a database that it did not name`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", database: "food"),
             prepare: """

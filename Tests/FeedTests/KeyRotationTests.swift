@@ -84,7 +84,7 @@ import Testing
             try bench.must("moult apply -q --store new --feed public/feed.json")
             if ended.status == 0 { break }
             kills += 1
-            // The same command again completes it.
+            // Repeating the command completes it.
             try bench.must("moult publish public -q \(options); moult check -q")
         }
         #expect(kills > 6)

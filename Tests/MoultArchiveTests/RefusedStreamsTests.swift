@@ -274,7 +274,7 @@ import Testing
             error.why == "the supported extensions are .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip")
     }
 
-    /// A 7z archive is refused by its name; the command in the message repacks it.
+    /// A 7z archive is refused because of its name; the command in the message repacks it.
     @Test(arguments: ["a.7z", "my app.7z"]) func `a 7z archive is refused, and the error says how to repack it`(
         name: String
     ) throws {

@@ -26,7 +26,7 @@ import Testing
             verify: try step(.verify))
     }
 
-    @Test func `steps of another package can do everything that the built-in steps do`() throws {
+    @Test func `steps of another package can replace the built-in ones`() throws {
         let world = try World(installed: false)
         let orchestrator = try Orchestrator(root: world.store, steps: outside())
         _ = try orchestrator.update(UpdateRequest(manifest: world.first))

@@ -76,7 +76,7 @@ extension Doctor {
                 Finding(
                     kind: "plainSecret", path: layout.settings,
                     what: "the secret in \(address) is sent over plain HTTP",
-                    why: "anyone between this machine and the server can read it", fix: "change the URL to https",
+                    why: "an attacker between this machine and the server can read it", fix: "change the URL to https",
                     isAdvice: true))
         }
         return findings

@@ -23,7 +23,7 @@ package struct Doctor {
         package let what: String
         /// The consequence.
         package let why: String
-        /// The command that fixes it.
+        /// How to fix it: usually a command.
         package var fix: String
         /// Informational: nothing is wrong with this store.
         package var isAdvice = false

@@ -13,7 +13,7 @@ enum DoctorVerb {
             that every user may write to. To check the data, run: moult verify
             """,
             """
-            Each finding has a command that fixes it; doctor itself changes nothing. Advice does not count as a \
+            Each finding says how to fix it; doctor itself changes nothing. Advice does not count as a \
             finding.
             """,
         ],

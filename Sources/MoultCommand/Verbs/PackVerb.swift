@@ -55,8 +55,8 @@ enum PackVerb {
             """,
             """
             Then it installs the release as a test, into an empty store and over earlier releases. It refuses \
-            whatever stores would refuse: a failed check, a migration that does not produce the new schema, \
-            databases that do not open together.
+            a release that stores would refuse: if a check fails, a migration does not produce the new schema, or \
+            databases do not open together.
             """,
             """
             Without a draft, give the database files: the release is made like the newest one in the output \

@@ -22,8 +22,8 @@ enum QuarantineVerb {
         "quarantine", .operators, "list, export, restore or remove old content of databases",
         discussion: [
             """
-            An update never destroys what an app or a user wrote. If the new files lack some of it, the complete old \
-            database stays here, with the reason, the release and the number of rows. Only caches are removed \
+            An update never destroys data that an app or a user wrote. If the new files lack some of it, the complete \
+            old database stays here, with the reason, the release and the number of rows. Only caches are removed \
             automatically, when they exceed the "quarantineLimit" in moult.json.
             """
         ],

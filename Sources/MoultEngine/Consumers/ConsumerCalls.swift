@@ -11,7 +11,7 @@ package final class ConsumerCalls {
     private let consumers: [Consumer]
     private let forceAfter: Int?
     private let watcher: Watcher
-    /// The consumers that were asked to release, and must be asked to reload whatever the outcome of the update.
+    /// The consumers that were asked to release, and must be asked to reload regardless of the outcome of the update.
     private(set) var released: [String]
     private var isReleased = false
     /// The tables that differ between the old and new content, by database.

@@ -13,7 +13,7 @@ struct Importer {
     let place: Place
     /// Whether the build stops at a row that cannot be inserted.
     let bails: Bool
-    /// The shell's `.mode ascii` skips empty records, whatever the format of the file.
+    /// The shell's `.mode ascii` skips empty records, regardless of the format of the file.
     let skipsEmpty: Bool
     let progress: (BuildProgress) throws -> Void
 

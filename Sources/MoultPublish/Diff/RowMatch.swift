@@ -78,7 +78,7 @@ struct RowMatch {
             self.new = side(new, shared, rowID: !isKey, order: [newRowID])
         } else if !key.isEmpty, areUTF8, means != .content {
             (walk, method, hidden) = (.key(columns: Int32(key.count)), .primaryKey(key), 0)
-            // The walk compares bytes, whatever the collation of the key.
+            // The walk compares bytes, regardless of the collation of the key.
             let order = key.map { "\(quoteIdentifier($0)) COLLATE BINARY" }
             self.old = side(old, oldColumns, rowID: false, order: order)
             self.new = side(new, shared, rowID: false, order: order)

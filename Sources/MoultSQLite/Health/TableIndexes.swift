@@ -51,7 +51,7 @@ struct TableIndexes {
                 guard case .integer(let number) = part[1], case .text(let collation) = part[4],
                     let collation = IndexKey.Collation(rawValue: collation.uppercased())
                 else { return nil }
-                // -1 is the rowid, whatever its name; -2 is an expression.
+                // -1 is the rowid, regardless of its name; -2 is an expression.
                 guard number == -1 || names[number] != nil else { return nil }
                 let column = names[number].map(quoteIdentifier) ?? rowID
                 if !columns.contains(column) { columns.append(column) }

@@ -100,7 +100,7 @@ extension ValidationReport.Rows {
 
 /// Converts errors for transfer between processes.
 extension MoultError {
-    /// The error that ended a validation, of whatever type.
+    /// The error that ended a validation, of any type.
     init(caught error: any Error) {
         self = error as? MoultError ?? MoultError(.validation, what: "\(error)")
     }

@@ -104,7 +104,7 @@ package struct Generation: Sendable {
         } catch let error as MoultError where error.code == .store {
             guard let name = try lastInstalled(layout) else { throw error }
             if let facts = try Files.facts(layout.current), facts.kind != .link {
-                // Moult did not create this, whatever it is.
+                // Moult did not create this file.
                 try Files.rename(layout.current, to: try Files.firstFree("\(layout.root)/moult-current.old"))
             }
             let new = "\(layout.current).new"

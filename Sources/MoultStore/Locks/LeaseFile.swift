@@ -21,7 +21,7 @@ package enum LeaseFile {
             }
             try Files.ensureDirectory(layout.leases)
             if facts != nil {
-                // Moult did not create this, whatever it is.
+                // Moult did not create this file.
                 try Files.rename(path, to: try Files.firstFree("\(layout.root)/moult-lease.old"))
             }
             // Not synced: the file is empty, and readers can do without it.

@@ -1,5 +1,5 @@
 extension Manifest {
-    /// The content of a file: moult treats two files with the same content as one, whatever their names.
+    /// The content of a file: moult treats two files with the same content as one, regardless of their names.
     public struct Content: Sendable, Hashable {
         /// The size in bytes.
         public var size: Int

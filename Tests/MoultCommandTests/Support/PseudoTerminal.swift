@@ -2,7 +2,7 @@ import CLinux
 import MoultLibc
 import Testing
 
-/// A real terminal of the kernel; this is the side of the screen.
+/// A pseudo-terminal of the kernel; this is the side of the terminal emulator.
 final class PseudoTerminal {
     private let screen: Int32
     /// The side to which a program writes.

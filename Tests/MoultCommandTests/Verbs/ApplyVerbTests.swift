@@ -71,7 +71,7 @@ import Testing
         #expect(result["changed"]?.bool == true)
     }
 
-    @Test func `errors are events too`() throws {
+    @Test func `with --json, an error is printed as an event`() throws {
         try world.install(world.second)
         let run = try world.run("moult apply --json rel/test-1.0.0.json")
         #expect(run.status == 3)
