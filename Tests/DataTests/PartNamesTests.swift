@@ -78,7 +78,9 @@ import Testing
         #expect(try shop.kept("app").count == 1)
     }
 
-    @Test func `a migration that drops the app's index keeps a copy, and one that drops its rows is refused`() throws {
+    @Test func `a migration that drops the app's index keeps a copy, and one that drops the app's rows is refused`()
+        throws
+    {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY, text TEXT); CREATE VIRTUAL TABLE find USING fts3(text);"
         let numbered = { (number: Int) in schema + "PRAGMA user_version = \(number);" }
         try shop.pack("1.0.0", [.user(numbered(1))])

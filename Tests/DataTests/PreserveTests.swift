@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"])
-    func `the operator may accept that rows are not preserved, and then they are kept`(way: String) throws {
+    func `rows that are not preserved with the operator's consent are kept in quarantine`(way: String) throws {
         try begin()
         try shop.pack("2.0.0", [.shared(shipped("TWO"), more: [.init("replace", .string(way))])])
         let result = try Shop.last(shop.apply("2.0.0", "--accept-unpreserved", "--json"))
@@ -84,7 +84,7 @@ import Testing
         #expect(try told.first?["directory"]?.string == shop.onlyKept("app").directory)
     }
 
-    @Test func `the manifest may say that rows are not preserved, and then they are kept`() throws {
+    @Test func `rows that the manifest declares as no longer preserved are kept in quarantine`() throws {
         try begin()
         try shop.pack("2.0.0", [.shared(shipped("TWO"), more: [.init("unpreserved", "keep")])])
         try shop.install("2.0.0")
@@ -113,7 +113,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT name, whose FROM item") == "MINE|user\n")
     }
 
-    @Test func `several entries of one table select a row once`() throws {
+    @Test func `a row that several entries select is carried once`() throws {
         try begin([Self.own, ["table": "item", "where": "name LIKE 'M%'"]])
         try shop.sql("app.db", "INSERT INTO item VALUES('MORE', 0)")
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])

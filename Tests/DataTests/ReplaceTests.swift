@@ -325,7 +325,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs a second user"))
-    func `a file that this user may not write to is refused, with the user who may`() throws {
+    func `a file that this user may not write to is refused, and the error names the user who may`() throws {
         try scratch.must("chmod 777 . && chmod +t . && chown 65534 new1.db && chmod 444 new1.db")
         for (file, advice) in [("app.db", "Run the command as user root"), ("new1.db", "Allow it: chmod u+rw ")] {
             let text = try refusal(

@@ -14,7 +14,7 @@ import Testing
         try Shell.run([BuiltMoult.path(), "steps"] + words + ["--store", world.store])
     }
 
-    @Test func `steps lists programs with their state, and trusts them`() throws {
+    @Test func `steps lists programs with their state, and steps trust trusts a program`() throws {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program, trusted: false)
         func state() throws -> String? {

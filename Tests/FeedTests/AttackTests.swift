@@ -123,7 +123,7 @@ import Testing
         #expect(try bench.refusal("moult plan", status: 3) == message)
     }
 
-    @Test func `a bundle with other content is refused`() throws {
+    @Test func `a bundle with different content is refused`() throws {
         try bench.follow(["1.0.0"])
         let size = try Files.facts(bench.path("public/test-1.0.0.tar.zst"))?.size ?? 0
         try bench.must("head -c \(size) /dev/urandom > public/test-1.0.0.tar.zst")

@@ -117,7 +117,7 @@ import Testing
         #expect(try bench.run("moult apply").status == 0)
     }
 
-    @Test func `releases of other channels need a setting`() throws {
+    @Test func `releases of other channels are installed only with a setting`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key --channel beta")

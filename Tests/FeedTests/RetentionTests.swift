@@ -78,7 +78,7 @@ import Testing
                 """)
     }
 
-    @Test func `releases that other releases require stay`() throws {
+    @Test func `releases that other releases require stay in the feed`() throws {
         try publish("1.0.0", 1)
         try publish("2.0.0", 2)
         try publish("2.1.0", 3, from: ">=2")

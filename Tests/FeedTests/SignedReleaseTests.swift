@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: ["sign rel/test-1.0.0.json -k", "publish public rel/test-1.0.0.json -k"])
-    func `a secret key that others may read is named`(line: String) throws {
+    func `a warning names a secret key that other users may read`(line: String) throws {
         try bench.must("chmod 644 a.key")
         let ended = try bench.run("moult \(line) a.key -q")
         #expect(ended.status == 0)

@@ -230,7 +230,7 @@ import Testing
 
     /// Formats that libarchive could read, with an allowed name.
     @Test(arguments: ["cpio", "ar", "shar", "xar", "mtree", "raw", "warc"])
-    func `other archive formats are refused`(format: String) throws {
+    func `unsupported archive formats are refused`(format: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         // A single file, because raw does not allow more.
@@ -267,7 +267,7 @@ import Testing
     }
 
     @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.bz2", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
-    func `other file extensions are refused`(name: String) throws {
+    func `unsupported file extensions are refused`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
         #expect(

@@ -71,7 +71,7 @@ import Testing
         ("interrupt", "moult trust empty -k mine.key", -2),
         ("suspend", "moult sign -k mine.key text", 0),
     ])
-    func `a signal at the prompt leaves the terminal as it was and no file`(
+    func `a signal at the prompt restores the terminal and leaves no file`(
         deed: String, command: String, status: Int
     ) throws {
         let ended: Shell.Ended = try scratch.run("ulimit -c 0; TERM=dumb python3 at-prompt.py \(deed) \(command)")

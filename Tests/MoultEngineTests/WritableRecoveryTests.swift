@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// Installs the second release, and leaves the store in `crashed` as it was at a moment. The store is moved there
-    /// during the update, which can then no longer change it.
+    /// Installs the second release, and leaves the store in `crashed` as it was at a given moment of the update. The store
+    /// is moved there during the update, which can then no longer change it.
     private func crash(_ moment: Moment, _ second: String) throws {
         let (store, crashed) = (store.directory, crashed)
         let watcher = Watcher(tell: { event in

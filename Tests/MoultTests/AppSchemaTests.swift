@@ -88,7 +88,9 @@ import Testing
         ("CREATE INDEX by_text ON note(text COLLATE de);", "collation \"de\"", "UPDATE note SET text = 'x';"),
         ("CREATE INDEX by_fold ON note(fold(text));", "function \"fold\"", "UPDATE note SET text = 'x';"),
     ])
-    func `a migration that needs the app says what it needs`(schema: String, need: String, script: String) throws {
+    func `the error for a migration that needs the app says what is missing`(
+        schema: String, need: String, script: String
+    ) throws {
         try app("INSERT INTO note(text) VALUES('b');" + schema)
         let before = try Files.facts(path)
         let error = #expect(throws: MoultError.self) {

@@ -149,7 +149,7 @@ import Testing
         """,
     ]
 
-    @Test func `an older version sees the leases of this one`() throws {
+    @Test func `an older version of moult sees the leases of this version`() throws {
         // An endless query holds the lease.
         let reader = try Program([
             BuiltMoult.path(), "sql", "--store", store.path,

@@ -2,7 +2,7 @@ import MoultFiles
 
 /// Simulates an older kernel for a program: newer system calls fail as on such a kernel.
 package enum OlderKernel {
-    /// Compiles a program, in the directory and with gcc, that runs its arguments as on a kernel without Landlock.
+    /// Compiles, with gcc and in the directory, a program that runs its arguments as on a kernel without Landlock.
     package static func withoutLandlock(in directory: String) throws -> String {
         try without("landlock", 444...446, in: directory)
     }
@@ -44,9 +44,9 @@ package enum OlderKernel {
         return path
     }
 
-    /// Compiles a program, in the directory and with gcc, whose first argument is a version of Landlock, and that runs
-    /// its other arguments as on such a kernel. It answers Landlock calls with this version, and with EINVAL for access
-    /// rights that the version does not have.
+    /// Compiles, with gcc and in the directory, a program that runs a command as on an older kernel. Its first argument is
+    /// the version of Landlock, and the others are the command. It answers Landlock calls with this version, and with
+    /// EINVAL for access rights that the version does not have.
     package static func withOldLandlock(in directory: String) throws -> String {
         let path = "\(directory)/with-old-landlock"
         try Files.writeNew(Array(oldLandlock.utf8), to: "\(path).c")

@@ -50,7 +50,9 @@ import Testing
     }
 
     /// The group or other users could read the passwords, or change their destination.
-    @Test(arguments: ["644", "640", "620"]) func `a netrc file that others may read is not used`(mode: String) throws {
+    @Test(arguments: ["644", "640", "620"]) func `a netrc file that other users may read is not used`(mode: String)
+        throws
+    {
         let server = try ScriptedServer(scratch.path("public"), certificate: certificate)
         try follow(server.url("feed.json"))
         let environment = try environment()

@@ -140,7 +140,7 @@ import Testing
         #expect(try scratch.run("moult check -s none").status == 64)
     }
 
-    @Test func `any other URL is refused with advice`() throws {
+    @Test func `a URL without a usable release or feed is refused with advice`() throws {
         try scratch.must(
             "moult init -q --product org.example.test --key k.pub && mkdir empty && echo '<html>' > public/x")
         try refused("moult apply \(server.url("none.json"))", 1, "no release at \(server.url("none.json"))")

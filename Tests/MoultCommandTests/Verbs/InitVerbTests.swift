@@ -55,7 +55,7 @@ import Testing
 
     /// The store is created at the path in the option or the variable.
     @Test(arguments: ["moult init --store s --product a.b", "MOULT_STORE=s moult init --product a.b"])
-    func `a store can be named in other ways`(_ line: String) throws {
+    func `init creates the store at the path in --store or MOULT_STORE`(_ line: String) throws {
         #expect(try scratch.moult(line).status == 0)
         #expect(try Settings.read(StoreLayout(root: scratch.path("s"))).product == "a.b")
     }

@@ -114,7 +114,8 @@ import Testing
         #expect(cache.err.contains("no rows of thumbs to salvage"))
     }
 
-    @Test(.enabled(if: getuid() == 0)) func `a reset on a full disk says that nothing was salvaged, and how to do it`()
+    @Test(.enabled(if: getuid() == 0))
+    func `a reset on a full disk says that nothing was salvaged, and how to try again`()
         throws
     {
         // Without permission to mount, no small disk is available.

@@ -36,7 +36,7 @@ import Testing
         #expect(!found.isWAL)
     }
 
-    @Test func `a WAL next to it is read and not changed`() throws {
+    @Test func `a WAL next to the inspected database is read and not changed`() throws {
         let path = scratch.path("food.db")
         try Shell.must([
             "python3", "-c",

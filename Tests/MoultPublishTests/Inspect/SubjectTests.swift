@@ -83,7 +83,7 @@ import Testing
         ("empty.db", "", "it is empty"), ("note.txt", "hello", "it is not a SQLite database"),
         ("x.json", "{ \"manifest\": 1 }", nil),
         ("x.tar.zst", "no archive", "its manifest is not in the same directory"),
-    ]) func `any other file is refused`(_ name: String, _ content: String, why: String?) throws {
+    ]) func `a file that cannot be inspected is refused`(_ name: String, _ content: String, why: String?) throws {
         let error = #expect(throws: MoultError.self) { try Subject.open(scratch.file(name, content)) }
         if let why { #expect(error?.why?.hasPrefix(why) == true, "\(error?.why ?? "")") }
         #expect(error?.what.contains(name) == true)

@@ -143,7 +143,7 @@ import Testing
         #expect(error?.why == "a published version must not change")
     }
 
-    @Test func `a release with a name replaces the previous one`() throws {
+    @Test func `a release packed with --name replaces the previous one`() throws {
         let directory = try scratch.directory("in")
         for name in ["food", "user"] {
             try Shell.must(["sqlite3", "\(directory)/\(name).db", "CREATE TABLE t(id)"])

@@ -132,7 +132,7 @@ struct RegistryAttackTests {
 
     private func digest(_ file: String) throws -> String { try bench.must("sha256sum \(file)").prefix(64).description }
 
-    @Test func `a manifest with other bytes is refused`() throws {
+    @Test func `a manifest with different bytes is refused`() throws {
         try bench.release("2.0.0", 2)
         try proxy.inject(.replace(bench.scratch.path("rel/test-2.0.0.json")), at: try digest("rel/test-1.0.0.json"))
         for verb in ["plan", "apply"] {
@@ -143,7 +143,7 @@ struct RegistryAttackTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    @Test func `a bundle with other bytes is refused`() throws {
+    @Test func `a bundle with different bytes is refused`() throws {
         let size = try Files.facts(bench.scratch.path("rel/test-1.0.0.tar.zst"))?.size ?? 0
         try bench.must("head -c \(size) /dev/urandom > x")
         try proxy.inject(.replace(bench.scratch.path("x")), at: try digest("rel/test-1.0.0.tar.zst"))

@@ -56,7 +56,7 @@ struct RegistryPublishTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `other tools get the files`() throws {
+    @Test func `other tools can download the files`() throws {
         try bench.publish("1.0.0", 1, to: place)
         let image = "docker://\(registry.host)/team/food"
         let text = try bench.must("skopeo inspect --raw --tls-verify=false \(image):1.0.0")
