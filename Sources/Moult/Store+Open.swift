@@ -37,7 +37,7 @@ extension Store {
             recovered: reset.map { Recovered(why: why, setAside: $0.setAside, salvaged: $0.salvaged) })
     }
 
-    /// Sets a writable database and its sidecars aside and replaces it with an empty one, whatever is at its path.
+    /// Sets a writable database and its sidecars aside and replaces it with a new one, whatever is at its path.
     ///
     /// User data is set aside only with `settingUserDataAside`; nothing is ever deleted.
     @discardableResult
@@ -74,11 +74,11 @@ public enum Recovery: Sendable, CaseIterable {
     case never
     /// Replace a cache with an empty one; leave user data unchanged.
     case cachesOnly
-    /// Also set user data aside and replace it with an empty database; nothing is ever deleted.
+    /// Also set user data aside and replace it with a new database; nothing is ever deleted.
     case setUserDataAside
 }
 
-/// Describes a database that was replaced with an empty one.
+/// Describes a database that was replaced with a new one.
 ///
 ///     let connection = try store.open("notes", recovering: .setUserDataAside)
 ///     if let recovered = connection.recovered {

@@ -137,8 +137,9 @@ extension PlanContext {
         MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
             why: "the installed release uses this file; its disk may not be mounted",
-            now: "Restore the file. To start with an empty database instead: moult reset \(database.name) "
-                + "--set-user-data-aside")
+            now:
+                "Restore the file. To start with \(database.kind == .shared ? "the shipped content" : "an empty database") "
+                + "instead: moult reset \(database.name) --set-user-data-aside")
     }
 }
 

@@ -6,7 +6,7 @@ public struct PlanContext: Sendable {
         case update
         /// A kept generation is restored.
         case rollback
-        /// A database that cannot be used is set aside and replaced by an empty one.
+        /// A database that cannot be used is set aside and replaced by a new one.
         case reset
     }
 

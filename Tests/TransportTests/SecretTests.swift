@@ -47,7 +47,7 @@ import Testing
         return ended.output.split(separator: "\n").map(String.init)
     }
 
-    @Test func `no verb shows or stores the token of a feed`() throws {
+    @Test func `no verb shows the token of a feed, or stores it outside moult.json`() throws {
         let url = server.url("feed.json?token=\(token)")
         let shown = server.url("feed.json?***")
         try quiet("moult init --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)

@@ -2,19 +2,19 @@ internal import Moult
 internal import MoultBasics
 internal import MoultSQLite
 
-/// `moult reset`: sets aside a database that cannot be loaded, and starts with an empty one.
+/// `moult reset`: sets aside a database that cannot be loaded, and creates a new one.
 enum ResetVerb {
     static let database = Argument(
         .ofStore("DATABASE", .databases), "A writable database of the installed release")
     static let userData = Option(
-        "set-user-data-aside", "Required for user data: set it aside and start empty")
+        "set-user-data-aside", "Required for user data: set it aside")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
     static let again = Option(
         "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")
     static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
-        "reset", .operators, "set a damaged database aside and start with an empty one",
+        "reset", .operators, "set a damaged database aside and create a new one",
         discussion: [
             """
             Use it for a database that does not open: a file that is not a database, an empty file, the journal of \

@@ -20,7 +20,7 @@ enum VerifyVerb {
             """,
             """
             It changes nothing. To repair read-only databases and caches, apply the release again; to replace a \
-            writable database with an empty one, use moult reset.
+            writable database with a new one, use moult reset.
             """,
         ],
         arguments: [names], options: [deep, UpdateOptions.checkTimeout],
@@ -88,7 +88,7 @@ private struct VerifyReport: Report {
                 ? "to let this user read it"
                 : remedy.starts(with: ["moult", "reset"])
                     // Data that only the app had cannot be repaired.
-                    ? "restore a backup, or set it aside, salvage its readable rows and start with an empty one"
+                    ? "restore a backup, or set it aside, salvage its readable rows and create a new one"
                     : "repair it with"
             page.line("\(verb): \(shellLine(all), .heading)")
         }

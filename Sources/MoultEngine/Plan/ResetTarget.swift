@@ -25,7 +25,8 @@ struct ResetTarget {
         if !database.kind.isDisposable, !setsUserDataAside {
             throw MoultError(
                 .refused, .refused, what: "\(name) contains user data",
-                why: "a reset sets all of it aside and starts with an empty database",
+                why: "a reset sets all of it aside and starts with "
+                    + (database.kind == .shared ? "the shipped content" : "an empty database"),
                 now: "If you want that: moult reset \(name) --set-user-data-aside")
         }
     }

@@ -102,7 +102,7 @@ import Testing
 
                 4 checks: 2 found a problem
                 repair it with: mv \(sealed)-wal \(sealed)-wal.old
-                restore a backup, or set it aside, salvage its readable rows and start with an empty one: \
+                restore a backup, or set it aside, salvage its readable rows and create a new one: \
                 moult reset user --set-user-data-aside
 
                 """)
