@@ -62,7 +62,8 @@ private struct FeedCheckReport: Report {
             )
         }
         if keys.isEmpty {
-            page.wrapped("signatures were not checked: give the public key that stores trust with --trust KEY.pub")
+            page.wrapped(
+                "signatures were not checked; to check them, name the public key that stores trust: --trust KEY.pub")
         }
         guard !checked.leftovers.isEmpty else { return }
         for name in checked.leftovers { page.line("\("?", .warning) \(name): left over") }

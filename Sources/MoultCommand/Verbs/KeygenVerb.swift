@@ -73,7 +73,7 @@ enum KeygenVerb {
             }
             page.line("\("+", .added) \(secret)  secret: signs releases")
             page.line("\("+", .added) \(open)  public: key \(id)")
-            page.line("create a store that trusts it with: \("moult init --product NAME --key \(text)", .heading)")
+            page.line("to create a store that trusts it: \("moult init --product NAME --key \(text)", .heading)")
         }
         return .done
     }

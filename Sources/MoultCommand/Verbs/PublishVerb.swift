@@ -64,8 +64,8 @@ enum PublishVerb {
             """,
             """
             If the command fails or is killed, run it again: it completes the changes that are already public and \
-            undoes the others. To check a feed, use --check, and give the public keys that stores trust with \
-            --trust.
+            undoes the others. To check a feed, use --check; with --trust, name the public keys that stores \
+            trust.
             """,
             """
             The directory can also be a repository of a container registry, oci://HOST/NAME. Each release is an \
@@ -109,7 +109,7 @@ enum PublishVerb {
         ],
         exits: [
             .init(.failure(.failed), "nothing was published; with --check: stores would refuse the feed"),
-            .init(.failure(.refused), "the change would break stores; the message says why"),
+            .init(.failure(.refused), "stores could not follow the change; the message says why"),
             .init(.failure(.stuck), "the new feed is public but incomplete: run the command again"),
         ],
         run: run)

@@ -62,7 +62,7 @@ package struct RollbackTarget {
         if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }
         throw MoultError(
             .refused, .refused, what: "nothing to undo", why: "no older copy of the file is kept",
-            now: "To see the kept releases: moult status")
+            now: "To see the kept copies: moult status")
     }
 
     private func nothingKept(_ all: [String]) -> MoultError {

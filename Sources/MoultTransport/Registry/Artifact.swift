@@ -86,7 +86,9 @@ package struct Artifact: Sendable, Equatable {
             guard digest.hasPrefix("sha256:"), let sha256 = Digest(hex: digest.dropFirst(7)) else {
                 throw layer.fail("digest", "is not a SHA-256")
             }
-            if layers.contains(where: { $0.name == name }) { throw layer.fail("annotations", "have a title twice") }
+            if layers.contains(where: { $0.name == name }) {
+                throw layer.fail("annotations", "have the title of an earlier layer")
+            }
             layers.append(
                 Layer(
                     name: name, type: try layer.string("mediaType"), sha256: sha256.hex, size: try layer.count("size")))

@@ -102,7 +102,7 @@ struct RegistryAttackTests {
             "media = 'application/vnd.oci.image.index.v1+json'; artifact = {'schemaVersion': 2, 'mediaType': media, 'manifests': []}",
             "is not an artifact of moult"
         ),
-        ("one title twice", "artifact['layers'] += artifact['layers'][:1]", "have a title twice"),
+        ("one title twice", "artifact['layers'] += artifact['layers'][:1]", "have the title of an earlier layer"),
         ("no feed in it", "artifact['layers'] = artifact['layers'][1:]", "no feed at"),
         ("a wrong size", "artifact['layers'][0]['size'] += 1", "does not have the size that the registry lists"),
         ("a huge size", "artifact['layers'][0]['size'] = 1 << 40", "is too large"),
