@@ -26,7 +26,7 @@ extension PlanContext {
     /// The file at the path of a database, and its owner.
     public func occupant(of database: Database) throws -> Occupant {
         let path = path(of: database)
-        let before = isAdopted(installedGeneration) ? nil : installed?.databases.first { self.path(of: $0) == path }
+        let before = isAdopted(installedGeneration) ? nil : installedDatabase(at: path)
         switch try store.look(path) {
         case .nothing:
             guard let before, before.holdsAppData, database.holdsAppData else { return .nothing }
@@ -41,19 +41,28 @@ extension PlanContext {
         case .file:
             if policy.alwaysAdopts { return .foreign }
             guard let before, !before.kind.isSealed else {
-                // As a cache, data that belonged to the user in an earlier release could be removed without the
-                // operator's permission.
-                if before == nil, database.kind.isDisposable, let earlier = try store.earlierDatabase(at: path),
-                    earlier.holdsAppData
-                {
-                    return .claimed(earlier)
+                // A release that does not list the file does not change its owner.
+                if let owner = try owner(at: path), owner.holdsAppData, !database.kind.continues(owner.kind) {
+                    return .claimed(owner)
                 }
-                // The file of an earlier release belongs to moult, even if the installed release does not list it.
                 return try database.kind.isReplaced && store.marker(path) == database.sha256 ? .own : .foreign
             }
-            if before.kind == database.kind || (before.kind.isReplaced && database.kind.isMigrated) { return .own }
+            if database.kind.continues(before.kind) { return .own }
             return before.kind.isDisposable ? .cache : .claimed(before)
         }
+    }
+
+    private func installedDatabase(at path: String) -> Database? {
+        installed?.databases.first { self.path(of: $0) == path }
+    }
+
+    /// The database whose file is at a path: that of the installed release, or if it has none there, that of a kept
+    /// release. A database with data of the user comes first, because after a rollback the file need not be that of the
+    /// newest release. Nil for the path of an adopted file.
+    private func owner(at path: String) throws -> Database? {
+        if let listed = installedDatabase(at: path) { return isAdopted(installedGeneration) ? nil : listed }
+        let kept = try store.earlierDatabases().filter { self.path(of: $0) == path }
+        return kept.first(where: \.kind.isMigrated) ?? kept.first(where: \.holdsAppData) ?? kept.first
     }
 
     /// Whether the installed release has a cache at a path.
@@ -62,12 +71,8 @@ extension PlanContext {
         return installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
     }
 
-    /// Whether the newest kept release with a database at this path has a cache there, so that the file belongs to
-    /// moult.
-    public func hadCache(at path: String) throws -> Bool {
-        if isAdopted(installedGeneration) { return false }
-        return try store.earlierDatabase(at: path)?.kind.isDisposable ?? false
-    }
+    /// Whether the file at a path belongs to a cache of the installed or an earlier release.
+    public func hadCache(at path: String) throws -> Bool { try owner(at: path)?.kind.isDisposable ?? false }
 
     /// Whether a generation has files from before moult.
     public func isAdopted(_ generation: String?) -> Bool { generation?.hasPrefix("0+adopted") ?? false }
@@ -75,12 +80,22 @@ extension PlanContext {
     /// Whether files from before moult are restored.
     public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }
 
-    /// The path of the database in the installed release, if it has app data and the release moves it.
-    public func movedFrom(_ database: Database) -> String? {
-        guard database.holdsAppData, !isAdopted(installedGeneration), !isAdopted(generation),
-            let before = installed?.database(database.name), before.holdsAppData, before.path != database.path
-        else { return nil }
-        return before.path
+    /// The present path of the database's file, if it has app data and the release moves it.
+    public func movedFrom(_ database: Database) throws -> String? { try moved(database)?.path }
+
+    /// The database whose file the release moves: that of the installed release, or if it does not list the database, that
+    /// of the newest kept release whose file is still there.
+    public func moved(_ database: Database) throws -> Database? {
+        guard database.holdsAppData, !isAdopted(installedGeneration), !isAdopted(generation) else { return nil }
+        let before =
+            try installed?.database(database.name)
+            ?? store.earlierDatabases().first { earlier in
+                guard earlier.name == database.name, earlier.holdsAppData, case .file = try store.look(earlier.path)
+                else { return false }
+                return try owner(at: earlier.path)?.name == database.name
+            }
+        guard let before, before.holdsAppData, before.path != database.path else { return nil }
+        return before
     }
 
     /// Throws unless the operator has allowed the release to take over the file.
@@ -92,12 +107,14 @@ extension PlanContext {
             }
             return
         }
+        let isMoved = path(of: before) != path(of: database)
         throw MoultError(
             .occupied, .refused,
-            what:
-                "\(store.path(path(of: database))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
-            why:
-                "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace the file",
+            what: "\(store.path(path(of: before))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
+            why: "release \(release.version) "
+                + (isMoved
+                    ? "moves it to \(database.path) as a \(database.kind.rawValue) database, and would replace its content"
+                    : "has a \(database.kind.rawValue) database at that path, and would replace the file"),
             now: "Nothing was changed. To let the release take it over, and keep the file in quarantine: "
                 + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(database.name)")
     }

@@ -16,8 +16,8 @@ public protocol StoreView: Sendable {
     func isLinked(_ path: String, to member: String) throws -> Bool
     /// The path of a sealed file of a generation.
     func path(ofMember member: String, in generation: String) -> String
-    /// The database at a path in the newest kept release that has one there.
-    func earlierDatabase(at path: String) throws -> Database?
+    /// The databases of the kept releases, those of the newest release first.
+    func earlierDatabases() throws -> [Database]
     /// Throws if the files of a kept generation are not the ones that were sealed.
     func proveSeal(of generation: String) throws
 }
@@ -42,7 +42,7 @@ extension StoreView {
     /// No marker: for views that only know names.
     public func marker(_ path: String) throws -> String? { nil }
     /// No database: for views of a store without earlier releases.
-    public func earlierDatabase(at path: String) throws -> Database? { nil }
+    public func earlierDatabases() throws -> [Database] { [] }
 
     /// For views that only know names.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }

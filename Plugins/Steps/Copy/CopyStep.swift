@@ -135,7 +135,7 @@ public struct CopyStep: Step {
                 if let database = effect.database.flatMap(context.plan.release.database) {
                     try PreserveRules(database: database, release: context.plan.release.version).check(staged)
                     if isKept(database, effects) {
-                        let place = context.plan.movedFrom(database)
+                        let place = try context.plan.movedFrom(database)
                         try UserSchema(database: database, context: context.plan, path: place).check(staged)
                     }
                 }

@@ -9,8 +9,9 @@ struct SharedContent {
     let context: PlanContext
 
     func change() throws -> Change {
-        if let from = context.movedFrom(database), context.moves(from) {
-            return try replace(at: from, reason: usual, isOwn: true, isMoved: true)
+        if let before = try context.moved(database), context.moves(before.path) {
+            let isOwn = database.kind.continues(before.kind)
+            return try replace(at: before.path, reason: isOwn ? usual : .takenOver, isOwn: isOwn, isMoved: true)
         }
         switch try context.occupant(of: database) {
         case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)

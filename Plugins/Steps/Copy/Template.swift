@@ -10,7 +10,7 @@ enum Template {
     static let code = MoultError.Code.userDatabase
 
     static func change(for database: Database, _ context: PlanContext) throws -> Change {
-        if let from = context.movedFrom(database), context.moves(from) { return try moved(database, from, context) }
+        if let from = try context.movedFrom(database), context.moves(from) { return try moved(database, from, context) }
         switch try context.occupant(of: database) {
         case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
         case .missing(let before): throw context.missing(before, at: database.path)

@@ -133,9 +133,10 @@ public struct DeleteStep: Step {
     /// Moves databases with the app's data to their paths in the release.
     private func moves(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database in
-            guard let from = context.movedFrom(database) else { return nil }
-            let new = try context.store.look(database.path)
+            guard let before = try context.moved(database) else { return nil }
+            let (from, new) = (before.path, try context.store.look(database.path))
             try requireMovable(database, from, isNewPathTaken: new != .nothing, context)
+            if !database.kind.continues(before.kind) { try context.proveTakeOver(of: database, from: before) }
             guard new == .nothing, !context.release.databases.contains(where: { $0.path == from }) else {
                 throw MoultError(
                     .occupied, .refused,

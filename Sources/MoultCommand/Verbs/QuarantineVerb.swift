@@ -167,7 +167,9 @@ extension QuarantineVerb {
         call.output.print(json: ["set": .string(set.id), "kept": .array(result.kept.map(\.json))]) { page in
             page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
-            if let release = set.record?.release, !release.isEmpty, release != installed {
+            let isAdopted = result.generation.map { Generation.adoptedNumber(of: $0) != nil } ?? false
+            // Files from before moult have no release that the content could be compared with.
+            if let release = set.record?.release, !release.isEmpty, release != installed, !isAdopted {
                 page.wrapped(
                     "its content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
                         + "be able to read it. To go back to \(release) completely: "

@@ -158,7 +158,7 @@ extension WritableEffects {
         let before = databases.first { place($0.path) == held } ?? databases.first { $0.name == database.name }
         var kind = before?.kind ?? database.kind
         // A database of an earlier release, which the installed one does not list.
-        if reason == .takenOver, kind.isDisposable { kind = .user }
+        if reason == .takenOver, before == nil || !kind.holdsAppData { kind = .user }
         return QuarantineRecord(
             database: database.name, kind: kind, path: held, why: why, reason: reason,
             release: before == nil ? "" : plan.from?.version.description ?? "")

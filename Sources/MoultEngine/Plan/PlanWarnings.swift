@@ -30,17 +30,30 @@ enum PlanWarnings {
     /// A rollback is the way out of a failing release, so it is not refused because of the schema of a user's database.
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
-        return try manifest.databases.compactMap { database in
-            guard database.kind.isMigrated, database.schema == .release else { return nil }
-            let place = context.store.path(context.movedFrom(database) ?? database.path)
-            let template = context.store.path(ofMember: database.member, in: context.generation)
-            guard try Files.factsThroughLinks(place)?.kind == .file, try Files.facts(template)?.kind == .file else {
-                return nil
-            }
-            guard let lack = try lack(of: place, template) else { return nil }
-            return "\(place) does not fit release \(manifest.version), and the app may fail: \(lack). "
-                + "Earlier content may be in quarantine: moult quarantine"
+        return try manifest.databases.filter(\.kind.isMigrated).compactMap {
+            try misfit($0, manifest, context) ?? takenOver($0, manifest, context)
         }
+    }
+
+    private static func misfit(_ database: Database, _ manifest: Manifest, _ context: PlanContext) throws -> String? {
+        guard database.schema == .release else { return nil }
+        let place = try context.store.path(context.movedFrom(database) ?? database.path)
+        let template = context.store.path(ofMember: database.member, in: context.generation)
+        guard try Files.factsThroughLinks(place)?.kind == .file, try Files.facts(template)?.kind == .file,
+            let lack = try lack(of: place, template)
+        else { return nil }
+        return "\(place) does not fit release \(manifest.version), and the app may fail: \(lack). "
+            + "Earlier content may be in quarantine: moult quarantine"
+    }
+
+    /// A release that took over the file of a user database left its data in quarantine.
+    private static func takenOver(_ database: Database, _ manifest: Manifest, _ context: PlanContext) -> String? {
+        guard let installed = context.installed, !context.isAdopted(context.installedGeneration),
+            let taker = installed.databases.first(where: { $0.path == database.path }), taker.kind != database.kind
+        else { return nil }
+        return "release \(installed.version) has a \(taker.kind.rawValue) database at "
+            + "\(context.store.path(database.path)), so the user database of release \(manifest.version) does not have "
+            + "the data from before that. It may be in quarantine: moult quarantine"
     }
 
     /// What the file lacks of the release's schema; also nil for a file that cannot be read now, which the steps handle.

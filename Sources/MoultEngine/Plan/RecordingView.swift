@@ -47,17 +47,11 @@ final class RecordingView: StoreView, @unchecked Sendable {
         } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
     }
 
-    func earlierDatabase(at path: String) throws -> Database? {
-        let place = layout.file(path)
-        var newest: (sequence: Int, database: Database)?
-        for name in try Generation.names(layout) where Generation.adoptedNumber(of: name) == nil {
-            // A generation with a damaged manifest provides no information.
-            guard let manifest = try? store.generation(name).manifest, manifest.sequence > newest?.sequence ?? -1,
-                let database = try manifest.databases.first(where: { try store.place(of: $0) == place })
-            else { continue }
-            newest = (manifest.sequence, database)
-        }
-        return newest?.database
+    func earlierDatabases() throws -> [Database] {
+        let names = try Generation.names(layout).filter { Generation.adoptedNumber(of: $0) == nil }
+        // A generation with a damaged manifest provides no information.
+        return names.compactMap { try? store.generation($0).manifest }.sorted { $0.sequence > $1.sequence }
+            .flatMap(\.databases)
     }
 
     func leads(_ path: String) throws -> Bool { try Files.factsThroughLinks(layout.file(path)) != nil }

@@ -44,6 +44,8 @@ public struct Database: Sendable, Equatable {
         /// Whether it can be recreated at any time, so that it is set aside if it does not match. It may be in a
         /// different directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
+        /// Whether a database of this kind may continue to use the file of one of another kind.
+        public func continues(_ before: Self) -> Bool { self == before || (before.isReplaced && isMigrated) }
     }
 
     /// Where a reference database is kept.

@@ -1,0 +1,165 @@
+import MoultBasics
+import MoultFiles
+import MoultStore
+import TestSupport
+import Testing
+
+/// A release that omits a writable database leaves its file in the store, and the file keeps its owner: a later release
+/// that uses its path or its name is treated as if no release had omitted it.
+@Suite struct OmittedDatabaseTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try Settings.rewrite(StoreLayout(root: shop.store), "keep", 10)
+    }
+
+    static let note = "CREATE TABLE note(t TEXT PRIMARY KEY, mine INT DEFAULT 0);"
+    static let own: JSON = ["table": "note", "where": "mine = 1"]
+    static let food = Shipped.reference("CREATE TABLE food(x);")
+
+    private func app(_ kind: String, _ more: String = "", at path: String = "app.db") -> Shipped {
+        var app = Shipped(name: "app", kind: kind, sql: Self.note + more, more: [.init("path", .string(path))])
+        if kind == "shared" { app.more.append(.init("preserve", [Self.own])) }
+        return app
+    }
+
+    /// The first release with `DIARY` written to its database, and a second one that omits it.
+    private func begin(_ kind: String) throws {
+        try shop.pack("1.0.0", [app(kind), Self.food])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY', 1)")
+        try shop.pack("2.0.0", [Self.food])
+        try shop.install("2.0.0")
+    }
+
+    private func expectRefused(_ version: String) throws {
+        let before = try shop.tree()
+        #expect(try shop.plan(version).status == 3)
+        let ended = try shop.apply(version)
+        #expect(ended.status == 3, "\(ended.output)")
+        #expect(ended.errors.contains("--take-over app"), "\(ended.errors)")
+        #expect(try shop.tree() == before)
+    }
+
+    @Test(arguments: AdoptionTests.takeovers)
+    func `a release cannot use the path of an omitted database without --take-over`(
+        _ change: (old: String, new: String)
+    ) throws {
+        try begin(change.old)
+        try shop.pack("3.0.0", [app(change.new, "INSERT INTO note VALUES('SHIPPED', 0);"), Self.food])
+        try expectRefused("3.0.0")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+        try shop.install("3.0.0", "--take-over", "app")
+        let kept = try shop.onlyKept("app")
+        #expect(kept.reason == "taken-over")
+        #expect(try kept.sql("app.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(["user", "shared"].contains(kept.record["kind"]?.string))
+        #expect(try !Files.list("\(shop.store)/.moult/generations").contains("0+adopted"))
+    }
+
+    @Test(arguments: ["user", "shared"])
+    func `an omitted database continues as a user database`(old: String) throws {
+        try begin(old)
+        try shop.pack("3.0.0", [app("user"), Self.food])
+        try shop.install("3.0.0")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `after a rollback the file belongs to the user, not to the newest release`() throws {
+        try shop.pack("1.0.0", [app("user"), Self.food])
+        try shop.install("1.0.0")
+        let shared = app("shared", "INSERT INTO note VALUES('SHIPPED', 0);")
+        try shop.pack("2.0.0", [shared, Self.food])
+        try shop.install("2.0.0", "--take-over", "app")
+        try #require(try shop.moult("rollback").status == 0)
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY', 0)")
+        try shop.pack("3.0.0", [Self.food])
+        try shop.install("3.0.0")
+        try shop.pack("4.0.0", [shared, Self.food])
+        try expectRefused("4.0.0")
+    }
+
+    @Test func `an omitted database stays the user's while the adopted generation is installed`() throws {
+        try shop.sql("food.db", "CREATE TABLE old(x)")
+        try shop.pack("1.0.0", [app("user"), Self.food])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY', 1)")
+        try #require(try shop.moult("rollback", "--to", "0+adopted").status == 0)
+        try shop.pack("2.0.0", [app("reference")])
+        try expectRefused("2.0.0")
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `a rollback warns that a database was taken over, even if its schema fits`(kind: String) throws {
+        try begin("user")
+        try shop.pack("3.0.0", [app(kind), Self.food])
+        try shop.install("3.0.0", "--take-over", "app")
+        let ended = try shop.moult("rollback", "--to", "1.0.0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(ended.errors.contains("quarantine: moult quarantine"), "\(ended.errors)")
+        let set = try #require(try shop.kept("app").first { $0.reason == "taken-over" })
+        let name = try #require(set.directory.split(separator: "/").last.map(String.init))
+        try #require(try shop.moult("quarantine", "--restore", name).status == 0)
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
+    // MARK: another path
+
+    @Test(arguments: ["user", "shared"])
+    func `an omitted database moves to the path that a later release gives it, and back`(kind: String) throws {
+        try begin(kind)
+        try shop.pack("3.0.0", [app(kind, at: "new.db"), Self.food])
+        try shop.install("3.0.0")
+        #expect(try shop.read("new.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try Files.facts(shop.path("app.db")) == nil)
+        try shop.sql("new.db", "INSERT INTO note VALUES('LATER', 1)")
+        try #require(try shop.moult("rollback").status == 0)
+        #expect(try shop.read("new.db", "SELECT t FROM note ORDER BY t") == "DIARY\nLATER\n")
+        let ended = try shop.moult("rollback", "--to", "1.0.0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("app.db", "SELECT t FROM note ORDER BY t") == "DIARY\nLATER\n")
+        #expect(try Files.facts(shop.path("new.db")) == nil)
+        #expect(try shop.moult("doctor").status == 0)
+    }
+
+    @Test func `a rollback over two releases moves the data back`() throws {
+        try begin("user")
+        try shop.pack("3.0.0", [app("user", at: "new.db"), Self.food])
+        try shop.install("3.0.0")
+        let ended = try shop.moult("rollback", "--to", "1.0.0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try Files.facts(shop.path("new.db")) == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `a user database cannot become a shared one at another path without --take-over`(isOmitted: Bool) throws {
+        if isOmitted {
+            try begin("user")
+        } else {
+            try shop.pack("1.0.0", [app("user"), Self.food])
+            try shop.install("1.0.0")
+            try shop.sql("app.db", "INSERT INTO note VALUES('DIARY', 1)")
+        }
+        try shop.pack("3.0.0", [app("shared", "INSERT INTO note VALUES('SHIPPED', 0);", at: "new.db"), Self.food])
+        try expectRefused("3.0.0")
+        try shop.install("3.0.0", "--take-over", "app")
+        let kept = try shop.onlyKept("app")
+        #expect(kept.reason == "taken-over")
+        #expect(kept.record["kind"]?.string == "user")
+        #expect(try shop.databases(with: "DIARY").contains { $0.hasPrefix(".moult/quarantine") })
+        #expect(try Files.facts(shop.path("app.db")) == nil)
+    }
+
+    @Test func `a file whose path the installed release gives to another database is not moved`() throws {
+        try begin("user")
+        try shop.pack("3.0.0", [.user(Self.note, name: "other", more: [.init("path", "app.db")]), Self.food])
+        try shop.install("3.0.0")
+        try shop.pack("4.0.0", [app("user", at: "new.db"), Self.food])
+        try shop.install("4.0.0")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.read("new.db", "SELECT t FROM note") == "")
+    }
+}
