@@ -10,7 +10,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     @Test(arguments: [0, 499_999_999, 500_000_000, 1_000_000_000, 10_500_000_000])
-    func `a check is allowed a minute for each gigabyte, and half a minute at least`(size: Int) {
+    func `a check may take a minute for each gigabyte, and at least half a minute`(size: Int) {
         let whole = max(30, Int((Double(size) * 60 / 1e9).rounded(.down)))
         #expect(CheckTime().seconds(for: size) == whole)
         #expect(CheckTime(isTrial: true).seconds(for: size) == whole / 4)
