@@ -45,7 +45,8 @@ struct ExclusiveAccess {
         let who = holders + (isOurs ? ["this process"] : [])
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",
-            why: "\(who.isEmpty ? "another process" : who.joined(separator: ", ")) has it open",
+            why:
+                "\(who.isEmpty ? "another process" : who.joined(separator: ", ")) \(who.count > 1 ? "have" : "has") it open",
             now: "Nothing was changed. Stop that program and try again, or have it killed: --force-after SECONDS")
     }
 }

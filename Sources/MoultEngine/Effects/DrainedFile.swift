@@ -101,7 +101,8 @@ enum InUse {
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",
             why: holders.isEmpty
-                ? "a process has it open or locked" : "\(holders.joined(separator: ", ")) has it open",
+                ? "a process has it open or locked"
+                : "\(holders.joined(separator: ", ")) \(holders.count == 1 ? "has" : "have") it open",
             now: advice, cause: cause)
     }
 }

@@ -202,7 +202,9 @@ package struct Planner {
     {
         let settings = try store.settings
         guard let current = try store.installed else {
-            throw MoultError(.refused, .refused, what: "nothing is installed in \(layout.root)")
+            throw MoultError(
+                .refused, .refused, what: "nothing is installed in \(layout.root)",
+                now: "Install a release first: moult apply RELEASE")
         }
         return try make(
             .reset, only: name, because: why, restoring: file, table: table, current.manifest,

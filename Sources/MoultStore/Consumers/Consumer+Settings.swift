@@ -37,11 +37,12 @@ extension Consumer {
             means.append(.unit(UnitConsumer(unit: unit)))
         }
         guard means.count == 1 else {
+            let given = ["command", "signal", "systemd"].filter { fields.json($0) != nil }
             throw fields.fail(
-                "command",
-                means.isEmpty
+                given.first ?? "command",
+                given.isEmpty
                     ? "is missing, and so are signal and systemd"
-                    : "and signal and systemd: only one of them may be given",
+                    : "cannot be combined with \(given.dropFirst().joined(separator: " and "))",
                 now: "Choose one way to notify the consumer.")
         }
         return means[0]

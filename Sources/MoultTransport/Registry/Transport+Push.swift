@@ -41,7 +41,7 @@ extension Transport {
         let bytes = try artifact.bytes
         let digest = try Artifact.digest(of: bytes)
         let purpose = Purpose(repository: repository, writes: true)
-        return try retryingSmallRequest(repository) { until in
+        return try retryingSmallRequest { until in
             var request = WebRequest(url: repository.url("manifests/\(tag)"), method: .put)
             request.body = .text(String(decoding: bytes, as: UTF8.self), type: Artifact.manifestType)
             request.purpose = "cannot publish \(repository):\(tag)"
@@ -91,7 +91,7 @@ extension Transport {
     }
 
     private func isStored(_ upload: Upload) throws -> Bool {
-        try retryingSmallRequest(upload.repository) { until in
+        try retryingSmallRequest { until in
             var request = WebRequest(url: upload.repository.url("blobs/\(upload.digest)"), method: .head)
             request.purpose = upload.failed
             // Requested with push access, so that the token is also valid for the upload.

@@ -170,7 +170,7 @@ extension Transport {
     /// The digest that a tag refers to; nil if the registry does not have the tag or does not report the digest.
     package func digest(_ repository: Repository, _ tag: String) throws -> String? {
         let purpose = Purpose(repository: repository, writes: false)
-        return try retryingSmallRequest(repository) { until in
+        return try retryingSmallRequest { until in
             var request = WebRequest(url: repository.url("manifests/\(tag)"), method: .head)
             request.accept = Self.manifestTypes
             request.purpose = "cannot get \(repository):\(tag)"
@@ -187,7 +187,7 @@ extension Transport {
     package func artifact(_ repository: Repository, _ tag: String) throws -> (artifact: Artifact, digest: String)? {
         let purpose = Purpose(repository: repository, writes: false)
         let place = "\(repository):\(tag)"
-        let bytes = try retryingSmallRequest(repository) { until -> [UInt8]? in
+        let bytes = try retryingSmallRequest { until -> [UInt8]? in
             var request = WebRequest(url: repository.url("manifests/\(tag)"))
             request.accept = Self.manifestTypes
             request.purpose = "cannot get \(place)"
@@ -211,7 +211,7 @@ extension Transport {
     /// The blob with a digest; nil if the registry does not have it.
     package func blob(_ repository: Repository, _ sha256: String, named name: String, limit: Int) throws -> [UInt8]? {
         let purpose = Purpose(repository: repository, writes: false)
-        return try retryingSmallRequest(repository) { until in
+        return try retryingSmallRequest { until in
             var request = WebRequest(url: repository.url("blobs/sha256:\(sha256)"))
             request.purpose = "cannot get \(name)"
             let sink = MemorySink(limit: limit, named: name)
@@ -233,7 +233,7 @@ extension Transport {
     }
 
     func retryingSmallRequest<Result>(
-        _ repository: Repository, _ body: (_ until: ContinuousClock.Instant) throws -> Result
+        _ body: (_ until: ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
         try retrying(seconds: min(retryPolicy.fileDeadline, RetryPolicy.smallFileDeadline), body)
     }
