@@ -89,6 +89,19 @@ package final class StoreSnapshot {
         return try result.get()
     }
 
+    /// The shared database with this digest in the newest kept release that has it.
+    package func releasedDatabase(digest: String) throws -> ReleasedDatabase? {
+        var newest: ReleasedDatabase?
+        for name in try Generation.names(layout) where Generation.adoptedNumber(of: name) == nil {
+            // A generation with a damaged manifest provides no information.
+            guard let manifest = try? generation(name).manifest, manifest.sequence > newest?.sequence ?? -1,
+                let database = manifest.databases.first(where: { $0.kind.isReplaced && $0.sha256 == digest })
+            else { continue }
+            newest = ReleasedDatabase(database, generation: name, sequence: manifest.sequence)
+        }
+        return newest
+    }
+
     // MARK: seals
 
     /// The record of a generation's files.

@@ -187,6 +187,15 @@ extension MoultError {
             now: "Nothing was changed. To leave the rows behind in quarantine: "
                 + "moult apply --accept-unpreserved")
     }
+
+    /// The error for rows that the conditions of the installed release cannot select.
+    public static func unselectable(_ database: Database, _ table: String, _ cause: MoultError) -> MoultError {
+        MoultError(
+            .preserve, .refused, what: "the rows to preserve in \(database.name).\(table) cannot be selected",
+            why: [cause.what, cause.why].compactMap(\.self).joined(separator: ": "),
+            now: "Nothing was changed. To leave the rows behind in quarantine: moult apply --accept-unpreserved",
+            cause: cause)
+    }
 }
 
 extension MoultError.Code {

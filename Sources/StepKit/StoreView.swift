@@ -18,8 +18,25 @@ public protocol StoreView: Sendable {
     func path(ofMember member: String, in generation: String) -> String
     /// The databases of the kept releases, those of the newest release first.
     func earlierDatabases() throws -> [Database]
+    /// The shared database with this digest in the newest kept release that has it.
+    func releasedDatabase(digest: String) throws -> ReleasedDatabase?
     /// Throws if the files of a kept generation are not the ones that were sealed.
     func proveSeal(of generation: String) throws
+}
+
+/// A shared database of a kept release: content of a file is from it if the file's release marker has its digest.
+public struct ReleasedDatabase: Sendable {
+    /// The generation of the release.
+    public let generation: String
+    /// The sequence of the release.
+    public let sequence: Int
+    /// The database in the manifest of the release.
+    public let database: Database
+
+    /// A database of the release with this sequence.
+    public init(_ database: Database, generation: String, sequence: Int) {
+        (self.database, self.generation, self.sequence) = (database, generation, sequence)
+    }
 }
 
 /// The file at a path.
@@ -43,6 +60,8 @@ extension StoreView {
     public func marker(_ path: String) throws -> String? { nil }
     /// No database: for views of a store without earlier releases.
     public func earlierDatabases() throws -> [Database] { [] }
+    /// No database: for views of a store without earlier releases.
+    public func releasedDatabase(digest: String) throws -> ReleasedDatabase? { nil }
 
     /// For views that only know names.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }

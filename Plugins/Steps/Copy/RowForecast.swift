@@ -10,13 +10,15 @@ struct RowForecast {
     let context: PlanContext
     /// Whether the content is from a release; otherwise the file is from before moult.
     let isOwn: Bool
+    /// The digest in the file's release marker.
+    let digest: String?
 
     /// A larger file is only compared with the shipped content when the release is applied, because that takes time.
     private static let largest = 64 << 20
 
     func rows(of live: Connection, _ place: String) throws -> [RowFate] {
-        let before = isOwn ? context.installed?.database(database.name) : nil
-        let rules = Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
+        let origin = isOwn ? try origin() : nil
+        let rules = rules(origin)
         var fates = RowFates()
         var selected: [SQLName: [String?]] = [:]
         for rule in rules {
@@ -24,8 +26,11 @@ struct RowForecast {
             guard try RowSelection.hasTable(rule.table, in: live) else { continue }
             let count: Int
             do { count = try selection.count(in: live) } catch let error as MoultError
-                where rule.isForeign && error.outcome != .busy
-            { continue }
+                where error.outcome != .busy
+            {
+                if mayLeave(rule) { continue }
+                throw MoultError.unselectable(database, rule.table, error)
+            }
             selected[SQLName(rule.table)] = rule.conditions
             if try rule.placement == nil || !targetHas(rule.table), count > 0 {
                 try accept(rule, count)
@@ -34,8 +39,8 @@ struct RowForecast {
                 fates.add(rule.table) { $0.carried += count }
             }
         }
-        if isOwn, let before, let generation = context.installedGeneration {
-            for (table, rows) in try left(live, place, before, generation, selected) {
+        if let origin {
+            for (table, rows) in try left(live, place, origin.database, origin.generation, selected) {
                 fates.add(table) { $0.kept += rows }
             }
         }
@@ -44,13 +49,36 @@ struct RowForecast {
 
     /// Throws if the release no longer preserves a table whose rows the installed release preserves.
     func refuseUnpreserved(_ live: Connection) throws {
-        guard let before = context.installed?.database(database.name) else { return }
-        for rule in Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
-        where rule.placement == nil {
+        guard let installed = try installed() else { return }
+        for rule in rules(installed) where rule.placement == nil {
             guard try RowSelection.hasTable(rule.table, in: live) else { continue }
             let count = try RowSelection(table: rule.table, conditions: rule.conditions).count(in: live)
             if count > 0 { try accept(rule, count) }
         }
+    }
+
+    /// The installed release's database whose file is replaced. The path decides, because a release can give the file another
+    /// name.
+    private func installed() throws -> ReleasedDatabase? {
+        let path = try context.movedFrom(database).flatMap { context.moves($0) ? $0 : nil } ?? database.path
+        guard let installed = context.installed, let generation = context.installedGeneration,
+            let before = installed.databases.first(where: { $0.path == path && $0.kind.isReplaced })
+        else { return nil }
+        return ReleasedDatabase(before, generation: generation, sequence: installed.sequence)
+    }
+
+    /// The release whose content the file has: a restored set, for example, is content of an earlier release.
+    private func origin() throws -> ReleasedDatabase? {
+        let installed = try installed()
+        guard let digest, digest != installed?.database.sha256 else { return installed }
+        return try context.store.releasedDatabase(digest: digest) ?? installed
+    }
+
+    private func rules(_ origin: ReleasedDatabase?) -> [Preservation.Rule] {
+        Preservation(
+            from: origin?.database, to: database,
+            isBack: context.purpose == .rollback || origin.map { $0.sequence > context.release.sequence } ?? false
+        ).rules
     }
 
     /// The rows that are left behind when a file from before moult is restored.
@@ -72,10 +100,13 @@ struct RowForecast {
         return isThere
     }
 
+    /// Whether rows of the rule that cannot be selected stay behind in quarantine.
+    private func mayLeave(_ rule: Preservation.Rule) -> Bool {
+        !isOwn || rule.isForeign || context.purpose != .update || context.policy.acceptUnpreserved
+    }
+
     private func accept(_ rule: Preservation.Rule, _ count: Int) throws {
-        guard isOwn, !rule.isForeign, context.purpose == .update, database.unpreserved == .refuse,
-            !context.policy.acceptUnpreserved
-        else { return }
+        guard !mayLeave(rule), database.unpreserved == .refuse else { return }
         throw MoultError.unpreserved(database, context.release.version, rule.table, count)
     }
 

@@ -75,7 +75,8 @@ struct SharedContent {
         {
             facts.digest = digest
         }
-        let forecast = RowForecast(database: database, context: context, isOwn: isOwn)
+        let forecast = RowForecast(
+            database: database, context: context, isOwn: isOwn, digest: facts.digest)
         if isOwn, facts.digest == database.sha256 {
             // The content stays, but from now on its rows would count as not preserved.
             try forecast.refuseUnpreserved(connection)

@@ -45,7 +45,7 @@ enum Template {
                     + shellLine(["cp", adopted, try Files.firstFree("\(place).adopted")]))
         }
         let way = try ReplacementWay(path: place, forced: nil, context: context).choose()
-        let forecast = RowForecast(database: database, context: context, isOwn: true)
+        let forecast = RowForecast(database: database, context: context, isOwn: true, digest: nil)
         let rows: [RowFate]
         do { rows = try NonInvasiveReader.into(place) { try forecast.rowsLeft($0, place) } } catch let error
             as MoultError

@@ -83,7 +83,13 @@ package struct Orchestrator: Sendable {
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> Plan {
         try refusingDamage {
-            try planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent).plan
+            var prepared = try planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent)
+            // The older release is kept, so the plan can say which rows do not fit its schema.
+            try ContentForecast(
+                layout: layout, release: prepared.context.release, installed: prepared.context.installed,
+                limit: ContentForecast.quick
+            ).fill(&prepared.plan)
+            return prepared.plan
         }
     }
 

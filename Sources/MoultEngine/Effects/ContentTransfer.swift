@@ -18,9 +18,23 @@ struct ContentTransfer {
 
     let database: Database
     let release: Version
-    let old: Old
-    let rules: [Preservation.Rule]
+    private(set) var old: Old
+    private(set) var rules: [Preservation.Rule]
     let acceptsUnpreserved: Bool
+    /// Whether rows stay behind in quarantine if the installed release's conditions cannot select them.
+    let leavesUnselectable: Bool
+    /// The shipped file and the rules for content with a digest that is not the installed release's; nil if no kept release
+    /// has it. A set from quarantine, for example, is content of an earlier release.
+    let contentOf: (_ digest: String) throws -> (file: String, rules: [Preservation.Rule])?
+
+    init(
+        database: Database, release: Version, old: Old, rules: [Preservation.Rule], acceptsUnpreserved: Bool,
+        leavesUnselectable: Bool, contentOf: @escaping (String) throws -> (file: String, rules: [Preservation.Rule])?
+    ) {
+        (self.database, self.release, self.old, self.rules) = (database, release, old, rules)
+        (self.acceptsUnpreserved, self.leavesUnselectable) = (acceptsUnpreserved, leavesUnselectable)
+        self.contentOf = contentOf
+    }
 
     /// Whether the file existed before moult.
     var isForeign: Bool { if case .foreign = old { true } else { false } }
@@ -36,6 +50,16 @@ struct ContentTransfer {
 
     /// Carries the rows over. The caller has begun a transaction in the new database; the old database is not changed.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
+        var transfer = self
+        if case .shipped = old, try live.int(ReleaseMarker.isThere) == 1,
+            case .text(let digest)? = try live.scalar(ReleaseMarker.digest), let content = try contentOf(digest)
+        {
+            (transfer.old, transfer.rules) = (.shipped(content.file), content.rules)
+        }
+        try transfer.carry(from: live, to: new, displacement)
+    }
+
+    private func carry(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
         try refuseForeignRejectTable(live)
         try refuseRenamedTables(live)
         var fates = RowFates()
@@ -44,7 +68,7 @@ struct ContentTransfer {
         let rules = try self.rules.filter { try selects($0, in: live) }
         for rule in rules {
             if let placement = rule.placement, try canHold(rule, new) {
-                placed.append(rowRule(rule, placement))
+                placed.append(try rowRule(rule, placement, new))
             } else {
                 let count = try RowSelection(table: rule.table, conditions: rule.conditions).count(in: live)
                 if count > 0 { unplaced.append((rule, count)) }
@@ -147,26 +171,35 @@ struct ContentTransfer {
         }
     }
 
-    /// Whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid there.
+    /// Whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid there,
+    /// and the installed release's conditions, if the app has changed the table.
     private func selects(_ rule: Preservation.Rule, in live: Connection) throws -> Bool {
         guard try RowSelection.hasTable(rule.table, in: live) else { return false }
         let selection = RowSelection(table: rule.table, conditions: rule.conditions)
         do {
             _ = try selection.count(in: live)
             return true
-        } catch let error as MoultError where rule.isForeign && error.outcome != .busy { return false }
+        } catch let error as MoultError where error.outcome != .busy {
+            if rule.isForeign || leavesUnselectable { return false }
+            throw MoultError.unselectable(database, rule.table, error)
+        }
     }
 
     private func canHold(_ rule: Preservation.Rule, _ new: Connection) throws -> Bool {
         try RowSelection.hasTable(rule.placement?.table ?? rule.table, in: new)
     }
 
-    private func rowRule(_ rule: Preservation.Rule, _ placement: Database.Preserve) -> RowRule {
+    private func rowRule(
+        _ rule: Preservation.Rule, _ placement: Database.Preserve, _ new: Connection
+    ) throws -> RowRule {
         var mayBlock = placement.onReject == .block
         // The whole file is kept, so a row that does not fit must not block the first release.
         if case .foreign = old { mayBlock = false }
+        // Of a newer release's columns, an older release may know no other names.
+        let known = try Self.columns(of: placement.table, in: new)
         return RowRule(
-            table: rule.table, conditions: rule.conditions, columns: placement.columns,
+            table: rule.table, conditions: rule.conditions,
+            columns: placement.columns.filter { known.contains(SQLName($0.value)) },
             onConflict: placement.onConflict == .keepUser
                 ? .keepUser : placement.onConflict == .keepNew ? .keepNew : .fail,
             onReject: mayBlock ? .block : .record)

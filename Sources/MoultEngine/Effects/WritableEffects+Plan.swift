@@ -171,26 +171,49 @@ extension WritableEffects {
         else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
-        // A file from before moult is not the installed database of the same name, which is at another path.
+        // The path decides which database it was, because a release can give the file another name. A file from before moult
+        // is none of them.
+        let held = place(plan.movedFrom(path) ?? path)
         let before =
-            plan.adopts(path) ? nil : installed?.databases.first { $0.name == database.name && $0.kind.isReplaced }
+            plan.adopts(path) ? nil : installed?.databases.first { $0.kind.isReplaced && place($0.path) == held }
+        let origin = before.flatMap { before in
+            plan.from.map {
+                ReleasedDatabase(before, generation: $0.generation, sequence: installed?.sequence ?? release.sequence)
+            }
+        }
         let old: ContentTransfer.Old
         if reason == .takenOver {
             old = .takenOver
-        } else if let before, let from = plan.from {
-            old = .shipped("\(transaction.layout.generation(from.generation))/\(before.member)")
+        } else if let origin {
+            old = .shipped(file(origin))
         } else if plan.adopts(path) {
             old = .foreign
         } else {
             old = .takenOver
         }
-        let isBack = !database.kind.isReplaced
+        let restoresPlainFile = !database.kind.isReplaced
+        let mayLeave = plan.request.acceptUnpreserved || plan.purpose == .rollback || restoresPlainFile
         return ContentTransfer(
             database: database, release: release.version, old: old,
-            rules: isBack
-                ? [] : Preservation(from: before, to: database, isRollback: plan.purpose == .rollback).rules,
-            acceptsUnpreserved: plan.request.acceptUnpreserved || database.unpreserved == .keep
-                || plan.purpose == .rollback || isBack)
+            rules: restoresPlainFile ? [] : rules(origin, database),
+            acceptsUnpreserved: mayLeave || database.unpreserved == .keep, leavesUnselectable: mayLeave,
+            contentOf: { [unowned self] digest in
+                guard !restoresPlainFile, digest != before?.sha256,
+                    let origin = try StoreSnapshot(transaction.layout).releasedDatabase(digest: digest)
+                else { return nil }
+                return (file(origin), rules(origin, database))
+            })
+    }
+
+    private func file(_ origin: ReleasedDatabase) -> String {
+        "\(transaction.layout.generation(origin.generation))/\(origin.database.member)"
+    }
+
+    private func rules(_ origin: ReleasedDatabase?, _ database: Database) -> [Preservation.Rule] {
+        Preservation(
+            from: origin?.database, to: database,
+            isBack: plan.purpose == .rollback || origin.map { $0.sequence > release.sequence } ?? false
+        ).rules
     }
 }
 

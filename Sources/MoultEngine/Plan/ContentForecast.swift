@@ -10,9 +10,14 @@ package struct ContentForecast {
     let layout: StoreLayout
     let release: Manifest
     let installed: Manifest?
+    /// Databases with more bytes are left out.
+    let limit: Int
 
-    package init(layout: StoreLayout, release: Manifest, installed: Manifest?) {
-        (self.layout, self.release, self.installed) = (layout, release, installed)
+    /// A limit for plans that must not take long.
+    package static let quick = 64 << 20
+
+    package init(layout: StoreLayout, release: Manifest, installed: Manifest?, limit: Int = .max) {
+        (self.layout, self.release, self.installed, self.limit) = (layout, release, installed, limit)
     }
 
     package func fill(_ plan: inout Plan) throws {
@@ -21,6 +26,8 @@ package struct ContentForecast {
                 case .replace(let path, let member, let size, let way, let why, let reason, _) =
                     plan.effects[index].change
             else { continue }
+            let live = try Files.factsThroughLinks(layout.file(plan.movedFrom(path) ?? path))
+            guard size <= limit, live?.size ?? 0 <= limit else { continue }
             let effect = plan.effects[index]
             let rows = try Files.withScratchDirectory { scratch -> [RowFate]? in
                 guard let file = try unpack(member, plan, scratch) else { return nil }

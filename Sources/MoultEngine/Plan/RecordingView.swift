@@ -54,6 +54,8 @@ final class RecordingView: StoreView, @unchecked Sendable {
             .flatMap(\.databases)
     }
 
+    func releasedDatabase(digest: String) throws -> ReleasedDatabase? { try store.releasedDatabase(digest: digest) }
+
     func leads(_ path: String) throws -> Bool { try Files.factsThroughLinks(layout.file(path)) != nil }
 
     func look(forGeneration generation: String) throws -> Found { try look(layout.generation(generation)) }

@@ -5,6 +5,9 @@ internal import MoultBasics
 /// The installed release selects the rows that belong to the app, because it knows their schema. The target release
 /// decides how they are stored. If only one of them names a table, its entry decides both. So an update can start to
 /// preserve a table, and a rollback carries over the rows that either release preserves.
+///
+/// The older release was published first and cannot be changed to fit rows of the newer one. So on the way back no row blocks:
+/// a row that does not fit goes to `moult_rejected`, and renamed columns get their old names back.
 public struct Preservation: Sendable, Equatable {
     /// The rule for the selected rows of one table.
     public struct Rule: Sendable, Equatable {
@@ -21,8 +24,9 @@ public struct Preservation: Sendable, Equatable {
     /// One rule per table, in the order of the releases.
     public let rules: [Rule]
 
-    /// The rules between two releases of a database; `installed` is nil if the content is not from a release.
-    public init(from installed: Database?, to target: Database, isRollback: Bool) {
+    /// The rules between two releases of a database; `installed` is nil if the content is not from a release. `isBack` means
+    /// that the target is the older one.
+    public init(from installed: Database?, to target: Database, isBack: Bool) {
         let (before, after) = (installed?.preserve ?? [], target.preserve)
         func same(_ one: String, _ other: String) -> Bool { SQLName(one) == SQLName(other) }
         var rules: [Rule] = []
@@ -33,17 +37,17 @@ public struct Preservation: Sendable, Equatable {
             rules.append(
                 Rule(
                     table: entry.table, conditions: selecting.map(\.where), isForeign: own.isEmpty,
-                    // The older release may not know the table; then its rows are left behind.
-                    placement: placement ?? (isRollback ? Self.rollbackPlacement(own) : nil)))
+                    placement: isBack ? Self.placementBack(own.first, placement) : placement))
         }
         self.rules = rules
     }
 
-    /// The newer release decides on conflicts; columns keep their names.
-    private static func rollbackPlacement(_ entries: [Database.Preserve]) -> Database.Preserve? {
-        guard var entry = entries.first else { return nil }
-        // Rows that no longer fit must not block a rollback, so they go to `moult_rejected`.
-        (entry.onReject, entry.columns) = (.table, [:])
+    /// If the older release does not preserve the table, the newer one decides on conflicts.
+    private static func placementBack(_ newer: Database.Preserve?, _ older: Database.Preserve?) -> Database.Preserve? {
+        guard var entry = older ?? newer else { return nil }
+        entry.onReject = .table
+        if entry.onConflict == .fail { entry.onConflict = .keepUser }
+        entry.columns = Dictionary((newer?.columns ?? [:]).map { ($1, $0) }) { first, _ in first }
         return entry
     }
 }
