@@ -24,7 +24,7 @@ package enum CarryingCheck {
             RowRule(table: layout.name), ColumnMap(layout, layout, renamed: [:]), from: layout, connection,
             into: layout,
             connection, RejectWriter(RejectTable(label: ""), connection))
-        _ = try connection.statement(transfer.selectSQL)
+        _ = try connection.statement(transfer.selectSQL())
         let side = try RowSearch.Side(layout, connection)
         _ = try RowSearch(side, in: side, pairs: RowSearch.pairs(layout, layout))
     }

@@ -33,10 +33,12 @@ struct ColumnMap {
     }
 
     /// An expression that is true for old rows whose dropped columns have a value other than NULL and the default.
-    func losesValue(_ old: TableLayout) -> String {
-        let tests = dropped.map { place in
+    func losesValue(_ old: TableLayout) throws -> String {
+        let tests = try dropped.map { place in
             let column = quoteIdentifier(old.columns[place].name)
-            guard let value = old.columns[place].defaultValue else { return "\(column) IS NOT NULL" }
+            guard let value = try old.columns[place].defaultValue.flatMap(ColumnDefault.literal(of:)) else {
+                return "\(column) IS NOT NULL"
+            }
             return "(\(column) IS NOT NULL AND \(column) IS NOT (\(value)) COLLATE BINARY)"
         }
         return tests.isEmpty ? "0" : tests.joined(separator: " OR ")

@@ -48,7 +48,7 @@ final class TableTransfer {
 
     /// Carries over all rows. `excluded` lists rows, by number, that must be rejected, with the reason.
     func run(from connection: Connection, excluding excluded: [Int: String]) throws {
-        try connection.withStatement(selectSQL) { row in
+        try connection.withStatement(selectSQL()) { row in
             guard row.isReadOnly, row.parameterCount == 0 else {
                 throw MoultError(
                     .selection, .refused, what: "cannot select rows of table \(rule.table)",
@@ -78,8 +78,8 @@ final class TableTransfer {
 
     /// The rowid, all stored columns, and whether a column that the new table lacks has a value. The order is the same each time,
     /// so that a row's number identifies it.
-    var selectSQL: String {
-        let columns = [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
+    func selectSQL() throws -> String {
+        let columns = try [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
         return "SELECT \(columns.joined(separator: ", ")) FROM \(old.sql)\(Selection.whereSQL(rule.conditions))"
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")

@@ -1,0 +1,28 @@
+import MoultBasics
+
+/// Evaluates the default of a column as SQLite does when it inserts a row.
+///
+/// The same text may mean something else in a query: in `DEFAULT "unit"` and `DEFAULT unit` it is a string, in a query a column.
+enum ColumnDefault {
+    /// The value as an SQL literal; nil if it may differ from row to row, or cannot be evaluated.
+    static func literal(of text: String) throws -> String? {
+        // Functions may return a different value for each row.
+        if text.contains("(") || text.uppercased().contains("CURRENT_") { return nil }
+        let scratch = try Connection.inMemory()
+        // An expression is valid only in parentheses; a name, which is then a string, only without them.
+        let literal = try value(of: "(\(text)\n)", in: scratch) ?? value(of: text, in: scratch)
+        try scratch.close()
+        return literal
+    }
+
+    private static func value(of text: String, in scratch: Connection) throws -> String? {
+        do {
+            _ = try scratch.query("CREATE TABLE t(c DEFAULT \(text))")
+            _ = try scratch.query("INSERT INTO t DEFAULT VALUES")
+            return try scratch.scalar("SELECT quote(c) FROM t")?.textOrEmpty
+        } catch let error as MoultError where error.sqlite?.resultCode.primary == .error {
+            _ = try scratch.query("DROP TABLE IF EXISTS t")
+            return nil
+        }
+    }
+}
