@@ -4,7 +4,7 @@ import MoultBasics
 final class RowInserter {
     enum Attempt {
         case inserted(StoredRows.Key)
-        /// The rowid is taken, and the rows of this table have another key.
+        /// The rowid is taken, and it is not a key of the old and the new table.
         case rowIDTaken
         /// A row with the same key exists.
         case conflict(String)
@@ -16,9 +16,9 @@ final class RowInserter {
     enum RowID {
         /// A column has it or SQLite assigns it, or the table has no rowid.
         case notCarried
-        /// The old row's rowid, if that is free. Another unique key identifies the rows.
+        /// The old row's rowid, if that is free.
         case preferred
-        /// The old row's rowid, because nothing else identifies the rows.
+        /// The old row's rowid, because it is a declared key of both tables, and nothing else identifies the rows.
         case required
     }
 
@@ -37,7 +37,8 @@ final class RowInserter {
         let isRowIDMapped = new.rowIDColumn.map { column in map.pairs.contains { $0.new == column } } ?? false
         rowID =
             new.isWithoutRowID || isRowIDMapped || old.rowIDName == nil
-            ? .notCarried : new.hasUniqueKey ? .preferred : .required
+            ? .notCarried
+            : new.hasUniqueKey || old.rowIDColumn == nil || new.rowIDColumn == nil ? .preferred : .required
         let targets = map.pairs.map { quoteIdentifier(new.columns[$0.new].name) }
         let returning = " RETURNING \(new.identity.joined(separator: ", "))"
         func insert(_ columns: [String]) -> String {

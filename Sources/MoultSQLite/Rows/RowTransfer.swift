@@ -6,8 +6,8 @@ import MoultBasics
 /// the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the end, full-text indexes
 /// are rebuilt, and AUTOINCREMENT counters never decrease.
 ///
-/// A table without INTEGER PRIMARY KEY keeps the implicit rowid of each carried row if it is free. If another row has it, the row
-/// gets a new rowid if another unique key identifies it; otherwise the rowid is treated as a key.
+/// In a table without INTEGER PRIMARY KEY, a carried row keeps its implicit rowid if that is free, and gets a new one otherwise.
+/// If the table has no key at all, a carried row that equals a row of the new content is that row.
 package struct RowTransfer {
     let rules: [RowRule]
     let rejects: RejectTable

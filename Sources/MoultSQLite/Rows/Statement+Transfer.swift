@@ -6,11 +6,11 @@ struct KeyDigest: Hashable {
     private let first: Int
     private let second: Int
 
-    init(of row: borrowing Statement, _ columns: Range<Int32>) throws {
+    init(of row: borrowing Statement, _ columns: some Sequence<Int32>) throws {
         func half(_ salt: UInt8) throws -> Int {
             var hasher = Hasher()
             hasher.combine(salt)
-            try row.hash(columns, into: &hasher)
+            for column in columns { try row.hash(column..<column + 1, into: &hasher) }
             return hasher.finalize()
         }
         (first, second) = (try half(1), try half(2))

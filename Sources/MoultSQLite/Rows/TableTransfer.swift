@@ -20,6 +20,8 @@ final class TableTransfer {
     private let encodingsDiffer: Bool
     /// The columns of an old row that contain the identity of the new row; nil if they do not contain all of it.
     private let keyColumns: [Int32]?
+    /// The rows of a new table that has no key.
+    private let equals: EqualRows?
     /// The rows to leave out.
     private let shipped: [ShippedRows]
 
@@ -33,6 +35,10 @@ final class TableTransfer {
         (self.rule, self.old, self.map, self.rejects, self.connection) = (rule, old, map, rejects, connection)
         rows = try StoredRows(new, connection)
         inserter = try RowInserter(map, from: old, into: rows, connection)
+        equals =
+            new.isWithoutRowID || new.hasUniqueKey || map.pairs.contains { $0.new == new.rowIDColumn }
+                || old.identity.isEmpty || inserter.rowID == .required
+            ? nil : try EqualRows(map, old, oldConnection, in: rows, connection)
         outcome = TableOutcome(table: rule.table)
         isOldUTF16 = try oldConnection.isUTF16
         encodingsDiffer = try oldConnection.encoding != connection.encoding
@@ -91,6 +97,7 @@ final class TableTransfer {
             claims[digest] = number
             return true
         }
+        if try claimEqual(row, number) { return true }
         var anyRowID = false
         while true {
             switch try inserter.insert(row, anyRowID: anyRowID) {
@@ -120,6 +127,21 @@ final class TableTransfer {
             return claims[digest] == nil ? digest : nil
         }
         return found ?? nil
+    }
+
+    /// Assigns a row of a table without a key to the old one if it has the same values and stands for no other old row.
+    private func claimEqual(_ row: borrowing Statement, _ number: Int) throws -> Bool {
+        guard let equals else { return false }
+        while let rowID = try equals.next(row) {
+            let isEqual = try rows.withRow(.rowID(rowID)) { there -> Bool in
+                let digest = try rows.digest(there)
+                guard try claims[digest] == nil && firstDifference(row, there) == nil else { return false }
+                claims[digest] = number
+                return true
+            }
+            if isEqual == true { return true }
+        }
+        return false
     }
 
     /// Assigns a row that was just inserted to the old one; if their content differs, returns how.

@@ -307,15 +307,6 @@ struct TransferCase {
         #expect(try test.rows("SELECT rowid FROM f('rice')") == ["2"])
     }
 
-    @Test func `an implicit rowid is kept`() throws {
-        let test = try TransferCase(
-            old: "CREATE TABLE t(a); INSERT INTO t(rowid, a) VALUES(5,'x'),(9,'y')",
-            new: "CREATE TABLE t(a); INSERT INTO t(rowid, a) VALUES(9,'z'),(10,'w')")
-        let outcome = try test.run(RowRule(table: "t"))
-        #expect(outcome == [TableOutcome(table: "t", selected: 2, carried: 2, shippedLosers: 1)])
-        #expect(try test.rows("SELECT rowid, a FROM t") == ["5,'x'", "9,'y'", "10,'w'"])
-    }
-
     @Test func `a row gets a new rowid if its own is taken and a key identifies it`() throws {
         let schema = "CREATE TABLE t(a TEXT PRIMARY KEY);"
         let test = try TransferCase(
