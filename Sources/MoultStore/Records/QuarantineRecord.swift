@@ -29,6 +29,8 @@ package struct QuarantineRecord: Sendable, Equatable {
     /// The release that the content is from; empty if none.
     package var release: String
     package var owner: Owner?
+    /// Orders the sets of a quarantine, because the clock may be set back; nil in records of older versions.
+    package private(set) var number: Int?
     /// The number of rows per table that the new content does not have; nil if they were not counted.
     package var rows: [SQLName: Int]?
     /// Whether the update that set the file aside is still running: until it ends, the file may still be in use.
@@ -38,7 +40,7 @@ package struct QuarantineRecord: Sendable, Equatable {
         .compact([
             "quarantine": 1, "database": .string(database), "kind": .string(kind.rawValue), "path": .string(path),
             "why": .string(why), "reason": .string(reason.rawValue), "time": .string(time.description),
-            "release": .string(release),
+            "release": .string(release), "number": number.map { .size($0) },
             "owner": owner.map {
                 ["uid": .size($0.user), "gid": .size($0.group), "mode": .string("0" + String($0.mode, radix: 8))]
             },
@@ -78,10 +80,22 @@ package struct QuarantineRecord: Sendable, Equatable {
         if let counts = json["rows"]?.members {
             rows = Dictionary(counts.map { (SQLName($0.name), Int($0.value.integer ?? 0)) }) { first, _ in first }
         }
+        number = json["number"]?.integer.map { Int($0) }
         isPending = json["pending"]?.bool ?? false
     }
 
+    /// Writes the record. A set without a number gets the highest one of its quarantine.
     package func write(to directory: String) throws {
-        try Files.replace("\(directory)/\(Self.fileName)", with: Array(json.pretty.utf8))
+        var record = self
+        record.number =
+            try number ?? Self(in: directory)?.number ?? Self.highestNumber(in: Files.directory(of: directory)) + 1
+        try Files.replace("\(directory)/\(Self.fileName)", with: Array(record.json.pretty.utf8))
+    }
+
+    private static func highestNumber(in quarantine: String) throws -> Int {
+        try Files.list(quarantine).compactMap { name in
+            let set = "\(quarantine)/\(name)"
+            return try Files.facts(set)?.kind == .directory ? Self(in: set)?.number : nil
+        }.max() ?? 0
     }
 }

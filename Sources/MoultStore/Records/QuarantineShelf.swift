@@ -18,7 +18,7 @@ package struct QuarantineShelf {
         package let since: Timestamp
         /// When the directory was completed, to order sets of the same second.
         fileprivate let nanoseconds: Int
-        fileprivate var age: (Int, Int, String) { (since.seconds, nanoseconds, directory) }
+        fileprivate var age: (Int, Int, Int, String) { (record?.number ?? 0, since.seconds, nanoseconds, directory) }
 
         /// The ID of the set in commands.
         package var id: String { Files.name(of: directory) }
