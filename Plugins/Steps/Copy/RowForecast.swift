@@ -49,8 +49,8 @@ struct RowForecast {
 
     /// Throws if the release no longer preserves a table whose rows the installed release preserves.
     func refuseUnpreserved(_ live: Connection) throws {
-        guard let installed = try installed() else { return }
-        for rule in rules(installed) where rule.placement == nil {
+        guard let before = try installed() else { return }
+        for rule in rules(before) where rule.placement == nil {
             guard try RowSelection.hasTable(rule.table, in: live) else { continue }
             let count = try RowSelection(table: rule.table, conditions: rule.conditions).count(in: live)
             if count > 0 { try accept(rule, count) }
@@ -69,9 +69,9 @@ struct RowForecast {
 
     /// The release whose content the file has: a restored set, for example, is content of an earlier release.
     private func origin() throws -> ReleasedDatabase? {
-        let installed = try installed()
-        guard let digest, digest != installed?.database.sha256 else { return installed }
-        return try context.store.releasedDatabase(digest: digest) ?? installed
+        let before = try installed()
+        guard let digest, digest != before?.database.sha256 else { return before }
+        return try context.store.releasedDatabase(digest: digest) ?? before
     }
 
     private func rules(_ origin: ReleasedDatabase?) -> [Preservation.Rule] {

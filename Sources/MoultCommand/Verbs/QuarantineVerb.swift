@@ -159,7 +159,15 @@ extension QuarantineVerb {
                 page.wrapped(
                     "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows now have their keys")
             }
-            if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) do not fit into the current database") }
+            if fate.kept > fate.incomplete {
+                page.wrapped("\(counted(fate.kept - fate.incomplete, "row")) do not fit into the current database")
+            }
+            if fate.incomplete > 0 {
+                let export = ["moult", "quarantine", "--export", "FILE", set.id] + call.storeWords
+                page.wrapped(
+                    "the values of \(counted(fate.incomplete, "row")) in columns that \(fate.table) no longer has were not "
+                        + "restored. To export the old database: \(shellLine(export))")
+            }
         }
     }
 

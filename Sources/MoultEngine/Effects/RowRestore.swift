@@ -13,6 +13,8 @@ final class RowRestore: WritableEffect {
     var waitsForOthers: Bool { true }
     private(set) var fates: [RowFate] = []
     private let table: String
+    /// The new name of each column that was renamed since, by its name in the set.
+    private let columns: [String: String]
     /// The database in the set.
     private let source: String
     /// Databases of releases: rows that they contain do not belong to the app, and are not restored.
@@ -24,9 +26,12 @@ final class RowRestore: WritableEffect {
     /// How many seconds to wait for another process to end its transaction.
     private let patience: Int
 
-    init(_ effect: Effect, place: String, table: String, source: String, shipped: [String], patience: Int) {
+    init(
+        _ effect: Effect, place: String, table: String, columns: [String: String], source: String, shipped: [String],
+        patience: Int
+    ) {
         (self.effect, self.place, self.table, self.source, self.shipped) = (effect, place, table, source, shipped)
-        self.patience = patience
+        (self.columns, self.patience) = (columns, patience)
     }
 
     func hold() throws {
@@ -53,7 +58,7 @@ final class RowRestore: WritableEffect {
         }
         let before = try rows(of: live)
         let transfer = RowTransfer(
-            rules: [RowRule(table: table, onConflict: .keepNew, onReject: .record)],
+            rules: [RowRule(table: table, columns: columns, onConflict: .keepNew, onReject: .record)],
             rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored", isRepeatable: true), shipped: pristine)
         let outcomes = try transfer.run(from: old, to: live)
         for connection in pristine { try connection.close() }
@@ -62,7 +67,8 @@ final class RowRestore: WritableEffect {
         let added = try rows(of: live) - before
         return outcomes.reduce(into: RowFate(table: table, carried: added)) {
             $0.rejected += $1.rejected - $1.recorded
-            $0.kept += $1.unplaced
+            $0.kept += $1.unplaced + $1.incomplete
+            $0.incomplete += $1.incomplete
         }
     }
 
@@ -84,7 +90,7 @@ final class RowRestore: WritableEffect {
     func isCommitted() throws -> Bool {
         if connection != nil { return false }
         try hold()
-        let isCommitted = fates.isEmpty
+        let isCommitted = fates.allSatisfy { $0.carried == 0 && $0.rejected == 0 }
         try release()
         return isCommitted
     }

@@ -40,7 +40,7 @@ extension WritableEffects {
                     isDone: { [unowned self] in try isReplaced(effect, path) }))
         }
         var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
-        all += plan.effects.compactMap { rowRestore($0) }
+        all += try plan.effects.compactMap { try rowRestore($0) }
         all += live
         all += try plan.effects.compactMap { try setAside($0) }
         all += plan.effects.compactMap { exchanges[$0.exchangedPath ?? ""] }
@@ -96,13 +96,18 @@ extension WritableEffects {
             displacement: try displacement(effect, place(path)))
     }
 
-    func rowRestore(_ effect: Effect) -> RowRestore? {
-        guard case .restoreRows(let path, let table, _, _, let generations) = effect.change,
-            let member = effect.database.flatMap(release.database)?.member
+    func rowRestore(_ effect: Effect) throws -> RowRestore? {
+        guard case .restoreRows(let path, let table, let set, _, let generations) = effect.change,
+            let database = effect.database.flatMap(release.database)
         else { return nil }
+        // A release lists the columns that it renamed; in a set from this release they have the new names already.
+        let record = try QuarantineRecord(in: "\(transaction.layout.quarantine(of: path))/\(set)")
+        let isOlder = record.flatMap { Version($0.release) }?.precedes(release.version) ?? false
+        let entry = database.preserve.first { SQLName($0.table) == SQLName(table) }
         return RowRestore(
-            effect, place: place(path), table: table, source: Staging.restoredRows(in: transaction.directory),
-            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" },
+            effect, place: place(path), table: table, columns: isOlder ? entry?.columns ?? [:] : [:],
+            source: Staging.restoredRows(in: transaction.directory),
+            shipped: generations.map { "\(transaction.layout.generation($0))/\(database.member)" },
             patience: transaction.patience)
     }
 

@@ -1,0 +1,93 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Rows from a set in quarantine arrive with all values, or the command says which ones are missing.
+@Suite struct RestoredRowsTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    @Test func `values of columns that a migration renamed are counted and stay in the set`() throws {
+        try shop.pack(
+            "1.0.0", [.user("CREATE TABLE meal(id INTEGER PRIMARY KEY, what, day); PRAGMA user_version = 1;")])
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    "CREATE TABLE meal(id INTEGER PRIMARY KEY, title, day); PRAGMA user_version = 2;",
+                    [
+                        "0002-title.sql":
+                            "ALTER TABLE meal RENAME what TO title; UPDATE meal SET day = substr(day, 1, 10); PRAGMA user_version = 2;"
+                    ])
+            ])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db", "INSERT INTO meal(what, day) VALUES('SOUP', '2026-11-20 18:00'), ('SALAD', '2026-11-21')")
+        try shop.install("2.0.0")
+        try shop.sql("diary.db", "DELETE FROM meal WHERE id = 2")
+        let set = Files.name(of: try shop.onlyKept("diary").directory)
+        for restored in [1, 0] {
+            let ended = try shop.moult("quarantine", "--restore", "diary", "--table", "meal")
+            #expect(ended.status == 0)
+            #expect(ended.output.hasPrefix("\(counted(restored, "row")) of meal restored\n"), "\(ended.output)")
+            let told = ended.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(
+                told.contains(
+                    "the values of 1 row in columns that meal no longer has were not restored. To export the old database: "
+                        + "moult quarantine --export FILE \(set) --store \(shop.store)"), "\(told)")
+        }
+        #expect(try shop.onlyKept("diary").sql("diary.db", "SELECT what FROM meal WHERE id = 2") == "SALAD\n")
+    }
+
+    @Test func `rows of an older release are restored into the columns that the installed release renamed`() throws {
+        func release(_ column: String, _ more: [JSON.Member]) -> Shipped {
+            let entry: [JSON.Member] = [.init("table", "item"), .init("where", "own = 1")]
+            return .shared(
+                "CREATE TABLE item(name TEXT PRIMARY KEY, \(column) TEXT, own INT DEFAULT 0);", [.object(entry + more)])
+        }
+        try shop.pack("1.0.0", [release("desc", [])])
+        try shop.pack("2.0.0", [release("note", [.init("columns", ["desc": "note"])])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('UNMARKED', 'VALUE', 0)")
+        try shop.install("2.0.0")
+        let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
+        #expect(ended.output == "1 row of item restored\n")
+        #expect(try shop.sql("app.db", "SELECT * FROM item") == "UNMARKED|VALUE|0\n")
+    }
+
+    @Test func `rows of a table without a key are restored once`() throws {
+        let schema = "CREATE TABLE note(t);"
+        try shop.pack("1.0.0", [.shared(schema)])
+        try shop.pack("2.0.0", [.shared(schema + "INSERT INTO note VALUES('S1'), ('S2');")])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('MINE'), ('TOO'), ('TOO')")
+        try shop.install("2.0.0")
+        for restored in [3, 0] {
+            let ended = try shop.moult("quarantine", "--restore", "app", "--table", "note")
+            #expect(ended.output == "\(counted(restored, "row")) of note restored\n")
+            #expect(try shop.sql("app.db", "SELECT t FROM note ORDER BY t") == "MINE\nS1\nS2\nTOO\nTOO\n")
+        }
+    }
+
+    @Test func `the newest set is the one that was kept last, also after the clock was set back`() throws {
+        let item = "CREATE TABLE item(n TEXT PRIMARY KEY);"
+        for number in 1...3 {
+            try shop.pack("\(number).0.0", [.shared(item + "INSERT INTO item VALUES('S\(number)');")])
+        }
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('FIRST')")
+        try shop.install("2.0.0")
+        // The first set was kept while the clock was ahead.
+        let first = try shop.onlyKept("app").directory
+        try Shell.must(["sed", "-i", #"s/"time": "2/"time": "3/"#, "\(first)/set.json"])
+        let ahead = "\(Files.directory(of: first))/3\(Files.name(of: first).dropFirst())"
+        try Files.rename(first, to: ahead)
+        try Shell.must(["touch", "-d", "2100-01-01", ahead])
+        try shop.sql("app.db", "INSERT INTO item VALUES('SECOND')")
+        try shop.install("3.0.0")
+        let file = shop.scratch.path("newest.db")
+        #expect(try shop.moult("quarantine", "--export", file, "app").status == 0)
+        #expect(try Shop.read(file, "SELECT n FROM item ORDER BY n") == "S2\nSECOND\n")
+    }
+}
