@@ -37,7 +37,8 @@ import Testing
             #expect([0, 1, 6].contains(ended.status), "call \(number): \(ended.errors)")
             if ended.status == 6 {
                 #expect(
-                    ended.errors.hasPrefix("moult: error: the feed with serial 3 is public, but the command did not finish"))
+                    ended.errors.hasPrefix(
+                        "moult: error: the feed with serial 3 is public, but the command did not finish"))
             }
             try bench.must("moult check -q || [ $? = 2 ]; moult publish public rel/test-2.0.0.json -q -k a.key")
             #expect(try leftovers() == [], "call \(number)")
