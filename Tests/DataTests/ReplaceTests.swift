@@ -96,8 +96,8 @@ import Testing
             ("moult replace app.db cut.db", "malformed"),
             ("moult replace app.db text.db", "is not a SQLite database"),
             ("moult replace app.db damaged.db", "damaged.db is damaged"),
-            ("moult replace app.db new1.db --check 'SELECT count(*) FROM t=2'", "gives 1, expected = 2"),
-            ("moult replace app.db new1.db --check 'SELECT count(*) FROM t>=2'", "gives 1, expected >= 2"),
+            ("moult replace app.db new1.db --check 'SELECT count(*) FROM t=2'", "returns 1, expected = 2"),
+            ("moult replace app.db new1.db --check 'SELECT count(*) FROM t>=2'", "returns 1, expected >= 2"),
             ("moult replace app.db new1.db --check 'SELECT 1 FROM nothing=1'", "syntax error"),
             ("moult replace app.db missing.db", "no file missing.db"),
         ] {

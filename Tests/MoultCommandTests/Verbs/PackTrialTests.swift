@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: [
         (
             #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 2000" }],"#,
-            "gives 2, expected >= 2000"
+            "returns 2, expected >= 2000"
         ),
         (#""checks": [{ "on": "food", "sql": "selekt 1", "expect": "1" }],"#, "syntax error"),
         (#""checks": [{ "on": "food", "sql": "SELECT count(*) FROM foods", "expect": "2" }],"#, "no such table: foods"),
