@@ -24,7 +24,7 @@ import Testing
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 0)
         #expect(ended.errors.contains("the consumer api did not reload: sh -c "))
-        #expect(ended.errors.contains("ended with status 4: it is bad"))
+        #expect(ended.errors.contains("exited with status 4: it is bad"))
         #expect(try shop.store.lease().version == "2.0.0")
     }
 

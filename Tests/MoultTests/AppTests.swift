@@ -224,7 +224,7 @@ import Testing
         try await store.update(to: first)
         let lease = try store.lease()
         try scratch.must("ln -sfn /etc store/.moult/current")
-        let advice = "Put it back with: Store.recover(undo:)"
+        let advice = "Restore it with: Store.recover(undo:)"
         #expect(#expect(throws: MoultError.self) { try lease.isOutdated() }?.now == advice)
         var events = store.events.makeAsyncIterator()
         let failed = await #expect(throws: MoultError.self) { try await events.next() }
