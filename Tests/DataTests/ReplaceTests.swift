@@ -99,7 +99,7 @@ import Testing
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t=2'", "returns 1, expected = 2"),
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t>=2'", "returns 1, expected >= 2"),
             ("moult replace app.db new1.db --check 'SELECT 1 FROM nothing=1'", "syntax error"),
-            ("moult replace app.db missing.db", "no file missing.db"),
+            ("moult replace app.db missing.db", "missing.db does not exist"),
         ] {
             let text = try refusal(line)
             #expect(text.contains(why) && !text.contains("draft") && !text.contains("release"), "\(text)")

@@ -99,7 +99,7 @@ import Testing
     @Test(arguments: [
         ("CREATE TABLE t(a, b);", "the definition of t differs"),
         ("CREATE TABLE t(a); CREATE INDEX i ON t(a);", "the definition of i differs"),
-        ("PRAGMA page_size = 8192; CREATE TABLE t(a);", "page_size was 4096 and is 8192"),
+        ("PRAGMA page_size = 8192; CREATE TABLE t(a);", "page_size was 4096 and is now 8192"),
         ("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(a);", "the text encoding differs"),
     ])
     func `a build with a different schema starts from scratch`(_ script: String, _ why: String) throws {

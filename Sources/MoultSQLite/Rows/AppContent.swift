@@ -65,7 +65,9 @@ package struct AppContent: Equatable, Sendable {
             }
         }
         let shipped = try Self.definitions(of: pristine, was)
-        items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key)).sorted()
+        // A new virtual table with its own content is one of `tables`.
+        items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key))
+            .filter { $0.kind != "table" || tables[$0.name] == nil }.sorted()
     }
 
     private mutating func compare(

@@ -280,7 +280,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(
         .draft, .set("/databases/pantry/preserve/0/onConflict", "keep_user"),
         says: "databases.pantry.preserve[0].onConflict must be one of \"keep-user\", \"keep-new\", \"fail\","
-            + " is \"keep_user\". Did you mean \"keep-user\"?"),
+            + " but is \"keep_user\". Did you mean \"keep-user\"?"),
     .init(
         .draft, .set("/databases/pantry/preserve/0/onReject", "fail"),
         says: "databases.pantry.preserve[0].onReject must be one of \"block\", \"table\", but is \"fail\""),
