@@ -56,7 +56,8 @@ import Testing
         let check = try world.run("moult status --nagios")
         #expect(check.status == 2)
         #expect(
-            check.out.hasPrefix("MOULT CRITICAL - org.example.test 1.0.0; the installed release was withdrawn: wrong totals | age="))
+            check.out.hasPrefix(
+                "MOULT CRITICAL - org.example.test 1.0.0; the installed release was withdrawn: wrong totals | age="))
     }
 
     /// status names the rollback if an earlier release is kept.
