@@ -126,7 +126,8 @@ import Testing
         #expect(inspection.status == 0)
         #expect(inspection.out.hasPrefix("org.example.food 1.0.0\n"))
         #expect(inspection.out.contains("food (reference)\n"))
-        #expect(inspection.out.contains("\n  check     food: SELECT max(id) FROM t returns >= 1\n"), "\(inspection.out)")
+        #expect(
+            inspection.out.contains("\n  check     food: SELECT max(id) FROM t returns >= 1\n"), "\(inspection.out)")
         #expect(try scratch.moult("mkdir empty; moult inspect empty").err.contains("is a directory but not a store"))
     }
 }

@@ -64,10 +64,10 @@ import Testing
             #expect(try must("sqlite3 store/user.db 'SELECT count(*) FROM note'") == "0\n", "call \(number)")
             let sets = try Files.list("\(store)/.moult/quarantine").filter { $0.hasSuffix("-user") }
             #expect(sets.count == 1 || ended.status == 0 && sets.count == 2, "call \(number): \(sets)")
-            #expect(
-                try must("sqlite3 store/.moult/quarantine/\(sets.first ?? "none")/user.db 'SELECT count(*) FROM note'")
-                    == "2\n",
-                "call \(number)")
+            let counts = try sets.map {
+                try must("sqlite3 store/.moult/quarantine/\($0)/user.db 'SELECT count(*) FROM note'")
+            }
+            #expect(counts.contains("2\n"), "call \(number): \(counts)")
             if ended.status == 0 { break }
             number += 1
         }
