@@ -106,4 +106,14 @@ import Testing
         #expect(ended.errors.contains("find_stat had 1 row"), "\(ended)")
         #expect(try shop.read("diary.db", "SELECT * FROM find_stat") == "mine|7\n")
     }
+
+    @Test(arguments: cases) func `salvage copies the rows of such a table`(one: Case) throws {
+        try shop.pack("1.0.0", [.user(Self.schema(one) + "PRAGMA user_version = 1;")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO \(one.table) VALUES(10, 'my own document', 1)")
+        let ended = try shop.moult("reset", "diary", "--set-user-data-aside")
+        #expect(ended.status == 0, "\(ended)")
+        let salvaged = "\(try shop.onlyKept("diary").directory)/salvaged.db"
+        #expect(try Shop.read(salvaged, "SELECT * FROM \(one.table)") == "10|my own document|1\n")
+    }
 }

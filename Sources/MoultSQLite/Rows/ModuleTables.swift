@@ -20,22 +20,47 @@ enum ModuleTables {
 
     /// Whether a table listed as "shadow" is a part of a virtual table. A module that is not known here is trusted with its names.
     static func isPart(_ table: String, in connection: Connection) throws -> Bool {
-        let bytes = Array(table.utf8)
-        guard let line = bytes.lastIndex(of: UInt8(ascii: "_")) else { return true }
-        let (owner, end) = (
-            String(decoding: bytes[..<line], as: UTF8.self), String(decoding: bytes[(line + 1)...], as: UTF8.self)
-        )
-        let sql = try connection.scalar(
-            "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 AND name = ?1 COLLATE NOCASE",
-            [.text(owner)]
-        )?.textOrEmpty
-        guard let sql, let module = module(ofTableMadeBy: sql) else { return true }
-        guard let parts = parts[module] else { return true }
-        guard let columns = parts.first(where: { SQLName($0.key) == SQLName(end) })?.value else { return false }
+        func sql(_ name: String) throws -> String? {
+            let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+            return try connection.scalar(sql, [.text(name)])?.textOrEmpty
+        }
+        guard let owner = owner(of: table), let virtual = try sql(owner), let made = try sql(table) else { return true }
+        return isPart(table, madeBy: made, ofTableMadeBy: virtual) ?? true
+    }
+
+    /// The name of the virtual table whose part a table would be.
+    static func owner(of table: String) -> String? { split(table)?.owner }
+
+    /// Whether a table is a part of its owner, by the SQL that made both; nil if the owner's module is not known here.
+    static func isPart(_ table: String, madeBy sql: String, ofTableMadeBy virtual: String) -> Bool? {
+        let tokens = sqlTokens(virtual)
+        guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count,
+            let parts = parts[asciiLowercased(tokens[using + 1].text)], let end = split(table)?.end
+        else { return nil }
+        guard let columns = parts.first(where: { SQLName($0.key) == end })?.value else { return false }
         // The text of an index with this option is in another table.
-        if SQLName(end) == SQLName("content"), SearchIndexes.content(ofIndexMadeBy: sql) != nil { return false }
-        let names = try connection.query("PRAGMA main.table_xinfo(\(quoteIdentifier(table)))").map(\.[1].textOrEmpty)
+        if end == SQLName("content"), SearchIndexes.content(ofIndexMadeBy: virtual) != nil { return false }
+        let names = columnNames(sql)
         return names.starts(with: columns) && names.dropFirst(columns.count).allSatisfy(isNumbered)
+    }
+
+    private static func split(_ table: String) -> (owner: String, end: SQLName)? {
+        let bytes = Array(table.utf8)
+        guard let line = bytes.lastIndex(of: UInt8(ascii: "_")) else { return nil }
+        return (
+            String(decoding: bytes[..<line], as: UTF8.self),
+            SQLName(String(decoding: bytes[(line + 1)...], as: UTF8.self))
+        )
+    }
+
+    /// The first word of each column in a `CREATE TABLE` written by a module.
+    private static func columnNames(_ sql: String) -> [String] {
+        let tokens = sqlTokens(sql)[...]
+        guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return [] }
+        return tokens[(open + 1)..<tokens.closing(open)].splitAtCommas().compactMap { column in
+            guard let first = column.first, !first.isWord("primary") else { return nil }
+            return first.kind == .string ? String(first.text.dropFirst().dropLast()) : first.text
+        }
     }
 
     /// Columns of the virtual table itself, such as `c0`, `c0body`, `l1` and `a2`, and two that a module adds.
@@ -43,11 +68,5 @@ enum ModuleTables {
         if ["langid", "origin"].contains(column) { return true }
         let bytes = Array(column.utf8.prefix(2))
         return bytes.count == 2 && "cla".utf8.contains(bytes[0]) && (0x30...0x39).contains(bytes[1])
-    }
-
-    private static func module(ofTableMadeBy sql: String) -> String? {
-        let tokens = sqlTokens(sql)
-        guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count else { return nil }
-        return tokens[using + 1].text
     }
 }

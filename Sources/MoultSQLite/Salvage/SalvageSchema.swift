@@ -57,47 +57,15 @@ extension Salvage {
             }
             let tables = objects.filter { $0.type == "table" }
             virtual = tables.compactMap { Self.virtual($0) }
-            let shadows = Self.shadows(of: virtual, connection)
-            let virtualNames = Set(virtual.map { SQLName($0.object.name) })
-            self.tables = tables.filter {
-                !virtualNames.contains(SQLName($0.name)) && !shadows.contains(SQLName($0.name))
+            let made = Dictionary(virtual.map { (SQLName($0.object.name), $0.object.sql) }) { first, _ in first }
+            self.tables = tables.filter { table in
+                if made[SQLName(table.name)] != nil { return false }
+                let owner = ModuleTables.owner(of: table.name).flatMap { made[SQLName($0)] }
+                return owner.flatMap { ModuleTables.isPart(table.name, madeBy: table.sql, ofTableMadeBy: $0) } != true
             }
             // A trigger may be on a view.
             for type in ["view", "index", "trigger"] { others += objects.filter { $0.type == type } }
         }
-
-        /// The names of the tables that belong to modules.
-        private static func shadows(of virtual: [Virtual], _ connection: Connection) -> Set<SQLName> {
-            var names: Set<SQLName> = []
-            for table in virtual {
-                for suffix in suffixes[table.module] ?? [] {
-                    // With its content elsewhere FTS creates no such table, so this one belongs to the app.
-                    if suffix == "content", table.content == .elsewhere || table.content == .nowhere { continue }
-                    names.insert(SQLName("\(table.object.name)_\(suffix)"))
-                }
-            }
-            // SQLite knows this for the modules that it has. For a damaged schema it may return nothing, and the names above are
-            // used.
-            let listed = (try? connection.query("PRAGMA main.table_list")) ?? []
-            for row in listed where row[2] == .text("shadow") {
-                guard case .text(let name) = row[1] else { continue }
-                let shadow = SQLName(name)
-                let owner = virtual.first { shadow.hasPrefix("\($0.object.name)_") }
-                if shadow.hasSuffix("_content"), owner?.content == .elsewhere || owner?.content == .nowhere {
-                    continue
-                }
-                names.insert(shadow)
-            }
-            return names
-        }
-
-        private static let suffixes: [String: [String]] = [
-            "fts3": ["content", "segments", "segdir", "docsize", "stat"],
-            "fts4": ["content", "segments", "segdir", "docsize", "stat"],
-            "fts5": ["data", "idx", "content", "docsize", "config"],
-            "rtree": ["node", "parent", "rowid"], "rtree_i32": ["node", "parent", "rowid"],
-            "geopoly": ["node", "parent", "rowid"],
-        ]
 
         /// `CREATE VIRTUAL TABLE name USING module(arguments)`; nil for an ordinary table.
         private static func virtual(_ object: Object) -> Virtual? {
