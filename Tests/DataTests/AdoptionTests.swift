@@ -344,6 +344,22 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
     }
 
+    @Test func `a misspelled --take-over is refused even if nothing else is to be done`() throws {
+        try release("1.0.0", "user", "CREATE TABLE note(t);")
+        try release("2.0.0", "user", "CREATE TABLE note(t); CREATE TABLE more(x);")
+        for version in ["1.0.0", "2.0.0"] { try shop.install(version) }
+        let commands = [
+            ["apply", shop.manifest("2.0.0"), "--take-over", "appp"], ["rollback", "--take-over", "appp"],
+            ["rollback", "--dry-run", "--take-over", "appp"],
+        ]
+        for arguments in commands {
+            let ended = try shop.moult(arguments)
+            #expect(ended.status == 3, "\(arguments)")
+            #expect(ended.errors.contains("Did you mean \"app\"?"), "\(ended.errors)")
+        }
+        try shop.install("2.0.0", "--take-over", "app")
+    }
+
     @Test(arguments: ["shared", "reference", "cache"])
     func `a user database that a release no longer has is not lost when a later release uses its path`(kind: String)
         throws

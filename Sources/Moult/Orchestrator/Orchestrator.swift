@@ -112,7 +112,8 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         let store = snapshot()
         let bytes = try Files.read(request.manifest, limit: Manifest.largest)
-        if let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest) {
+        // Only the planner notices consent to something that the release does not have.
+        if request.consent.takeOver.isEmpty, let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest) {
             try rememberIfIdle(store)
             return Result(generation: try store.installedName)
         }

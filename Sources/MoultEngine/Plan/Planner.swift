@@ -167,6 +167,7 @@ package struct Planner {
         let holds = try store.holds
         let name = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
         let target = try store.generation(name)
+        try check(consent, target.manifest)
         var policy = Self.policy(settings)
         (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
         var prepared = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
