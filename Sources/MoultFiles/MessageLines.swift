@@ -49,7 +49,7 @@ extension Subprocess {
 /// go to standard output.
 package struct ParentChannel {
     private var lines: MessageLines
-    private var isOver = false
+    private var isAtEnd = false
 
     package init(longest: Int) { lines = MessageLines(longest: longest) }
 
@@ -61,7 +61,7 @@ package struct ParentChannel {
                 throw MoultError(.system, what: "a request from the parent process is too long")
             }
             if let line { return try JSON(parsing: line, source: "the request") }
-            if isOver {
+            if isAtEnd {
                 let last = lines.rest()
                 return last.isEmpty ? nil : try JSON(parsing: last, source: "the request")
             }
@@ -69,7 +69,7 @@ package struct ParentChannel {
                 let bytes = UnsafeMutableRawBufferPointer(buffer)
                 count = try wrapped("cannot read a request") { () throws(Errno) in try Syscall.read(0, bytes) }
             }
-            isOver = block.isEmpty
+            isAtEnd = block.isEmpty
             lines.add(block)
         }
     }

@@ -78,8 +78,8 @@ extension Connection {
         try withStatement(sql) { statement in
             if !statement.tail.isEmpty, try prepare(statement.tail) != nil {
                 throw MoultError(
-                    .databaseRequest, what: "cannot run more than one statement at once on \(path)",
-                    why: "another one follows in: \(sql)")
+                    .databaseRequest, what: "cannot run more than one statement at a time on \(path)",
+                    why: "the SQL contains a second statement: \(sql)")
             }
             try statement.bind(bindings)
             return try body(statement)

@@ -90,8 +90,8 @@ final class PartialFile: ResponseSink {
         if head.offset == received { return }
         guard head.offset == 0 else {
             throw MoultError(
-                .badAnswer, .failed, what: "\(name) was sent from the wrong position",
-                why: "moult asked for it from byte \(received), and got it from byte \(head.offset)",
+                .badAnswer, .failed, what: "the server resumed \(name) at the wrong offset",
+                why: "moult requested it from byte \(received), but the response starts at byte \(head.offset)",
                 now: "Report this to the operator of the server.")
         }
         try restart()

@@ -18,7 +18,8 @@ public enum PlainName {
         return reserved.contains(lower) ? "is a name that moult uses itself" : nil
     }
 
-    /// The names of the store's settings, and of the files next to the sealed databases in a generation.
+    /// File names that moult uses itself: the settings of the store, and the records next to the sealed databases of a
+    /// generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
     /// Why a member's path is not allowed; nil if it is. Allowed are up to eight plain names joined by '/', up to 255

@@ -73,7 +73,7 @@ import Testing
         #expect(try bench.must("moult publish public --list-uploads | sed -E 's/ {2,}/|/g'") == bench.must("cat log"))
     }
 
-    @Test func `publish uploads a new key list after the feed that it accepts`() throws {
+    @Test func `publish uploads a new key list only after a feed signed by its keys`() throws {
         #expect(try publish("rel/test-1.0.0.json").status == 0)
         try bench.must("moult apply -q --create --key a.pub away")
         _ = try uploaded()

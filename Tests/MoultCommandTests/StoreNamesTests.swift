@@ -57,7 +57,7 @@ import Testing
         #expect(try Tree(scratch.path("my store")) == before)
     }
 
-    /// zsh completes only on a terminal, so this uses a real terminal and presses the key.
+    /// zsh completes only on a terminal, so this runs it on a pseudo-terminal and sends Tab.
     @Test func `zsh completes in its terminal`() throws {
         try scratch.must("mkdir f && mv moult.zsh f/_moult")
         try scratch.write(

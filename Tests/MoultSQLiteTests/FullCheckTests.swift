@@ -131,7 +131,9 @@ import Testing
         "PRAGMA encoding = 'UTF-16'; CREATE TABLE t (a); CREATE INDEX i ON t (a); INSERT INTO t VALUES (char(0x10000)), (char(0xffff))",
         "CREATE VIRTUAL TABLE t USING fts5(a); INSERT INTO t VALUES ('words')",
     ])
-    func `sound tables of other kinds have no findings`(_ sql: String) throws {
+    func `the full check reports nothing for sound WITHOUT ROWID, generated-column, UTF-16 and virtual tables`(
+        _ sql: String
+    ) throws {
         let path = try scratch.database("a.db", sql)
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.fullCheck() == [])

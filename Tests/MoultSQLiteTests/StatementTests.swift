@@ -82,7 +82,7 @@ import Testing
 
     @Test(arguments: [
         ("", "it is empty: "), ("-- nothing", "it is empty: -- nothing"),
-        ("SELECT 1; SELECT 2", "another one follows in: SELECT 1; SELECT 2"),
+        ("SELECT 1; SELECT 2", "the SQL contains a second statement: SELECT 1; SELECT 2"),
         ("SELECT ?", "it has 1 parameters, and 0 values were given in: SELECT ?"),
         ("SELECT 1\u{0}", "it has a NUL character"),
         ("SELEKT", "near \"SELEKT\": syntax error (SQLITE_ERROR) in: SELEKT"),

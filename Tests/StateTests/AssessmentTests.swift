@@ -115,7 +115,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    @Test func `a user database that lacks a column is refused before the app fails`() throws {
+    @Test func `apply refuses a release if the user database lacks a column of its schema`() throws {
         try Shell.must(["sqlite3", path("diary"), "ALTER TABLE note RENAME COLUMN t TO other"])
         for release in 1...2 {
             let refused = try store.moult(["apply", releases.manifest(release)])

@@ -210,7 +210,7 @@ import Testing
         let proxy = try FaultyProxy(before: server, .misplace, times: 9, only: "file")
         try Shell.must(["sh", "-c", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
-        #expect(error.what.hasSuffix("was sent from the wrong position"))
+        #expect(error.what.hasSuffix("at the wrong offset"))
         #expect(try Files.facts(scratch.path("part"))?.size == 5000)
     }
 

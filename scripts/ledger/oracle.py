@@ -534,7 +534,7 @@ class Switch:
         """A file that the installed release does not have: an app's, or one that an earlier release had."""
         moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, adopting=True)
         self.replaced(db, file, moved)
-        # Values of dropped columns are in the adopted file, and may be counted.
+        # Values of dropped columns are still in the adopted file, so the plan may or may not count their rows as dropped.
         self.rows[db["name"]] = {table: (0, most) for table, (_, most) in moved.kept.items()}
         if file.plain or self.choose("the file of a dropped database", True, False):
             self.adopted[db["path"]] = file

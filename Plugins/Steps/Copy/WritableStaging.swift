@@ -23,7 +23,7 @@ struct WritableStaging {
         try Files.copy(pristine, to: waiting, mode: 0o644)
         // A file that was just unpacked was verified while it was unpacked; a file in a generation may have been changed.
         if !pristine.hasPrefix(context.stagedGeneration), try SHA256.digest(ofFileAt: waiting).hex != database.sha256 {
-            throw changed(pristine, "its SHA-256 does not match")
+            throw changed(pristine, "its SHA-256 does not match the manifest")
         }
         if database.kind.isReplaced { try mark(waiting, database) }
         // SQLite has synced its own writes, but not the copy.
@@ -32,7 +32,7 @@ struct WritableStaging {
 
     private func changed(_ pristine: String, _ why: String) -> MoultError {
         MoultError(
-            Template.code, what: "\(pristine) is not the published file", why: why,
+            Template.code, what: "\(pristine) was changed after it was installed", why: why,
             now: "Install release \(context.plan.release.version) again from its bundle: moult apply RELEASE")
     }
 

@@ -15,7 +15,7 @@ package struct KnownFeed: Sendable {
 
     /// The release that the store should have; nil if it has the newest available to it.
     package var newest: Version? { choice.way.last?.version }
-    package func isOver(at now: Timestamp = .now) -> Bool { expires < now }
+    package func isExpired(at now: Timestamp = .now) -> Bool { expires < now }
 
     /// Nil if nothing is known: the feed was never requested, or the saved copy does not match what was verified.
     static func read(

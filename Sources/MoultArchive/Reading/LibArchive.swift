@@ -34,8 +34,8 @@ final class LibArchive: EntrySource {
         if result == ARCHIVE_EOF, feed.error == nil { return nil }
         let name = archive_entry_pathname(entry).map { String(cString: $0) }
         // libarchive warns about names with other characters than ASCII; the caller refuses them with a better message.
-        let isStrangeName = result == ARCHIVE_WARN && name?.utf8.allSatisfy { $0 < 0x80 } != true
-        if !isStrangeName { try check(result) }
+        let isNonASCIIName = result == ARCHIVE_WARN && name?.utf8.allSatisfy { $0 < 0x80 } != true
+        if !isNonASCIIName { try check(result) }
         return ArchiveEntry(
             name: name, kind: Self.kind(of: entry),
             size: archive_entry_size_is_set(entry) == 0 ? nil : Int(archive_entry_size(entry)))

@@ -15,7 +15,8 @@ extension Topic {
                     "shared",
                     """
                     Releases and the app write to it. A release replaces the content and carries over the rows that \
-                    "preserve" in the manifest selects. Rows that do not fit go to the table moult_rejected. If \
+                    "preserve" in the manifest selects. A row that violates a constraint of the new table stops \
+                    the update, or goes to the table moult_rejected if the manifest has "onReject": "table". If \
                     anything else that the app wrote is dropped, the complete old database goes to quarantine.
                     """
                 ),
@@ -52,7 +53,7 @@ extension Topic {
             --set-user-data-aside, and deletes nothing. To list and restore old databases, use moult quarantine.
             """,
             """
-            Keep data that can be recreated and data that cannot in separate files. docs/which-kind.md \
+            Use separate files for data that can be recreated and data that cannot be. docs/which-kind.md \
             helps you to choose, and explains how to split a file that has both. The Debian package installs it in \
             /usr/share/doc/moult.
             """,

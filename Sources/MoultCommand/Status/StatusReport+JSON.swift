@@ -65,7 +65,7 @@ extension KnownFeed {
     fileprivate var json: JSON {
         .compact([
             "serial": .size(serial), "created": .optional(created?.description),
-            "expires": .string(expires.description), "expired": .bool(isOver()),
+            "expires": .string(expires.description), "expired": .bool(isExpired()),
             "newest": .optional(newest?.description),
             "passed": .array(
                 choice.skipped.map { ["version": .string($0.version.description), "why": .string($0.why)] }),

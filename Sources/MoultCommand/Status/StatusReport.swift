@@ -105,7 +105,7 @@ struct StatusReport: Report {
                 "\("\(newest)", .heading) is available and not installed; install it with: \(command("apply"), .heading)"
             )
         }
-        if known.isOver() {
+        if known.isExpired() {
             page.wrapped(
                 StyledText("the last known feed has expired, and an attacker may be withholding newer ones", .warning))
             page.line("check for a newer one with: \(command("check"), .heading)")

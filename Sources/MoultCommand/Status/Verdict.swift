@@ -48,7 +48,7 @@ struct Verdict {
         }
         if let fault = status.historyFault { warning.append("\(fault.what): \(fault.why ?? "")") }
         if let newest = status.known?.newest { warning.append("\(newest) is available and not installed") }
-        if let known = status.known, known.isOver(at: now) {
+        if let known = status.known, known.isExpired(at: now) {
             warning.append("the feed was valid until \(known.expires)")
         }
         if let text = status.keyList?.warning(at: now) { warning.append(text) }

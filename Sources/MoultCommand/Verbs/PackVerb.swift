@@ -59,9 +59,9 @@ enum PackVerb {
             databases do not open together.
             """,
             """
-            Without a draft, give the database files: the release is made like the newest one in the output \
-            directory, with the next version and sequence. A new database gets the kind reference, which only \
-            releases change; see moult help kinds. A draft without a sequence gets the next one as well.
+            Without a draft, give the database files: moult uses the product and kinds of the newest release in the \
+            output directory, and the next version and sequence. A new database gets the kind "reference": only \
+            releases change it (moult help kinds). A draft without a sequence also gets the next one.
             """,
         ],
         arguments: [draft],

@@ -7,13 +7,13 @@ internal import StepKit
 /// `moult quarantine`: manages old database content kept by updates, migrations and resets.
 enum QuarantineVerb {
     static let set = Argument(
-        .ofStore("NAME", .quarantine), presence: .optional, "A set in quarantine, or a database for its newest set")
+        .ofStore("NAME", .quarantine), presence: .optional, "The name of a set, or of a database for its newest set")
     static let export = Option("export", value: .file(), "Copy the database into a new file")
     static let restore = Option(
         "restore", "Restore the database; the current one goes to quarantine")
     static let table = Option(
         "table", value: .text("TABLE"), "With --restore: restore only missing rows of this table")
-    static let remove = Option("remove", "Remove the set, or all sets with --older-than")
+    static let remove = Option("remove", "Remove the set; with --older-than, remove sets of at least that age")
     static let olderThan = Option(
         "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: the minimum age in days")
     static let userData = Option("user-data", "With --older-than: also remove databases with user data")

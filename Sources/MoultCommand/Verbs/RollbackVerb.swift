@@ -14,9 +14,10 @@ enum RollbackVerb {
         "rollback", .operators, "go back to an older release, and put the current one on hold",
         discussion: [
             """
-            It switches back to a kept generation, which takes the same time for databases of any size. User \
-            databases stay as they are. The release that you leave is put on hold, so that no timer installs it \
-            again; moult unhold removes the hold.
+            It switches back to a kept generation; for read-only databases this takes the same time at any size. \
+            Shared databases get the older content, and rows of the app are carried over; user databases stay as \
+            they are. The release that you roll back from is put on hold, so that no timer installs it again; \
+            moult unhold removes the hold.
             """,
             """
             Without --to, it chooses the newest kept release that is older than the installed one and not on hold. \

@@ -94,8 +94,8 @@ package struct Journal {
         return [inode, .size(birth.seconds), .size(birth.nanoseconds)]
     }
 
-    /// Syncs the names of the journal and the staged files. Done before writing a record that depends on them: the record may be
-    /// on disk after a power failure as soon as it is written, and must not be there without them.
+    /// Syncs the directory entries of the journal and the staged files. A record can reach the disk as soon as it is written, so
+    /// this must happen before writing a record that depends on those files.
     private func syncNames() throws {
         let directory = Files.directory(of: path)
         try Files.syncDirectory(directory)

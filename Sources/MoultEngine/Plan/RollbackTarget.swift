@@ -45,7 +45,7 @@ package struct RollbackTarget {
         guard !older.isEmpty else {
             throw MoultError(
                 .refused, .refused, what: "no kept release is older than \(current.manifest.version)",
-                why: "the kept generations are \(kept.map(\.name).joined(separator: ", "))",
+                why: "kept generations: \(kept.map(\.name).joined(separator: ", "))",
                 now: "Choose one: moult rollback --to GENERATION")
         }
         if let target = older.first(where: { holds.rollbackRefusal(of: $0.version) == nil }) { return target.name }
@@ -79,7 +79,7 @@ package struct RollbackTarget {
     }
 
     private func notKept(_ wanted: String, _ all: [String]) -> MoultError {
-        let kept = "the kept generations are \(all.joined(separator: ", "))"
+        let kept = "kept generations: \(all.joined(separator: ", "))"
         let (what, why) =
             if wanted == "installed" || Self.isNamed(wanted, current.name) {
                 ("\(current.name) is the installed generation", "a rollback needs another one; \(kept)")
@@ -101,7 +101,7 @@ package struct RollbackTarget {
         guard matching.count == 1, let name = matching.first else {
             throw MoultError(
                 .refused, .refused, what: "several generations have version \(wanted)",
-                why: "the kept generations are \(all.joined(separator: ", "))",
+                why: "generations with this version: \(matching.joined(separator: ", "))",
                 now: "Choose one of them: moult rollback --to GENERATION")
         }
         if !force, let version = Kept(name)?.version,

@@ -29,7 +29,8 @@ package final class DirectoryWatch: Sendable {
     // Nothing was written through these, so close has nothing to report.
     deinit { for descriptor in [events, stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
-    /// Blocks until names have changed since the last call; returns false once it is cancelled.
+    /// Blocks until entries of the directory have been created, moved or removed since the last call; returns false after
+    /// `cancel`.
     package func wait() throws -> Bool {
         while true {
             var polls = [events, stopOut].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }

@@ -29,7 +29,7 @@ enum SearchIndexes {
             ["fts3", "fts4", "fts5"].contains(where: { tokens[using + 1].isWord($0) }),
             let open = tokens[using...].firstIndex(where: { $0.isSymbol("(") })
         else { return nil }
-        for part in tokens[(open + 1)..<tokens.closing(open)].splitAtCommas() {
+        for part in tokens[(open + 1)..<tokens.closingParenthesis(of: open)].splitAtCommas() {
             let option = Array(part)
             guard option.count == 3, option[0].isWord("content"), option[1].isSymbol("=") else { continue }
             let name = option[2].kind == .string ? String(option[2].text.dropFirst().dropLast()) : option[2].text

@@ -57,7 +57,7 @@ enum ModuleTables {
     private static func columnNames(_ sql: String) -> [String] {
         let tokens = sqlTokens(sql)[...]
         guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return [] }
-        return tokens[(open + 1)..<tokens.closing(open)].splitAtCommas().compactMap { column in
+        return tokens[(open + 1)..<tokens.closingParenthesis(of: open)].splitAtCommas().compactMap { column in
             guard let first = column.first, !first.isWord("primary") else { return nil }
             return first.kind == .string ? String(first.text.dropFirst().dropLast()) : first.text
         }

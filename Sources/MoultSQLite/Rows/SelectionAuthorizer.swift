@@ -85,7 +85,7 @@ enum TimeFunctions {
             guard token.kind == .word || token.kind == .quoted, names.contains(name),
                 tokens[index + 1].isSymbol("(")
             else { continue }
-            let arguments = tokens[(index + 2)..<tokens.closing(index + 1)]
+            let arguments = tokens[(index + 2)..<tokens.closingParenthesis(of: index + 1)]
             let count = arguments.isEmpty ? 0 : arguments.splitAtCommas().count
             if count < (name == "strftime" ? 2 : 1) {
                 return "calls \(name) without a time, which means the current time"

@@ -133,13 +133,13 @@ final class TableTransfer {
     private func claimEqual(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         guard let equals else { return false }
         while let rowID = try equals.next(row) {
-            let isEqual = try rows.withRow(.rowID(rowID)) { there -> Bool in
+            let wasClaimed = try rows.withRow(.rowID(rowID)) { there -> Bool in
                 let digest = try rows.digest(there)
                 guard try claims[digest] == nil && firstDifference(row, there) == nil else { return false }
                 claims[digest] = number
                 return true
             }
-            if isEqual == true { return true }
+            if wasClaimed == true { return true }
         }
         return false
     }

@@ -35,7 +35,7 @@ struct SQLNormalizer {
 
 extension ArraySlice<SQLToken> {
     /// The index of the parenthesis that closes the one at `open`; the end if it is missing.
-    func closing(_ open: Int) -> Int {
+    func closingParenthesis(of open: Int) -> Int {
         var depth = 0
         for index in open..<endIndex {
             if self[index].isSymbol("(") { depth += 1 }
@@ -52,7 +52,7 @@ extension ArraySlice<SQLToken> {
         var index = startIndex
         while index < endIndex {
             if self[index].isSymbol("(") {
-                index = Swift.min(closing(index), endIndex - 1)
+                index = Swift.min(closingParenthesis(of: index), endIndex - 1)
             } else if self[index].isSymbol(",") {
                 parts.append(self[start..<index])
                 start = index + 1

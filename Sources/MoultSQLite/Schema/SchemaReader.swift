@@ -157,7 +157,7 @@ private struct SchemaReader {
         let tokens = sqlTokens(entry.sql)[...]
         let isUnique = tokens.dropFirst().first?.isWord("unique") == true
         guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return normalizer.normalize(tokens) }
-        let close = tokens.closing(open)
+        let close = tokens.closingParenthesis(of: open)
         let parts = tokens[(open + 1)..<close].splitAtCommas()
         let predicate = close < tokens.endIndex ? normalizer.normalize(tokens[(close + 1)...]) : ""
         return "\(isUnique ? "unique " : "")on \(quoteIdentifier(asciiLowercased(entry.table))) "

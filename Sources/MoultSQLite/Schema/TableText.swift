@@ -13,7 +13,7 @@ struct TableText {
     init(_ sql: String, _ normalizer: SQLNormalizer) {
         let tokens = sqlTokens(sql)[...]
         guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return }
-        for part in tokens[(open + 1)..<tokens.closing(open)].splitAtCommas() { read(part, normalizer) }
+        for part in tokens[(open + 1)..<tokens.closingParenthesis(of: open)].splitAtCommas() { read(part, normalizer) }
     }
 
     /// Parses one definition: a column with its constraints, or table constraints.
@@ -30,7 +30,7 @@ struct TableText {
         }
         while index < part.endIndex {
             if part[index].isSymbol("(") {
-                let close = part.closing(index)
+                let close = part.closingParenthesis(of: index)
                 let group = part[index..<Swift.min(close + 1, part.endIndex)]
                 switch word(-1) {
                 case "check": checks.append(normalizer.normalize(group))

@@ -103,7 +103,7 @@ extension MigrationRun: WorkerRequest {
         ]
     }
 
-    var adviceOnTime: String { advice }
+    var timeoutAdvice: String { advice }
 
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(copy)?.size ?? 0

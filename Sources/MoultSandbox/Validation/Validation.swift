@@ -94,9 +94,9 @@ extension Validation: WorkerRequest {
     var tookTooLong: MoultError {
         MoultError(
             .validation, .refused, what: failure, why: "it took more than \(processor) s of CPU time",
-            now: adviceOnTime)
+            now: timeoutAdvice)
     }
-    var adviceOnTime: String {
+    var timeoutAdvice: String {
         "A hostile database can keep SQLite busy for days. If you trust this one, allow more time: --check-timeout SECONDS"
     }
 }

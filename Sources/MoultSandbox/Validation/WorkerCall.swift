@@ -27,7 +27,7 @@ protocol WorkerRequest: Sendable {
     /// The next step.
     var advice: String { get }
     /// The next step if it took too long.
-    var adviceOnTime: String { get }
+    var timeoutAdvice: String { get }
 }
 
 /// A request to a separate process, and the interpretation of how that process ends.
@@ -62,7 +62,7 @@ struct WorkerCall<Asked: WorkerRequest> {
             let end = ContinuousClock.now + .seconds(patience)
             func stopInTime() throws {
                 try stop()
-                if ContinuousClock.now > end { throw refused("it did not end in time", now: request.adviceOnTime) }
+                if ContinuousClock.now > end { throw refused("it did not end in time", now: request.timeoutAdvice) }
             }
             while let block = try child.read(patience: patience + 60, stop: stopInTime) {
                 lines.add(block)
@@ -99,7 +99,7 @@ struct WorkerCall<Asked: WorkerRequest> {
         // The command's reply to an unknown verb. A database that has taken over the process cannot send it.
         case .exited(64) where !isReady: throw NotSupported()
         case .signalled(let signal):
-            throw refused(reason(signal), now: signal == SIGXCPU ? request.adviceOnTime : nil)
+            throw refused(reason(signal), now: signal == SIGXCPU ? request.timeoutAdvice : nil)
         case .exited, .timedOut: throw refused("it was stopped: \(end.complaint)")
         }
     }

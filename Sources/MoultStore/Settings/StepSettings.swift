@@ -25,7 +25,7 @@ package struct StepSettings: Sendable, Equatable {
 
     package enum Network: Sendable, Equatable {
         case none
-        /// Only local sockets, such as that of the system log.
+        /// Only Unix sockets, such as `/dev/log`.
         case local
         case all
     }

@@ -49,7 +49,7 @@ extension Transport {
             guard head.status == 201 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
             guard head.digest ?? digest == digest else {
                 throw MoultError(
-                    .badAnswer, .stuck, what: "\(repository):\(tag) is not the published file",
+                    .badAnswer, .stuck, what: "\(repository):\(tag) differs from the published file",
                     why: "the registry says that its digest is \(head.digest ?? ""), and not \(digest)",
                     now: "Report this to the operator of the registry.")
             }

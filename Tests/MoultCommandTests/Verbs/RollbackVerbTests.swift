@@ -102,13 +102,13 @@ import Testing
         for name in ["installed", "2.0.0", two] {
             #expect(
                 try said(name).hasPrefix(
-                    "moult: error: \(two) is the installed generation: a rollback needs another one; the kept generations are \(one)"
+                    "moult: error: \(two) is the installed generation: a rollback needs another one; kept generations: \(one)"
                 ))
         }
         #expect(
             try said("0+adopted").hasPrefix(
                 "moult: error: no kept generation 0+adopted: only a store that adopted files has such a generation; "
-                    + "the kept generations are \(one)"))
-        #expect(try said("9.0.0").hasPrefix("moult: error: no kept generation 9.0.0: the kept generations are \(one)"))
+                    + "kept generations: \(one)"))
+        #expect(try said("9.0.0").hasPrefix("moult: error: no kept generation 9.0.0: kept generations: \(one)"))
     }
 }
