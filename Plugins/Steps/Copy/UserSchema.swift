@@ -49,7 +49,7 @@ struct UserSchema {
 
     /// Throws if a database lacks parts of the schema that the app of this release needs.
     func check(_ template: String) throws {
-        guard database.schema == .release, context.purpose == .update else { return }
+        guard database.schemaOwner == .release, context.purpose == .update else { return }
         let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
         do {
             guard let lack = try NonInvasiveReader.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first

@@ -36,7 +36,7 @@ enum PlanWarnings {
     }
 
     private static func misfit(_ database: Database, _ manifest: Manifest, _ context: PlanContext) throws -> String? {
-        guard database.schema == .release else { return nil }
+        guard database.schemaOwner == .release else { return nil }
         let place = try context.store.path(context.movedFrom(database) ?? database.path)
         let template = context.store.path(ofMember: database.member, in: context.generation)
         guard try Files.factsThroughLinks(place)?.kind == .file, try Files.facts(template)?.kind == .file,

@@ -44,7 +44,7 @@ package struct SchemaForecast {
 
     /// Whether a user's database stays as it is, and its template is part of the release.
     private func isKept(_ database: Database, _ plan: Plan) throws -> Bool {
-        guard database.kind.isMigrated, database.schema == .release, plan.members.contains(database.member) else {
+        guard database.kind.isMigrated, database.schemaOwner == .release, plan.members.contains(database.member) else {
             return false
         }
         let isKept = plan.effects.contains { effect in

@@ -167,7 +167,7 @@ package struct Assessment {
                 userVersion: Int(try connection.int("PRAGMA user_version")))
         case .user:
             remedy = .migrate
-            return database.schema == .app ? nil : shape.lacks(of: template).first
+            return database.schemaOwner == .app ? nil : shape.lacks(of: template).first
         case .shared:
             remedy = .apply
             if let fault = try markerFault(connection, database) { return fault }

@@ -102,7 +102,7 @@ public struct Database: Sendable, Equatable {
     }
 
     /// Who changes the schema of a user database.
-    public enum Schema: String, Sendable, CaseIterable {
+    public enum SchemaOwner: String, Sendable, CaseIterable {
         /// The release: its template and its migrations define the schema.
         case release
         /// The app, when it opens the database.
@@ -141,7 +141,7 @@ public struct Database: Sendable, Equatable {
     /// The migrations of a user database, ordered by number.
     public var migrations: [Migration]
     /// Who changes the schema of a user database.
-    public var schema: Schema
+    public var schemaOwner: SchemaOwner
     /// How new content is installed; nil to decide at the time of the update.
     public var replace: Replacement?
     /// Whether a row in the database records its release.

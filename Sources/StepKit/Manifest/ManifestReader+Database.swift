@@ -26,7 +26,7 @@ extension ManifestReader {
             preserve: try preserve(fields),
             unpreserved: try fields.word("unpreserved", Database.Unpreserved.self) ?? .refuse,
             migrations: try migrations(fields),
-            schema: try fields.word("schema", Database.Schema.self) ?? .release,
+            schemaOwner: try fields.word("schema", Database.SchemaOwner.self) ?? .release,
             replace: try fields.word("replace", Database.Replacement.self),
             marker: try fields.optionalBool("marker") ?? true,
             compatible: try compatible(fields),
