@@ -24,7 +24,7 @@ import Testing
         return app
     }
 
-    /// The first release with `DIARY` written to its database, and a second one that omits it.
+    /// Installs a release, writes `DIARY` to the database `app`, then installs a second release that omits that database.
     private func begin(_ kind: String) throws {
         try shop.pack("1.0.0", [app(kind), Self.food])
         try shop.install("1.0.0")

@@ -61,7 +61,7 @@ import Testing
             """)
         let connection = try Connection(path: path, access: .readOnly)
         let known = try connection.integrityCheck()
-        #expect(!known.isEmpty, "the damage is none")
+        #expect(!known.isEmpty, "SQLite reports no damage")
         #expect(try connection.quickCheck() == [])
         #expect(try connection.fullCheck() == known)
     }
@@ -86,7 +86,7 @@ import Testing
             """)
         let connection = try Connection(path: path, access: .readOnly)
         let known = try connection.integrityCheck()
-        #expect(!known.isEmpty, "the damage is none")
+        #expect(!known.isEmpty, "SQLite reports no damage")
         #expect(try connection.fullCheck() == known)
     }
 
@@ -102,7 +102,7 @@ import Testing
             """)
         let connection = try Connection(path: path, access: .readWrite)
         let known = try connection.integrityCheck()
-        #expect(!known.isEmpty, "the damage is none")
+        #expect(!known.isEmpty, "SQLite reports no damage")
         #expect(try connection.fullCheck() == known)
     }
 
@@ -118,7 +118,7 @@ import Testing
         try scratch.damage("a.db", at: 8192 + 8, with: [page[10], page[11], page[8], page[9]])
         let connection = try Connection(path: path, access: .readOnly)
         let known = try connection.integrityCheck()
-        #expect(!known.isEmpty, "the damage is none")
+        #expect(!known.isEmpty, "SQLite reports no damage")
         #expect(try connection.quickCheck() == [])
         #expect(try connection.fullCheck() == known)
     }

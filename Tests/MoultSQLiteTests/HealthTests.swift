@@ -31,7 +31,7 @@ import Testing
         #expect(try connection.integrityCheck() == ["row 1 missing from index i"])
     }
 
-    @Test func `a damaged page is a finding`() throws {
+    @Test func `a damaged page is reported`() throws {
         let path = try scratch.database(
             "a.db", "CREATE TABLE t (a); INSERT INTO t VALUES (zeroblob(100)), (zeroblob(100))")
         // Page 2 is the only leaf of the table; the number of its cells is at byte 3.
@@ -40,7 +40,7 @@ import Testing
         #expect(findings.contains { $0.contains("btreeInitPage() returns error code 11") })
     }
 
-    @Test func `a table that two names share is a finding`() throws {
+    @Test func `two tables with the same root page are reported`() throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -52,12 +52,12 @@ import Testing
         #expect(findings.contains { $0.contains("Page 3 is never used") })
     }
 
-    @Test func `a file that is not a database is a finding`() throws {
+    @Test func `a file that is not a database is reported`() throws {
         let path = try scratch.file("a.db", Array(repeating: UInt8(ascii: "x"), count: 4096))
         #expect(try Connection(path: path, access: .readOnly).quickCheck() == ["file is not a database"])
     }
 
-    @Test func `rows whose parent is missing are findings`() throws {
+    @Test func `rows whose parent is missing are reported`() throws {
         let path = try scratch.database(
             "a.db",
             """

@@ -87,7 +87,7 @@ struct SoundnessTests {
         #expect(Soundness.added(["wrong # of entries in index i"], since: []) == ["wrong # of entries in index i"])
     }
 
-    @Test func `a foreign key to a column that is not a key is a finding`() throws {
+    @Test func `a foreign key to a column that is not a key is reported`() throws {
         let path = try make("CREATE TABLE p(x); CREATE TABLE c(y REFERENCES p(x)); INSERT INTO c VALUES(1);")
         let connection = try Connection(path: path, access: .readWrite)
         #expect(try connection.references(limit: 10).findings == ["foreign key mismatch - \"c\" referencing \"p\""])

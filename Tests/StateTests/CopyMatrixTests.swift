@@ -49,7 +49,7 @@ import Testing
     func `every command works on every copy as on the original`(state: CopiedStore.State) throws {
         let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
         let original = try CopiedStore.make(state, at: scratch.path("original"), releases)
-        // The expected results come from an original store, which is new each time and in the same state.
+        // The expected outcome of each command, from a new store in the same state that was never copied.
         var expected: [String: Outcome] = [:]
         for action in Self.writing {
             let store = try CopiedStore.make(state, at: scratch.path("expected \(action)"), releases)

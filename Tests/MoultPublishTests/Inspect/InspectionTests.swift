@@ -63,7 +63,7 @@ import Testing
         #expect(throws: MoultError.self) { try Inspection(Subject.open(path)) }
     }
 
-    @Test func `a truncated last page is a finding`() throws {
+    @Test func `a truncated last page is reported`() throws {
         let path = try scratch.database("food.db", sql)
         #expect(try Inspection(Subject.open(path)).isSound)
         let file = try Descriptor(path, .write)

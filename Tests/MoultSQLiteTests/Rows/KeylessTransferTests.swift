@@ -1,7 +1,7 @@
 import MoultSQLite
 import Testing
 
-/// A table without a key has no conflicts: its implicit rowid identifies no row.
+/// Rows of a table without a key never conflict: an implicit rowid may change, so equal rowids do not mean the same row.
 @Suite struct KeylessTransferTests {
     @Test(arguments: [RowRule.Conflict.keepUser, .keepNew, .fail])
     func `a row keeps its implicit rowid if that is free and gets another one otherwise`(_ conflict: RowRule.Conflict)

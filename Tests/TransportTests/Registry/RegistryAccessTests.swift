@@ -223,7 +223,7 @@ struct RegistryAccessTests {
             ])
         // The command requests one token for reading, and one for writing.
         #expect(requests.count { $0.query.contains("push") } == 1)
-        // The last check: the request is refused, a token is requested, and the request is answered.
+        // `moult check` sends the request twice: first without a token, then with the token that it has requested.
         let poll = try registry.requests { try bench.must("moult check -q", environment: environment) }
         #expect(poll.map(\.status) == [401, 200] && poll.allSatisfy { $0.method == "HEAD" })
     }
