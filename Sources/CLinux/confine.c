@@ -4,11 +4,11 @@ struct moult_landlock_rules {
     uint64_t files, network, scopes;
 };
 
-// The version of Landlock that the kernel has, negative if none is in force.
+// The version of Landlock in the kernel; negative if the kernel does not enforce it.
 int moult_landlock_version(void) { return (int)syscall(444 /* landlock_create_ruleset */, NULL, 0, 1u); }
 
 int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes) {
-    // An older kernel takes the longer form, too, as long as what it does not know is zero.
+    // An older kernel also accepts the longer structure, as long as the fields that it does not know are zero.
     struct moult_landlock_rules rules = {files, network, scopes};
     return (int)syscall(444, &rules, sizeof rules, 0);
 }
@@ -25,15 +25,15 @@ int moult_open_path(const char *path) { return openat(AT_FDCWD, path, O_PATH | O
 
 // --- seccomp
 
-// Whether the kernel can filter calls: it looks at the address only if it can.
+// Whether the kernel can filter calls: only then does it read the address, so the error is EFAULT.
 int moult_has_seccomp(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-// Dropped capabilities cannot be regained, neither by file capabilities nor by programs of root.
+// Dropped capabilities cannot be regained, neither through file capabilities nor by root's programs.
 int moult_drop_capabilities(uint64_t kept) {
-    // A process that may not change the set that limits programs has nothing to lose there: with no_new_privs programs
-    // get no more than it has. EINVAL is the end of the list.
+    // A process that may not change its bounding set has nothing to lose there: with no_new_privs, programs get no more
+    // than it has. EINVAL marks the end of the list.
     for (unsigned long capability = 0; capability < 64; capability++)
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM && errno != EINVAL) return -1;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) return -1;
@@ -50,7 +50,7 @@ int moult_drop_capabilities(uint64_t kept) {
 int moult_confine(const moult_confinement *how) {
     for (int i = 0; i < how->limit_count; i++) {
         uint64_t limit[2] = {how->limits[i].soft, how->limits[i].hard}, old[2];
-        // A narrower limit stays.
+        // A lower existing limit stays.
         if (syscall(SYS_prlimit64, 0, how->limits[i].resource, NULL, old) != 0) return MOULT_PART_LIMITS;
         if (old[1] < limit[1]) limit[1] = old[1];
         if (old[0] < limit[0]) limit[0] = old[0];

@@ -1,4 +1,4 @@
-// Calls of POSIX in a form that Swift can use; every build has them.
+// POSIX calls in a form that Swift can use, for every build.
 #include "CLinux.h"
 #include <sys/ioctl.h>
 #include <sys/resource.h>

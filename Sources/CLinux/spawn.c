@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-// In a child after fork: no handler of its parent's, and nothing blocked. A hang-up that the parent ignores, as below
-// nohup, stays ignored.
+// In a child after fork: resets all signal handlers and unblocks all signals. A SIGHUP that the parent ignores, for example
+// under nohup, stays ignored.
 static void reset_signals(void) {
     for (int signal = 1; signal < 65; signal++) {
         struct sigaction usual = {.sa_handler = SIG_DFL}, before;
@@ -16,13 +16,14 @@ static void reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-// Every descriptor but the first three goes when the program begins.
+// Marks every descriptor except the first three to be closed when the program starts.
 static void close_others_on_exec(void) {
     if (syscall(436 /* close_range */, 3u, ~0u, 4u /* CLOEXEC */) != 0)
         for (int fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// A view of all mounts of its own in which nothing but the directory can be written; 1 if the system does not let us.
+// Gives the process its own view of all mounts, in which only the directory is writable. Returns 1 if the system does not
+// allow that.
 static int mount_read_only(const char *directory) {
     struct {
         uint64_t set, clear, propagation, user_namespace;
@@ -35,7 +36,7 @@ static int mount_read_only(const char *directory) {
     return syscall(442, AT_FDCWD, directory, 0, &writable, sizeof writable) != 0 ? -1 : 0;
 }
 
-// In the child: calls nothing that is unsafe after fork, and does not come back.
+// In the child: calls nothing that is unsafe after fork, and does not return.
 static void become(const moult_child *what, pid_t parent, int report) {
     moult_confinement confinement = {.ruleset = -1};
     if (what->confinement) confinement = *what->confinement;
@@ -84,7 +85,7 @@ failed:;
     _exit(127);
 }
 
-// Closes every descriptor but this one, which becomes 3.
+// Closes every descriptor except this one, which becomes descriptor 3.
 static int keep_only(int descriptor) {
     if (dup2(descriptor, 3) < 0) return -1;
     for (int standard = 0; standard < 3; standard++) close(standard);
@@ -93,7 +94,7 @@ static int keep_only(int descriptor) {
     return 3;
 }
 
-// Passes signals on to the group, each a byte, until its first process has ended, or moult has: then all of it is killed.
+// Forwards signals to the group, one per byte, until its first process or moult has ended. Then kills the whole group.
 static void watch(pid_t group, int lifeline) {
     int end = (int)syscall(SYS_pidfd_open, group, 0);
     struct pollfd events[] = {{lifeline, POLLIN, 0}, {end, POLLIN, 0}};
@@ -108,28 +109,28 @@ static void watch(pid_t group, int lifeline) {
         if (count == 1) kill(-group, signal);
         if (count == 0 || (count < 0 && errno != EINTR)) break;
     }
-    // No process can leave the group, so this reaches all of them. The number is still theirs, because their first process
-    // has not been waited for.
+    // No process can leave the group, so this reaches all of them. The group's ID cannot have been reused, because its
+    // first process has not been reaped yet.
     kill(-group, SIGKILL);
 }
 
-// Between moult and a program: outlives both of them, so that nothing outlives moult. It waits for all that the program
-// leaves behind, tells moult how the program ended, and ends.
+// Runs between moult and a program, and outlives both, so that none of the program's processes outlives moult. Waits for
+// all processes that the program leaves behind, reports the program's status to moult, and ends.
 static void supervise(const moult_child *what, int report) {
     pid_t own = getpid();
     int part = MOULT_PART_GROUP;
-    // A program may have left SIGCHLD ignored, and then no child could be waited for. All signals stay blocked.
+    // The parent may ignore SIGCHLD, and then no child could be waited for. All signals stay blocked.
     signal(SIGCHLD, SIG_DFL);
     if (setpgid(0, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) goto failed;
-    // It shares this memory until its program begins, which saves copying all page tables once more.
+    // The child shares this memory until its program starts, which saves copying all page tables again.
     pid_t child = vfork();
     if (child == 0) become(what, own, report);
     if (child < 0) goto failed;
     moult_child_failure started = {MOULT_PART_STARTED, child};
-    // If this fails, moult is gone, and the other descriptor tells that, too.
+    // If this fails, moult is gone, and the closed lifeline reports that as well.
     if (write(report, &started, sizeof started) < 0) kill(-child, SIGKILL);
     int lifeline = keep_only(what->lifeline);
-    // What it watches could be hostile and has the same user: nothing of it can be read or stopped by ptrace.
+    // The program may be hostile and has the same user, so it must not read or stop this process with ptrace.
     prctl(PR_SET_DUMPABLE, 0);
     if (lifeline < 0 || moult_drop_capabilities(0) != 0) kill(-child, SIGKILL);
     watch(child, lifeline);
@@ -141,7 +142,7 @@ static void supervise(const moult_child *what, int report) {
         if (ended < 0) break;
         if (ended == child) status = one;
     }
-    // If moult is gone, the status is of no use.
+    // If moult is gone, the status is not needed.
     (void)!send(lifeline, &status, sizeof status, MSG_NOSIGNAL);
     _exit(0);
 failed:;
@@ -159,7 +160,7 @@ pid_t moult_start(const moult_child *what, pid_t *group, int *is_read_only, moul
         *failure = (moult_child_failure){MOULT_PART_DESCRIPTORS, errno};
         return -1;
     }
-    // No handler of this program's may run in the child.
+    // This process's signal handlers must not run in the child.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);

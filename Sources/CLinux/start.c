@@ -1,5 +1,5 @@
-// Runs before Swift's runtime starts, so that the static command works without /proc: in a chroot, or in an image of one
-// file.
+// Runs before the Swift runtime starts, so that the static command works without /proc: in a chroot, or in a single-file
+// image.
 #include "CLinux.h"
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -7,9 +7,10 @@
 static int argument_count;
 static char **arguments;
 
-// Swift's runtime reads the command line from /proc/self/cmdline, and without /proc it has none. In a constructor of its
-// own it looks for its crash reporter, by its root directory or else by /proc/self/exe, and aborts where it finds neither.
-// The static command has no crash reporter next to it, so any root will do. Constructors with a priority come before all others.
+// Swift's runtime reads the command line from /proc/self/cmdline, which is missing without /proc. In its own constructor it
+// looks for its crash reporter, through its root directory or otherwise through /proc/self/exe, and aborts if it finds
+// neither. The static command has no crash reporter next to it, so any root directory will do. Constructors with a priority
+// run before all others.
 __attribute__((constructor(101))) static void before_swift(int count, char **words) {
     argument_count = count;
     arguments = words;

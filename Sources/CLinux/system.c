@@ -1,4 +1,4 @@
-// Calls that only Linux has. Each of them has its fallback in portable.c, which the portable build has instead of this file.
+// Calls that only Linux has. The portable build compiles their replacements in portable.c instead of this file.
 #include "CLinux.h"
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ int moult_start_writeback(int fd, off64_t offset, off64_t length) {
     return (int)syscall(SYS_sync_file_range, fd, offset, length, 2 /* SYNC_FILE_RANGE_WRITE */);
 }
 
-// The C library would ask by a path, which a confined process may not.
+// The C library would use a path for this call, which a confined process may not do.
 int moult_fstat_call(int fd, moult_stat *out) { return (int)syscall(SYS_fstat, fd, out); }
 int moult_lock_for_reading(int fd) {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -29,7 +29,7 @@ int moult_unlock_reading(int fd) {
 }
 
 int moult_is_locked(int fd) {
-    // A write lock would conflict with every other one. It is asked for and not taken, so that fd may be read-only.
+    // A write lock would conflict with every other lock. This only queries it, so fd may be read-only.
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_OFD_GETLK, &lock) ? -1 : lock.l_type != F_UNLCK;
 }
@@ -92,8 +92,8 @@ ssize_t moult_write_quietly(int fd, const void *bytes, size_t count) {
 
 int moult_is_single_threaded(void) {
     struct stat tasks;
-    // Two links of its own, and one for each thread.
+    // A directory has two links of its own, and here one for each thread.
     if (stat("/proc/self/task", &tasks) == 0) return tasks.st_nlink == 3;
-    // Without /proc: the kernel refuses this, which changes nothing, to a process with other threads.
+    // Without /proc: the kernel refuses this call to a process with other threads, and otherwise changes nothing.
     return unshare(CLONE_THREAD) == 0;
 }

@@ -2,9 +2,9 @@
 #pragma once
 #include <lzma.h>
 
-// Macros over UINT32_C and casts are not imported.
+// Macros that use UINT32_C or casts are not imported.
 static const uint32_t moult_lzma_concatenated = LZMA_CONCATENATED;
 static const lzma_vli moult_lzma_filter_1 = LZMA_FILTER_LZMA1;
 static const lzma_vli moult_lzma_filter_end = LZMA_VLI_UNKNOWN;
-// As small as it gets.
+// The preset with the smallest output.
 static const uint32_t moult_lzma_extreme = 9 | LZMA_PRESET_EXTREME;

@@ -20,10 +20,10 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
     /// Whether the description leaves out a part.
     package var hasSecrets: Bool { description != withSecrets }
 
-    /// Whether it was read from a record, which contains only the description of the original.
+    /// Whether this address was read from a record, which contains only the description of the original.
     package var isRedacted: Bool { !hasSecrets && description.contains(Self.mark) }
 
-    /// Text that quotes this address, such as a library's message, without the secrets.
+    /// Returns text that quotes this address, such as a library's message, without the secrets.
     package func redacted(_ text: String) -> String {
         guard let parts else { return text }
         let result = text.replacing(withSecrets, with: description)
@@ -47,7 +47,7 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
     private var parts: Parts? {
         guard contains(":", in: Array(withSecrets.utf8)) else { return nil }
         let lower = withSecrets.lowercased()
-        // A missing slash is a typo that must not expose a secret.
+        // Without the slashes it is a typo, which must not expose a secret either.
         let isWeb = lower.hasPrefix("http:") || lower.hasPrefix("https:")
         guard let separator = withSecrets.firstRange(of: "://") ?? (isWeb ? withSecrets.firstRange(of: ":") : nil),
             !lower.hasPrefix("file:")

@@ -1,6 +1,6 @@
 /// Reads the members of a JSON object by name and type, and reports the exact position of faults.
 ///
-/// A position is a path from the root, such as `databases.food.kind`, so that it can be found in the file.
+/// A position is a path from the root, such as `databases.food.kind`, so that users can find the fault in the file.
 public struct Fields {
     /// The position of the object; empty for the root.
     public let place: String
@@ -31,7 +31,7 @@ public struct Fields {
     /// The error for an invalid member.
     public func fail(_ name: String, _ why: String, now: String? = nil) -> MoultError { error(path(name), why, now) }
 
-    /// The member's raw value; nil if it is missing.
+    /// Returns the member's raw value; nil if the member is missing.
     public func json(_ name: String) -> JSON? {
         known.names.append(name)
         return members.first { $0.name == name }?.value
@@ -48,14 +48,14 @@ public struct Fields {
         return value
     }
 
-    /// A string; nil if it is missing.
+    /// Returns a string; nil if the member is missing.
     public func optionalString(_ name: String) throws -> String? { try value(name, "a string") { $0.string } }
     /// A required string.
     public func string(_ name: String) throws -> String { try required(name, optionalString(name)) }
-    /// A Boolean; nil if it is missing.
+    /// Returns a Boolean; nil if the member is missing.
     public func optionalBool(_ name: String) throws -> Bool? { try value(name, "true or false") { $0.bool } }
 
-    /// An integer; nil if it is missing.
+    /// Returns an integer; nil if the member is missing.
     public func optionalInteger(_ name: String) throws -> Int? {
         try value(name, "a whole number") { $0.integer.map { Int($0) } }
     }
@@ -65,7 +65,7 @@ public struct Fields {
     /// The limit for counts: other programs cannot read larger integers exactly, and sums of counts cannot overflow.
     public static let countLimit = 1 << 53
 
-    /// A count, which cannot be negative; nil if it is missing.
+    /// Returns a count, which cannot be negative; nil if the member is missing.
     public func optionalCount(_ name: String) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard number >= 0 else { throw fail(name, "must not be negative, but is \(number)") }
@@ -75,7 +75,7 @@ public struct Fields {
     /// A required count.
     public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
 
-    /// A number in a range; nil if it is missing.
+    /// Returns a number in a range; nil if the member is missing.
     public func optionalNumber(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
         guard let number = try optionalInteger(name) else { return nil }
         guard range.contains(number) else {
@@ -84,7 +84,7 @@ public struct Fields {
         return number
     }
 
-    /// A list of strings; nil if it is missing.
+    /// Returns a list of strings; nil if the member is missing.
     public func optionalStrings(_ name: String) throws -> [String]? {
         guard let values = try value(name, "a list of strings", { $0.array }) else { return nil }
         return try values.enumerated().map { index, json in
@@ -95,7 +95,7 @@ public struct Fields {
         }
     }
 
-    /// The string members of an object, by name; nil if it is missing.
+    /// Returns the string members of an object, by name; nil if the object is missing.
     public func optionalTexts(_ name: String) throws -> [String: String]? {
         guard let members = try value(name, "an object", { $0.members }) else { return nil }
         var texts: [String: String] = [:]
@@ -103,7 +103,7 @@ public struct Fields {
             guard let text = member.value.string else {
                 throw fail("\(name).\(member.name)", "must be a string, but is \(member.value.kind)")
             }
-            // Swift considers the two encodings of é the same name: one of the values would be lost.
+            // Swift treats the two encodings of é as the same name, so one of the values would be lost.
             guard texts.updateValue(text, forKey: member.name) == nil else {
                 throw fail(name, "has two members whose names differ only in how Unicode writes \"\(member.name)\"")
             }
@@ -111,7 +111,7 @@ public struct Fields {
         return texts
     }
 
-    /// The fields of an object; nil if it is missing.
+    /// Returns the fields of an object; nil if the member is missing.
     public func optionalObject(_ name: String) throws -> Fields? {
         guard let json = json(name) else { return nil }
         return try Fields(json, at: path(name), failure: error)

@@ -26,13 +26,13 @@ extension MoultError.Code {
     public static let digest = Self(601)
     /// A writable database is in use.
     public static let inUse = Self(631)
-    /// The update failed after its decision and was undone (exit 5, or 75 if a program kept a file in use).
+    /// The update failed after the decision to install and was undone (exit 5, or 75 if a program kept a file in use).
     public static let undone = Self(700)
     /// The update could be neither completed nor undone.
     public static let stuck = Self(701)
     /// A consumer failed to reload.
     public static let consumer = Self(702)
-    /// The path has no store, or the store cannot be used.
+    /// The path has no store, or its store cannot be used.
     public static let store = Self(800)
     /// Another process has the store's lock.
     public static let locked = Self(802)

@@ -6,15 +6,15 @@
 public struct MoultError: Error, Sendable {
     /// The consequence of the error, and the exit status of the command.
     public enum Outcome: Int32, Sendable, CaseIterable {
-        /// It failed before anything was changed.
+        /// The operation failed before it changed anything.
         case failed = 1
-        /// It was refused because of a constraint, a hold, a data check, or the change budget.
+        /// The operation was refused because of a constraint, a hold, a data check, or the change budget.
         case refused = 3
         /// A saved plan no longer matches the store.
         case stale = 4
-        /// It failed after the decision to install and was undone; the old data is intact.
+        /// The operation failed after the decision to install and was undone; the old data is intact.
         case undone = 5
-        /// It could be neither undone nor finished; an operator is needed.
+        /// The operation could be neither undone nor finished; an operator is needed.
         case stuck = 6
         /// The command was used incorrectly.
         case usage = 64

@@ -32,7 +32,8 @@ extension SQLName: ExpressibleByStringLiteral, CustomStringConvertible {
 }
 
 extension String {
-    /// Whether both consist of the same bytes. `==` treats the two encodings of é as equal, but decides most cases faster.
+    /// Returns whether both consist of the same bytes. `==` treats the two encodings of é as equal, but is faster in most
+    /// cases.
     package func hasBytes(of other: String) -> Bool {
         self == other && utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }

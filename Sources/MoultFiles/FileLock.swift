@@ -4,8 +4,8 @@ internal import MoultLibc
 
 /// A kernel lock on an open file or directory (`flock`), released when the process ends.
 ///
-/// Every process that can read the file can lock it, so a lock that others wait for needs a file that other users cannot read. A
-/// class, because the user of the protected data must keep it alive.
+/// Every process that can read the file can lock it, so a lock that others wait for needs a file that other users cannot read.
+/// A class, because the object that uses the protected data must keep the lock alive.
 package final class FileLock: Sendable {
     package enum Mode: Sendable { case shared, exclusive }
 
@@ -40,7 +40,7 @@ package final class FileLock: Sendable {
     }
 
     /// Removes the permissions of users who must not lock the file: any user who can read a file can lock it, but only users
-    /// with write permission should. Older versions made the file readable for all.
+    /// with write permission should. Older versions made the file readable by all users.
     private static func restrictMode(_ descriptor: borrowing Descriptor, _ facts: FileFacts) throws(Errno) {
         let wanted: UInt32 = facts.mode & 0o020 == 0 ? 0o600 : 0o660
         if facts.owner == geteuid(), facts.mode & ~wanted & 0o777 != 0 { try Syscall.fchmod(descriptor.number, wanted) }

@@ -9,8 +9,8 @@ extension MoultError.Code {
 /// the head is renamed into place.
 ///
 /// They are prepared in a work directory inside the same directory. A failure before the head is in place undoes everything;
-/// after that, only the rest remains to be done. If the command is killed, the next one finds the record of the set in the work
-/// directory, and does the same.
+/// after that, the remaining files are placed. If the command is killed, the next command finds the record of the set in the
+/// work directory, and undoes or completes the set in the same way.
 package struct FileSet {
     package enum Mode: String, Sendable {
         /// None of the names is in use.
@@ -38,8 +38,8 @@ package struct FileSet {
 
     // MARK: delivering
 
-    /// Moves the prepared files from the work directory into the directory above it. `isPending` becomes true if the next run
-    /// has something to complete or undo.
+    /// Moves the prepared files from the work directory into the directory above it. `isPending` becomes true if the next
+    /// command must complete or undo the set.
     func deliver(from work: String, isPending: inout Bool) throws {
         let directory = Files.directory(of: work)
         // Identifies these files in the directory: a rename keeps the inode.
@@ -79,7 +79,7 @@ package struct FileSet {
         return error.what + (error.why.map { ": \($0)" } ?? "")
     }
 
-    /// Moves the old files out of the way, the head before those that it names.
+    /// Moves the old files out of the way, the head before the files that it names.
     private func setAside(_ work: String, _ directory: String) throws {
         for name in [head] + first where try Files.facts("\(directory)/\(name)") != nil {
             try Files.rename("\(directory)/\(name)", to: "\(Self.old(work))/\(name)")

@@ -16,7 +16,7 @@ extension Files {
         try target.close()
     }
 
-    /// Why this user cannot give another file these facts' owner and group; nil if that is possible.
+    /// Returns why this user cannot give another file the owner and group in these facts; nil if that is possible.
     package static func reasonAgainstGivingAttributes(of facts: FileFacts) throws -> String? {
         let groups = try wrapped("cannot read the groups of this process") { () throws(Errno) in try Syscall.groups() }
         return reasonAgainstGiving(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
@@ -104,7 +104,7 @@ extension Descriptor {
         return failure
     }
 
-    /// Copies owner, group and mode; the file may lack Linux attributes.
+    /// Copies owner, group and mode; extended attributes are separate, because some file systems do not have them.
     private borrowing func copyOwnerAndMode(
         _ wanted: FileFacts, _ present: FileFacts, of other: borrowing Descriptor
     ) throws {
@@ -121,7 +121,7 @@ extension Descriptor {
         let (wanted, present) = (try other.extendedAttributes(), try extendedAttributes())
         let (file, path) = (try link, self.path)
         for name in present.keys.sorted() where wanted[name] == nil {
-            // The label of a security module may be one that every file has.
+            // A security module may give every file a label, which cannot be removed.
             if name.hasPrefix("security."), name != "security.capability" { continue }
             try wrapped("cannot remove the attribute \(name) of \(path)") { () throws(Errno) in
                 try Syscall.removeAttribute(file, name)

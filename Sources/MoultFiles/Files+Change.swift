@@ -177,8 +177,8 @@ extension Files {
         try file.close()
     }
 
-    /// The name of a file's new content before it replaces the file. An existing file with this name is removed, so the name is
-    /// one that no user would choose.
+    /// Returns the path of a file's new content before it replaces the file. An existing file at that path is removed, so its
+    /// name is one that no user would choose.
     package static func staged(_ path: String) -> String { "\(directory(of: path))/.\(name(of: path)).moult-new" }
 
     /// Replaces a file's content so that after a crash it is either the old or the new content, complete.
@@ -226,7 +226,7 @@ extension Files {
         return String(cString: real)
     }
 
-    /// The absolute path for one relative to the working directory; symlinks are not resolved.
+    /// Returns a path relative to the working directory as an absolute path; symlinks are not resolved.
     package static func absolute(_ path: String) throws -> String {
         if path.hasPrefix("/") { return path }
         guard let buffer = getcwd(nil, 0) else {

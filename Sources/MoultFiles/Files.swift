@@ -4,7 +4,7 @@ internal import MoultLibc
 
 /// Operations on files by path. Those that change something document which crashes they survive.
 package enum Files {
-    /// The file at a path, without following symlinks; nil if it does not exist.
+    /// Returns the metadata of the file at a path, without following symlinks; nil if the file does not exist.
     package static func facts(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.lstat(path)) } catch {
             if error == .noEntry || error == .notADirectory { return nil }
@@ -12,7 +12,7 @@ package enum Files {
         }
     }
 
-    /// The file at a path, following symlinks; nil if it does not exist.
+    /// Returns the metadata of the file at a path, following symlinks; nil if the file does not exist.
     package static func factsThroughLinks(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.stat(path)) } catch {
             if error == .noEntry || error == .notADirectory { return nil }
@@ -20,8 +20,8 @@ package enum Files {
         }
     }
 
-    /// When the file at a path was created; nil if the file system does not record that. A copy has a different time than its
-    /// original, and no program can set it.
+    /// Returns when the file at a path was created; nil if the file system does not record that. A copy has a different time
+    /// than its original, and no program can set it.
     package static func birth(_ path: String) throws -> FileFacts.Moment? {
         do { return try Syscall.birth(path) } catch {
             if error == .noEntry || error == .notADirectory { return nil }
@@ -46,7 +46,8 @@ package enum Files {
     /// The path of this process's program; nil if neither the kernel's link nor the initial path leads to it.
     package static func ownProgram() throws -> String? {
         if let path = try target(ofLink: "\(SystemFeatures.proc)/self/exe") { return path }
-        // Without /proc, this is the path that started it. A relative path is useless after a change of directory.
+        // Without /proc, this is the path with which the program was started. A relative path is useless after a change of
+        // directory.
         let path = String(cString: moult_program_path())
         return try path.hasPrefix("/") && factsThroughLinks(path)?.kind == .file ? path : nil
     }
@@ -56,7 +57,7 @@ package enum Files {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
         guard facts.kind == .file else {
-            // A directory with content is probably not to be moved away: the path itself is wrong.
+            // If the directory has content, the path itself is probably wrong, and the content must not be moved away.
             let isFull = facts.kind == .directory && (try? list(path).isEmpty) == false
             throw MoultError(
                 .system, what: "cannot read \(path)", why: isFull ? "it is a directory" : "it is not a regular file",
@@ -85,14 +86,14 @@ package enum Files {
         }
     }
 
-    /// Advice for something that occupies the path of a file of moult.
+    /// Returns the advice to move away whatever occupies the path of one of moult's files.
     package static func moveAway(_ path: String) -> String {
         // A file moved there by an earlier `mv` of this kind must stay.
         let free = (try? firstFree("\(path).old")) ?? "\(path).old"
         return "Move it away: \(shellLine(["mv", path, free]))"
     }
 
-    /// The path itself, or with a number added, so that nothing exists there.
+    /// Returns the path itself, or with a number added if something exists there.
     package static func firstFree(_ path: String) throws -> String {
         var (free, number) = (path, 2)
         while try facts(free) != nil {

@@ -100,7 +100,7 @@ package struct KernelLocks: Sendable {
 
 /// The holders of a `flock`, from the kernel's lock table.
 package enum LockHolders {
-    /// `locks` is the table, for callers that query many files.
+    /// Returns the processes that hold a `flock` on the file. Callers that query many files pass the table as `locks`.
     package static func of(_ path: String, in locks: KernelLocks? = nil) throws -> [ProcessFacts] {
         guard let facts = try Files.factsThroughLinks(path) else { return [] }
         var pids: [Int32] = []

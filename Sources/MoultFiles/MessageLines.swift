@@ -13,7 +13,7 @@ package struct MessageLines {
     private var searched = 0
     private let longest: Int
 
-    /// A line exceeded the limit: it will never end, or its sender cannot be trusted.
+    /// A line exceeded the limit, so its sender is faulty or hostile.
     package struct TooLong: Error {}
 
     package init(longest: Int) { self.longest = longest }

@@ -3,7 +3,7 @@ internal import MoultLibc
 /// A mutex with a condition variable: threads change shared state while holding the mutex, and can wait for other threads to
 /// change it.
 package final class Monitor: @unchecked Sendable {
-    // Unchecked: both are designed for use by several threads.
+    // Unchecked: mutexes and condition variables are designed for use by several threads.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 

@@ -1,14 +1,14 @@
 internal import MoultLibc
 
-/// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself would hang if its server is gone, and
-/// FUSE would not reveal the underlying type.
+/// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself would hang if its server cannot be
+/// reached, and FUSE would not reveal the underlying type.
 package struct MountedFileSystem: Sendable, Equatable {
     /// Its mount point.
     package let mountPoint: String
     /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
     package let type: String
     package let isReadOnly: Bool
-    /// The number of its device, which on some file systems differs from that of its files.
+    /// The number of its device, which on some file systems differs from the device number of its files.
     let major: UInt64
     let minor: UInt64
 

@@ -20,7 +20,7 @@ package enum Permission {
     package var advice: String? {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
-        // Elsewhere, `..` would refer to a different directory.
+        // A path that starts with `..` would mean another directory if the user changed the directory first.
         let place =
             obstacle.path.hasPrefix("..") ? (try? Files.resolved(obstacle.path)) ?? obstacle.path : obstacle.path
         return "Run the command as user \(Files.userName(owner)), who owns \(place)."
@@ -31,7 +31,7 @@ package enum Permission {
         if !Files.isReadable(path) { throw Errno.denied.error("cannot read \(path)", self) }
     }
 
-    /// Throws `what` if the modes do not allow this user the access, with advice.
+    /// Throws the error `what`, with advice, if the modes deny this user the access.
     package func check(_ what: String) throws {
         guard let advice else { return }
         throw MoultError(
@@ -103,8 +103,8 @@ extension Files {
         return "#\(id)"
     }
 
-    /// The owner of a file that the kernel lets no other user open with O_CREAT, not even root: in a sticky directory that others
-    /// may write to (`fs.protected_regular`). SQLite opens `-wal` and `-shm` that way.
+    /// Returns the owner of the file if the kernel lets no other user, not even root, open it with O_CREAT, because it is in a
+    /// sticky directory that others may write to (`fs.protected_regular`). SQLite opens `-wal` and `-shm` with O_CREAT.
     package static func protectedOwner(_ path: String) throws -> UInt32? {
         guard let file = try factsThroughLinks(path), file.kind == .file, file.owner != geteuid(),
             let directory = try factsThroughLinks(directory(of: path)), directory.mode & 0o1000 != 0,

@@ -41,7 +41,7 @@ package final class PinnedDirectory: Sendable {
     }
 
     #if DEBUG
-        /// For tests that take a store away from a running update: as if no command had locked it.
+        /// For tests that take a store away from a running update: forgets the directory, as if no command had locked it.
         package static func forget(_ path: String) { all.withLock { $0[path] = nil } }
     #endif
 

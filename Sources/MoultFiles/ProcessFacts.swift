@@ -26,7 +26,7 @@ package struct ProcessFacts: Sendable, Equatable {
     /// The ID of this process.
     package static var ownPID: Int32 { getpid() }
 
-    /// A one-line description for humans, whatever the process calls itself.
+    /// A one-line description for humans, without the control characters of the command line.
     package var description: String {
         let line = String(String.UnicodeScalarView(command.unicodeScalars.map { $0.value < 32 ? " " : $0 }).prefix(120))
         return "pid \(pid) (\(line.isEmpty ? "unknown" : line))"

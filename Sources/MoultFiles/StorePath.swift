@@ -3,9 +3,9 @@ internal import MoultLibc
 
 /// A path below a store's directory `.moult`, which system calls reach without following symlinks.
 ///
-/// moult creates every file in there, and thus chooses the names: a symlink in place of a directory was planted, and the files
-/// behind it belong to another user or program. Every call of `Syscall` with a path goes through `reach`, so that no code can
-/// forget this. Only `.moult` itself, and its parent directories, may be symlinks of the operator.
+/// moult creates all files there and chooses their names. So a symlink in place of a directory was planted, and leads to files
+/// of another user or program. Every call of `Syscall` with a path goes through `reach`, so that no code can forget this. Only
+/// `.moult` itself, and its parent directories, may be symlinks of the operator.
 struct StorePath {
     /// The path of `.moult` itself.
     let directory: Substring
@@ -14,7 +14,7 @@ struct StorePath {
 
     /// Nil for a path that is not below such a directory.
     init?(_ path: String) throws(Errno) {
-        // Most paths are not, and this runs at every call.
+        // Most paths are not below `.moult`, and this check runs at every call.
         guard let end = Self.end(path) else { return nil }
         directory = path[..<end]
         names = path[end...].split(separator: "/").filter { $0 != "." }
@@ -51,7 +51,7 @@ struct StorePath {
         guard let place = try StorePath(path) else { return try start(path, body) }
         let root = PinnedDirectory.of(place.directory)
         guard let last = place.names.last, place.names.count > 1 else {
-            // No directories are between `.moult` and the name.
+            // There is no directory between `.moult` and the name.
             guard let root, let name = place.names.last else { return try start(path, body) }
             return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
         }
@@ -100,7 +100,7 @@ struct StorePath {
         return try Self.beneath(root, below, flags, mode)
     }
 
-    /// `current` is the only symlink that moult creates in there: it is read, and must name a generation.
+    /// `current` is the only symlink that moult creates there. Its target is read, and must be a generation.
     private func resolvingCurrent(from root: PinnedDirectory?) throws(Errno) -> [Substring] {
         guard names.count > 1, names.first == "current" else { return names }
         let target =

@@ -6,7 +6,7 @@ extension Subprocess {
     package enum Event {
         case output([UInt8])
         case errors([UInt8])
-        /// It has ended, and all of its earlier output was delivered.
+        /// The program has ended, and all of its earlier output was delivered.
         case ended
     }
 

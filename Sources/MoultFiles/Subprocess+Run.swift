@@ -4,7 +4,7 @@ internal import MoultLibc
 
 extension Subprocess {
     package struct Result: Sendable {
-        /// Its process ID.
+        /// The process ID of the program.
         package let pid: Int32
         package let ending: Ending
         package let output: [UInt8]
@@ -13,7 +13,7 @@ extension Subprocess {
         package var succeeded: Bool { ending == .exited(0) }
         /// Standard output without the line feed at the end.
         package var text: String { String(decoding: output, as: UTF8.self).trimmed }
-        /// Its standard error; how it ended, if that is empty or the program timed out.
+        /// The program's standard error, or how the program ended if that is empty or a timeout ended it.
         package var complaint: String {
             let said = String(decoding: errors, as: UTF8.self).trimmed
             if !said.isEmpty, ending != .timedOut { return said }
@@ -69,7 +69,7 @@ extension Subprocess {
         if try listen(until: deadline, stop: stop) {
             ending = try child.wait()
         } else {
-            // First asks it and all its children to terminate, and does not call `stop` again.
+            // SIGTERM lets the program and all its children clean up first. `stop` is not called again.
             child.signal(SIGTERM)
             _ = try listen(until: .now + grace, stop: {})
             child.kill()
@@ -105,8 +105,8 @@ extension Subprocess {
     /// The maximum amount of standard error to keep.
     private static let complaintLimit = 1 << 16
 
-    /// The next block of its standard output; nil at the end. Throws if nothing arrives for `patience` seconds. Polls `stop`
-    /// several times a second.
+    /// Returns the next block of the program's standard output; nil at the end. Throws if nothing arrives for `patience`
+    /// seconds. Polls `stop` several times a second.
     package func read(patience seconds: Int, stop: () throws -> Void) throws -> [UInt8]? {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
@@ -123,7 +123,7 @@ extension Subprocess {
         }
     }
 
-    /// Waits for it to end, and returns its exit status and standard error.
+    /// Waits for the program to end, and returns its exit status and standard error.
     package func finish() throws -> Result {
         var isOver = false
         while !isOver {

@@ -4,8 +4,8 @@ internal import MoultLibc
 
 /// A started program: its input, its output, and how it ends. Every child process is one of these.
 ///
-/// It inherits only the standard descriptors and the given files. Deinitialization kills it, with its group if it has one. Used
-/// by one thread.
+/// The program inherits only the standard descriptors and the given files. Deinitialization kills the program, with its group
+/// if it has one. Used by one thread.
 package final class Subprocess {
     /// The program to start, and how.
     package struct Command {
@@ -16,18 +16,18 @@ package final class Subprocess {
         /// Replaces the environment.
         package var wholeEnvironment: [String: String]?
         package var directory: String?
-        /// Its restrictions, from the first instruction on.
+        /// The program's restrictions, from its first instruction on.
         package var confinement: Confinement?
-        /// Whether it gets its own process group, which is killed with it.
+        /// Whether the program gets its own process group, which is killed with it.
         package var isGroup = false
-        /// Whether it is killed when the thread that started it ends, and so whenever this process ends.
+        /// Whether the program is killed when the thread that started it ends, and so whenever this process ends.
         package var endsWithParent = false
-        /// Whether the same applies to all its children, which must stay in its group: a supervisor between this process and it
-        /// kills the group as soon as either of them has ended.
+        /// Whether all children of the program are killed then as well. They must stay in its group: a supervisor between this
+        /// process and the program kills the group as soon as either of them has ended.
         package var isSupervised = false
-        /// Whether all mounts except that of its directory are read-only for it, where the system allows that.
+        /// Whether all mounts except that of the program's directory are read-only for it, where the system allows that.
         package var mountsReadOnly = false
-        /// Open files that it gets as descriptors 3, 4 and so on; at most three.
+        /// Open files that the program gets as descriptors 3, 4 and so on; at most three.
         package var files: [Int32] = []
         /// An open file to execute instead of the named program.
         package var executable: (number: Int32, isScript: Bool)?
@@ -52,15 +52,15 @@ package final class Subprocess {
     package enum Ending: Equatable, Sendable {
         case exited(Int32)
         case signalled(Int32)
-        /// It was killed with all its children, because it exceeded its time limit.
+        /// The program was killed with all its children, because it exceeded its time limit.
         case timedOut
     }
 
-    /// Its process ID, or that of its supervisor.
+    /// The process ID of the program, or of its supervisor.
     package let pid: Int32
     /// The ID of the supervised process group; 0 without a supervisor.
     private let group: Int32
-    /// Whether its mounts are read-only, as requested.
+    /// Whether the program's mounts are read-only, as requested.
     package let mountsAreReadOnly: Bool
     let name: String
     let isGroup: Bool
@@ -68,9 +68,9 @@ package final class Subprocess {
     var input: Int32
     var output: Int32
     var errors: Int32
-    /// The pipe to its supervisor; -1 if it has none.
+    /// The pipe to the supervisor; -1 without one.
     private let lifeline: Int32
-    /// Becomes readable when it has ended.
+    /// Becomes readable when the program has ended.
     let end: Int32
     /// Input passed to `send` that the pipe has not accepted yet.
     var pending: [UInt8] = []
@@ -109,11 +109,11 @@ package final class Subprocess {
     package func signal(_ number: Int32) {
         guard ending == nil else { return }
         if lifeline < 0 { return _ = MoultLibc.kill(isGroup ? -pid : pid, number) }
-        // If the supervisor is gone, it has killed them all.
+        // If the supervisor is gone, it has killed the whole group.
         withUnsafeBytes(of: UInt8(truncatingIfNeeded: number)) { _ = moult_write_quietly(lifeline, $0.baseAddress, 1) }
     }
 
-    /// Kills the rest of its group, and returns how the program itself ended.
+    /// Kills the rest of the program's group, and returns how the program itself ended.
     ///
     /// The group is killed before the status is collected, so that its ID cannot have been reused yet.
     package func endGroup() throws -> Ending {
@@ -121,7 +121,7 @@ package final class Subprocess {
         return try wait()
     }
 
-    /// Waits for it to end.
+    /// Waits for the program to end.
     package func wait() throws -> Ending {
         if let ending { return ending }
         var status: Int32 = 0
@@ -140,7 +140,7 @@ package final class Subprocess {
         return ending
     }
 
-    /// Kills it, unless it has ended already, and discards its status.
+    /// Kills the program, unless it has ended already, and discards its status.
     package func kill() {
         if ending == nil { _ = try? endGroup() }
     }

@@ -23,7 +23,7 @@ package enum Syscall {
             MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
         }
     }
-    /// Never retried, and done even if a test makes it fail: whatever close returns, the descriptor is gone.
+    /// Never retried, and performed even if a test makes it fail: whatever close returns, the descriptor is gone.
     static func close(_ fd: Int32) throws(Errno) {
         let result = MoultLibc.close(fd)
         let code = moult_errno()

@@ -10,7 +10,7 @@ internal import MoultLibc
 package final class WorkDirectory {
     package let path: String
     private let held: Held
-    /// Whether the next command needs the content, because a set of files is neither complete nor undone.
+    /// Whether to keep the directory: a set of files was delivered only in part, and the next command completes or undoes that.
     private var isNeeded = false
 
     /// The directory's name starts with `name`, as do those of other commands that create the same result.
@@ -35,7 +35,7 @@ package final class WorkDirectory {
         let above: PinnedDirectory
         let pinned: PinnedDirectory
 
-        /// Nil if another command holds it, or if it is not a directory that only this user can change.
+        /// Nil if another command has locked the directory, or if other users can change it.
         init?(_ path: String, in above: PinnedDirectory, isNew: Bool = false) throws {
             guard let found = try Files.facts(path), found.kind == .directory,
                 try found.isExclusive || isNew && !above.recordsOwners(),
@@ -49,7 +49,7 @@ package final class WorkDirectory {
         func remove() throws { try Files.removeTree(path, knownAs: lock.facts()) }
     }
 
-    /// Nil if another command was faster, or mistook the new directory for a leftover.
+    /// Creates and locks the directory; nil if another command was faster, or mistook the new directory for a leftover.
     private static func make(_ path: String, in above: PinnedDirectory) throws -> Held? {
         do { try Files.makeDirectory(path, mode: 0o700) } catch {
             guard try Files.facts(path) != nil else { throw error }

@@ -6,11 +6,11 @@ package enum Access: Sendable, CaseIterable {
     case readWriteCreate
     /// Read and write an existing file.
     case readWrite
-    /// Read with locks. **It may still write:** a WAL database without `-wal` and `-shm` gets them.
+    /// Read with locks. **It may still write:** SQLite creates a missing `-wal` and `-shm` of a WAL database.
     case readOnly
     /// Read without locks and without checking for sidecars. Only for a file that does not change in the meantime.
     case immutable
-    /// Read a WAL database through the existing `-shm`, without ever writing that.
+    /// Read a WAL database through the existing `-shm`, without ever writing to it.
     case readOnlySharedMemory
 
     private var parameters: String {

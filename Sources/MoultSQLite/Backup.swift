@@ -3,7 +3,7 @@ import MoultBasics
 
 /// SQLite's online backup, step by step: one database becomes a copy of another.
 ///
-/// The destination may be open in other processes; they see all of the copy after the last step, and nothing of it before.
+/// The destination may be open in other processes: they see the whole copy after the last step, and none of it before.
 package struct Backup: ~Copyable {
     package enum Progress: Equatable, Sendable {
         case done
@@ -74,7 +74,8 @@ extension Connection {
         try verify(progress, destination)
     }
 
-    /// The same in pieces of one megabyte. `copied` gets the number of bytes after each piece; throwing an error ends the backup.
+    /// Does the same in pieces of one megabyte. `copied` gets the number of bytes after each piece; throwing an error ends the
+    /// backup.
     package func backup(to destination: Connection, copied: (_ bytes: Int, _ total: Int) throws -> Void) throws {
         let pageSize = try header().pageSize
         // Between the pieces, writers must wait as they would for a single step, so that the copy is of one commit.

@@ -2,7 +2,7 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Attaches a file. It is opened through a URI with this access, and created only with `.readWriteCreate`.
+    /// Attaches a file through a URI with this access. Creates the file only with `.readWriteCreate`.
     package func attach(_ other: String, as name: String, access: Access) throws {
         authorizer?.isAttaching = true
         defer { authorizer?.isAttaching = false }

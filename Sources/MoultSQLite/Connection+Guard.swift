@@ -2,7 +2,7 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Opens an untrusted database, which may be hostile: its own SQL must not reach anything else, and reading it must end.
+    /// Opens a database that may be hostile: its own SQL must not reach anything else, and reading it must end.
     ///
     /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are detected,
     /// nothing is memory-mapped, and sizes are limited. Statements may only read, and all of them together must end within the

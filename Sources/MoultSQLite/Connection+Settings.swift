@@ -71,7 +71,7 @@ extension Connection {
         return try result.get()
     }
 
-    /// A number that changes when another connection, or a backup on this one, has changed the file.
+    /// Returns a number that changes when another connection, or a backup on this one, has changed the file.
     package func dataVersion(of schema: String = "main") throws -> UInt32 {
         var version: UInt32 = 0
         try check(

@@ -75,8 +75,8 @@ package final class Connection {
     deinit {
         guard let database else { return }
         interrupter.disarm()
-        // Our own statements and backups keep the connection alive. Statements that an app prepared through the handle may
-        // outlive it, and must not call handlers that end here.
+        // This module's own statements and backups keep the connection alive. Statements that an app prepared through the
+        // handle may outlive the connection, and must not call its handlers then.
         sqlite3_progress_handler(database, 0, nil, nil)
         sqlite3_set_authorizer(database, nil, nil)
         sqlite3_close_v2(database)

@@ -37,8 +37,8 @@ final class DeadlineWatch {
     }
 }
 
-/// The clock for all deadlines. If only processor time counts, wall-clock time is checked first, because reading processor time
-/// needs a system call.
+/// The clock for all deadlines. If only processor time counts, the wall clock is checked first, because reading processor time
+/// takes a system call.
 package enum DeadlineClock {
     private static let countsProcessor = Atomic(false)
 
@@ -47,12 +47,12 @@ package enum DeadlineClock {
 
     static func now() -> UInt64 { read(CLOCK_MONOTONIC) }
 
-    /// Nil where processor time does not count.
+    /// Returns nil unless processor time counts.
     static func processorTime() -> UInt64? {
         countsProcessor.load(ordering: .relaxed) ? read(CLOCK_PROCESS_CPUTIME_ID) : nil
     }
 
-    /// Nanoseconds. Reading these clocks never fails on Linux.
+    /// Returns nanoseconds. Reading these clocks never fails on Linux.
     private static func read(_ clock: clockid_t) -> UInt64 {
         var now = timespec()
         clock_gettime(clock, &now)

@@ -7,19 +7,19 @@ package enum Fitness: Sendable {
     case fits(notChecked: [String])
     /// Neither the file nor a sidecar exists.
     case missing
-    /// Not a database, damaged, or not the wanted one.
+    /// Not a database, damaged, or not the expected one.
     case unfit(String)
     /// Unknown for a possibly temporary reason: a lock, a permission, too many open files, a failing disk.
     case unknown(MoultError)
 
-    /// Which pages to read in addition to those of the schema.
+    /// The pages to read in addition to those of the schema.
     package enum Pages: Sendable {
         case none
-        /// All of them if a process was killed while it had the database open: its sidecars may belong to another file.
+        /// All pages if a process was killed while it had the database open: its sidecars may belong to another file.
         case ifLeftOpen
-        /// All of them, by SQLite's quick_check.
+        /// All pages, with SQLite's quick_check.
         case quick
-        /// All of them, by integrity_check.
+        /// All pages, with integrity_check.
         case full
     }
 

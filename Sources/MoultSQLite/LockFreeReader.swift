@@ -20,11 +20,11 @@ package enum LockFreeReader {
         case closed
     }
 
-    /// Passes a connection that reads the database to the closure. With a deadline (in seconds) it is a guarded one.
+    /// Passes a connection that reads the database to the closure. With a deadline (in seconds), the connection is guarded.
     ///
-    /// A hot journal is reported as a separate error (E410), because the database cannot be read before a process rolls it back.
-    /// If another process changed the database in a way that locks do not prevent, the result is unreliable, and the error says
-    /// to try again (E402).
+    /// A hot journal has its own error (E410), because the database cannot be read until a process rolls the journal back. If
+    /// another process changed the database in a way that locks do not prevent, the result is unreliable, and the error says to
+    /// try again (E402).
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
     ) throws -> R {
@@ -58,9 +58,9 @@ package enum LockFreeReader {
             if let deadline { try connection.raiseGuard(deadline: deadline) }
             do { try readFirstPage(of: connection) } catch {
                 guard way == .sharedMemory, let code = error.sqlite?.resultCode else { throw error }
-                // The last process that had it open removed the sidecars in the meantime.
+                // The last process that had the database open has removed the sidecars in the meantime.
                 let isGone = try code.primary == .cannotOpen && before != Sidecars.of(path)
-                // A writer was updating the index, and its locks do not let us wait for it.
+                // A writer was updating the index, and its locks do not allow waiting for it.
                 if isGone || code == .readOnlyRecovery { throw changed(path) }
                 throw error
             }
@@ -90,8 +90,8 @@ package enum LockFreeReader {
         }
     }
 
-    /// Opens a database whose WAL has no `-shm`. In exclusive mode the WAL's index is on the heap, and without locks that mode
-    /// needs no write access.
+    /// Opens a database whose WAL has no `-shm`. In exclusive mode, SQLite keeps the WAL's index on the heap, and without locks
+    /// that mode needs no write access.
     private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
         let connection = try Connection(
             uri: Access.readOnly.uri(for: path, extra: "&vfs=unix-none"), path: path, busyTimeout: 0, serialized: false)
@@ -130,7 +130,7 @@ extension Connection {
     /// Takes SQLite's SHARED lock manually, without the check for sidecars that a statement would make.
     fileprivate func lockShared(within milliseconds: Int32) throws {
         let file = try file(of: "main")
-        // SQLite's own waiting applies only to statements. The last process to close a WAL keeps others out briefly.
+        // SQLite's own waiting applies only to statements. The last process to close a WAL database locks others out briefly.
         let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
         while true {
             let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE

@@ -2,7 +2,8 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Reads a writable database as it is, whichever processes have it open and in whatever state it was left, without changing it.
+/// Reads a writable database in its current state without changing it, even if other processes have it open or a crash left
+/// sidecars.
 package enum NonInvasiveReader {
     /// Passes a connection that reads the database to the closure.
     ///

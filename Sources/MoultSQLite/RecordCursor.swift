@@ -4,9 +4,9 @@ import MoultLibc
 /// Walks through a rowid table directly in the file's B-tree (sqlite.org/fileformat2.html, 1.6), and compares rows as bytes,
 /// which finds equal rows many times faster than having SQLite decode them.
 ///
-/// Two records with the same bytes are the same row if both tables have the same columns; any other interpretation of a record is
-/// left to SQLite. The file must have no WAL and must not change in the meantime: hold a read transaction. Nothing in the file is
-/// trusted: if the pages are not those of such a table, the error is `Unreadable`, and SQLite must read the table instead.
+/// Two records with the same bytes are the same row if both tables have the same columns; SQLite compares all other records.
+/// The file must have no WAL and must not change in the meantime: hold a read transaction. Nothing in the file is trusted: if
+/// its pages are not those of such a table, the error is `Unreadable`, and SQLite must read the table instead.
 package struct RecordCursor: ~Copyable {
     package struct Unreadable: Error {}
 
@@ -26,7 +26,7 @@ package struct RecordCursor: ~Copyable {
     /// The current record in its leaf; nil if it continues on other pages.
     private var record: UnsafeRawBufferPointer?
 
-    /// Pages read in one go after the page before them was requested: leaves are mostly consecutive.
+    /// A buffer for pages read in one go after the page before them was requested: leaves are mostly consecutive.
     private let ahead: UnsafeMutableRawPointer
     private var aheadPages: Range<Int64> = 0..<0
     private static let pagesAhead: Int64 = 32
@@ -35,7 +35,7 @@ package struct RecordCursor: ~Copyable {
 
     private struct Page {
         let bytes: UnsafeMutableRawPointer
-        /// Whether it owns its bytes; otherwise they are part of those read ahead.
+        /// Whether this page owns its bytes; otherwise they are part of the pages read ahead.
         var isOwned = true
         /// The offset of the page's header: after the file header on the first page.
         var header = 0
@@ -94,7 +94,8 @@ package struct RecordCursor: ~Copyable {
         }
     }
 
-    /// Whether this row and the other one have the same bytes. Also false if they continue on other pages, which are not read.
+    /// Returns whether this row and the other one have the same bytes. Also false if they continue on other pages, which are
+    /// not read.
     package func isSame(as other: borrowing RecordCursor) -> Bool {
         guard let record, let other = other.record, record.count == other.count, let one = record.baseAddress,
             let two = other.baseAddress
@@ -170,21 +171,21 @@ package struct RecordCursor: ~Copyable {
         else { throw Unreadable() }
     }
 
-    /// Bytes after a page, so that a number at its end can be read without a bounds check.
+    /// Space after a page, so that a number at its end can be read without a bounds check.
     private static let margin = 32
 
     private mutating func read(_ number: Int64) throws -> Page {
         defer { lastPage = number }
         let header = number == 1 ? 100 : 0
         if !aheadPages.contains(number), number == lastPage + 1 {
-            // Near the end of the file fewer are left.
+            // Near the end of the file, fewer pages are left.
             let isRead = try connection.reads(
                 file, ahead, pageSize * Int(Self.pagesAhead), at: (number - 1) * Int64(pageSize))
             aheadPages = isRead ? number..<number + Self.pagesAhead : 0..<0
         }
         let isAhead = aheadPages.contains(number)
         let place = ahead + (isAhead ? Int(number - aheadPages.lowerBound) * pageSize : 0)
-        // A leaf is finished before anything else is read; the pages above it stay.
+        // A leaf is finished before the next page is read; the pages above it stay in memory.
         if isAhead, place.load(fromByteOffset: header, as: UInt8.self) == 0x0D {
             return Page(bytes: place, isOwned: false, header: header)
         }

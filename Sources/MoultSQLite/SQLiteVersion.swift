@@ -14,7 +14,7 @@ package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String { "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)" }
 
-    /// Two connections that write and checkpoint a WAL database at the same moment may lose part of it: since 3.7.0, fixed in
+    /// If two connections write and checkpoint a WAL database at the same moment, part of it may be lost: since 3.7.0, fixed in
     /// 3.51.3, and in 3.50.7 and 3.44.6 of the older branches (sqlite.org/wal.html, "The WAL-Reset Bug").
     package var hasWALResetBug: Bool {
         let isFixedBranch = (3_044_006..<3_045_000).contains(number) || (3_050_007..<3_051_000).contains(number)

@@ -53,7 +53,7 @@ package final class SandboxVFS {
     }
 
     deinit {
-        // Fails only for NULL. A connection keeps its environment alive, so it is not in use.
+        // Fails only for NULL. A connection keeps its VFS alive, so the VFS is not in use.
         sqlite3_vfs_unregister(vfs)
         vfs.deallocate()
         vfsName.deallocate()
@@ -91,7 +91,7 @@ package final class SandboxVFS {
             if !path.hasPrefix(writable + "/") {
                 guard mayRead(path) else {
                     refused = path
-                    // SQLite closes files that have methods, and nothing was opened.
+                    // After a failed open, SQLite still calls `xClose` if `pMethods` is set, but no file was opened.
                     file?.pointee.pMethods = nil
                     return SQLITE_CANTOPEN
                 }

@@ -9,8 +9,8 @@ extension Statement {
         return nil
     }
 
-    /// Which row sorts first by its first columns, in SQLite's order with the collation BINARY: negative for this one, positive
-    /// for the other, 0 for neither.
+    /// Compares the rows by their first columns, in SQLite's order with the collation BINARY. Returns a negative number if this
+    /// row sorts first, a positive one if the other does, 0 if neither does.
     package func order(against other: borrowing Statement, by columns: Int32) throws -> Int {
         for column in 0..<columns {
             let order = try order(column, other, column)
@@ -19,7 +19,7 @@ extension Statement {
         return 0
     }
 
-    /// The same for these columns of this row and those of the other.
+    /// Does the same for these columns of this row and those of the other.
     func order(_ columns: [Int32], against other: borrowing Statement, _ otherColumns: [Int32]) throws -> Int {
         for (column, otherColumn) in zip(columns, otherColumns) {
             let order = try order(column, other, otherColumn)
@@ -48,7 +48,7 @@ extension Statement {
         }
     }
 
-    /// NULL comes before numbers, numbers before text, text before blobs.
+    /// NULL sorts before numbers, numbers before text, text before blobs.
     private func order(_ column: Int32, _ other: borrowing Statement, _ otherColumn: Int32) throws -> Int {
         let type = sqlite3_column_type(pointer, column)
         let otherType = sqlite3_column_type(other.pointer, otherColumn)
@@ -119,7 +119,7 @@ extension Statement {
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }
         let whole = order(integer, Int64(real))
-        // Typed explicitly, because with a literal this function would be chosen and recurse forever.
+        // The type is explicit, because with a literal Swift would choose this function and recurse forever.
         let fraction: (Double, Double) = (0, real - real.rounded(.towardZero))
         return whole != 0 ? whole : order(fraction.0, fraction.1)
     }

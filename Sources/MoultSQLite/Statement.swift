@@ -11,7 +11,7 @@ package struct Statement: ~Copyable {
     package let tail: Substring
 
     deinit {
-        // This repeats the result of the last step, which was reported.
+        // The result is that of the last step, which was already reported.
         sqlite3_finalize(pointer)
     }
 
@@ -31,7 +31,7 @@ package struct Statement: ~Copyable {
 
     /// Resets the statement so that it can run again; bound values stay.
     package func reset() {
-        // This repeats the result of the last step, which was reported.
+        // The result is that of the last step, which was already reported.
         sqlite3_reset(pointer)
     }
 

@@ -26,15 +26,15 @@ final class UseWatch {
                     if let second { watch.report(.function(String(cString: second))) }
                     return SQLITE_OK
                 case SQLITE_UPDATE:
-                    // To create something, SQLite itself updates the schema.
+                    // When a statement creates something, SQLite itself updates the schema.
                     if let first, String(cString: first) != "sqlite_master" { watch.report(.overwriting) }
                     return SQLITE_OK
                 case SQLITE_DELETE, SQLITE_ALTER_TABLE:
                     watch.report(.overwriting)
                     return SQLITE_OK
                 case SQLITE_ATTACH:
-                    // Naming a VFS could open a file outside the connection's environment; the text of an expression is not
-                    // visible here.
+                    // A URI that names a VFS could open a file outside the connection's environment, and the value of an
+                    // expression is not known here.
                     guard let first else { return SQLITE_DENY }
                     return String(cString: first).contains("vfs=") ? SQLITE_DENY : SQLITE_OK
                 default: return SQLITE_OK

@@ -11,7 +11,7 @@ package enum WALCheckpoint {
         do {
             try seal(Connection(path: path, access: .readWrite, busyTimeout: busyTimeout))
         } catch {
-            // SQLite reports only that a lock exists, and not who holds it.
+            // SQLite reports only that a lock exists, and not which process holds it.
             guard let code = error.sqlite?.resultCode, code.primary == .busy || code.primary == .locked else {
                 throw error
             }
@@ -39,7 +39,7 @@ package enum WALCheckpoint {
         try connection.close()
     }
 
-    /// Names the process if this user may see it.
+    /// Names the process that holds the lock, if this user may see it.
     private static func busy(_ path: String, _ why: String, cause: (any Error)? = nil) throws -> MoultError {
         let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
         return MoultError(

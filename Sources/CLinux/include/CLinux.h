@@ -1,5 +1,5 @@
-// System calls that Swift's Glibc module does not bring, and child processes that are confined from their first
-// instruction on. Debian's headers are older than many kernels, so constants they lack are written out here.
+// System calls that Swift's Glibc module lacks, and child processes that are confined from their first instruction on.
+// Debian's headers are older than many kernels, so missing constants are defined here.
 #pragma once
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -28,10 +28,10 @@
 
 // --- the start of the process: start.c
 
-// The command line, also where /proc is not mounted, with the program's name.
+// The command line with the program's name, available even if /proc is not mounted.
 int moult_argument_count(void);
 const char *moult_argument(int index);
-// The path by which the kernel was asked to run this program.
+// The path that the kernel was given to execute this program.
 const char *moult_program_path(void);
 
 // --- system calls: system.c
@@ -57,7 +57,7 @@ int moult_renameat2(int from, const char *old, int to, const char *new_, unsigne
 // FICLONE: shares the blocks of one file with another (XFS, btrfs).
 int moult_clone(int to, int from);
 int moult_fallocate(int fd, off64_t size);
-// Starts writing a part of a file to the disk, and does not wait.
+// Starts writeback of a part of a file, and does not wait.
 int moult_start_writeback(int fd, off64_t offset, off64_t length);
 
 // The wait macros are function-like.
@@ -66,10 +66,10 @@ int moult_exit_status(int status);
 int moult_signaled(int status);
 int moult_term_signal(int status);
 
-// The width of the terminal, 0 if it has none.
+// The width of the terminal; 0 without a terminal.
 int moult_terminal_columns(int fd);
 
-// stat, statvfs and flock are each the name of a struct and of a function, which Swift cannot tell apart.
+// stat, statvfs and flock are each the name of both a struct and a function, which Swift cannot tell apart.
 typedef struct stat moult_stat;
 typedef struct statvfs moult_statvfs;
 int moult_fstat_call(int fd, moult_stat *out);
@@ -78,41 +78,41 @@ int moult_lstat_call(const char *path, moult_stat *out);
 int moult_stat_call(const char *path, moult_stat *out);
 int moult_statvfs_call(const char *path, moult_statvfs *out);
 int moult_flock_call(int fd, int operation);
-// Locks that belong to the open file (F_OFD_*), on all of it. The first takes or releases a read lock and does not wait; the
-// last returns 1 if another open file has a lock.
+// Locks on the whole file that belong to the open file (F_OFD_*). The first function takes a read lock without waiting, the
+// second releases it, and the last returns 1 if another open file has a lock.
 int moult_lock_for_reading(int fd);
 int moult_unlock_reading(int fd);
 int moult_is_locked(int fd);
 
-// A pipe whose ends are closed in programs that are started, and two sockets that are.
+// A pipe that child processes do not inherit, and a pair of sockets that they do.
 int moult_pipe(int ends[2]);
 int moult_socket_pair(int ends[2]);
 int moult_pidfd_open(pid_t pid);
-// A file in memory.
+// An in-memory file.
 int moult_memfd(void);
-// A file in memory whose content can be sealed, and that may be executed where kernels ask for that to be said.
+// An in-memory file that can be sealed and executed, on every kernel.
 int moult_memfd_sealable(void);
 int moult_seal_memfd(int fd);
 
-// 1 if the path is the root of a mount, 0 if it is not, 2 if the kernel does not say.
+// 1 if the path is the root of a mount, 0 if not, 2 if the kernel does not report it.
 int moult_is_mount_root(const char *path);
-// When a file was created; 1 if the file system does not say.
+// The creation time of a file; returns 1 if the file system does not record it.
 int moult_birth(const char *path, int64_t *seconds, uint32_t *nanoseconds);
 
-// <sys/xattr.h> would define fd_set unlike other modules do.
+// <sys/xattr.h> would define fd_set differently from other modules.
 long moult_listxattr(const char *path, void *names, size_t size);
 long moult_getxattr(const char *path, const char *name, void *value, size_t size);
 int moult_setxattr(const char *path, const char *name, const void *value, size_t size);
 int moult_removexattr(const char *path, const char *name);
 
-// write to a pipe whose reader may be gone: an error, and no signal that could end this process.
+// Writes to a pipe. If no process reads it, returns an error instead of ending this process with a signal.
 ssize_t moult_write_quietly(int fd, const void *bytes, size_t count);
-// Whether this process has one thread only.
+// Whether this process has only one thread.
 int moult_is_single_threaded(void);
 
 // --- Landlock and seccomp: confine.c
 
-// The version of Landlock that the kernel has, negative if none is in force.
+// The version of Landlock in the kernel; negative if the kernel does not enforce it.
 int moult_landlock_version(void);
 int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes);
 int moult_landlock_allow(int ruleset, int file, uint64_t access);
@@ -132,14 +132,14 @@ typedef struct {
     int filter_count;    // 0 for none
     const moult_limit *limits;
     int limit_count;
-    uint64_t capabilities;  // those that are kept, a bit each
+    uint64_t capabilities;  // to keep, one bit each
 } moult_confinement;
 
-// Gives up all capabilities but these, for good. Returns 0 or -1; calls nothing that is unsafe after fork.
+// Drops all capabilities but these permanently. Returns 0 or -1; calls nothing that is unsafe after fork.
 int moult_drop_capabilities(uint64_t kept);
 
-// Confines this thread and what it starts, for good: limits, capabilities, no new privileges, Landlock, seccomp. Returns 0, or the part that failed: MOULT_PART_LIMITS to
-// MOULT_PART_SECCOMP. Calls nothing that is unsafe after fork.
+// Confines this thread and its children permanently: limits, capabilities, no new privileges, Landlock, seccomp. Returns 0,
+// or the part that failed: MOULT_PART_LIMITS to MOULT_PART_SECCOMP. Calls nothing that is unsafe after fork.
 int moult_confine(const moult_confinement *how);
 
 // --- child processes: spawn.c
@@ -161,30 +161,30 @@ enum {
 
 typedef struct {
     const char *program;  // with its directory; null for `executable`
-    int executable;       // an open file, as descriptor
-    int is_script;        // its interpreter opens it once more: it stays open, as descriptor 3
+    int executable;       // the descriptor of an open file
+    int is_script;        // whether to keep `executable` open as descriptor 3, for its interpreter
     char *const *arguments;
     char *const *environment;
-    const char *directory;  // null for this process's
+    const char *directory;  // null for this process's directory
     int input, output, errors;
-    int files[MOULT_MOST_FILES];  // open files that it gets as descriptors 3 and following
+    int files[MOULT_MOST_FILES];  // open files that the program gets as descriptors 3 and following
     int file_count;
-    int is_group;  // gets a process group of its own
-    int dies_with_parent;  // is killed when the thread that starts it ends
-    int lifeline;  // -1, or one of two sockets: a supervisor has it, which kills the group when the other one is closed
-    int mounts_read_only;  // all mounts but the directory, where the system allows it
+    int is_group;  // whether the program gets its own process group
+    int dies_with_parent;  // whether it is killed when the thread that started it ends
+    int lifeline;  // -1, or one of two sockets, for a supervisor that kills the group when the other one is closed
+    int mounts_read_only;  // whether all mounts but the directory are read-only, where the system allows it
     const moult_confinement *confinement;  // null for none
 } moult_child;
 
 typedef struct {
-    int part;  // what failed
+    int part;  // the part that failed
     int code;  // errno
 } moult_child_failure;
 
-// Starts a program. Returns its number, or -1 with what failed; tells whether its mounts are read-only. posix_spawn cannot
-// do it: it does not support everything needed between fork and exec.
+// Starts a program. Returns its process ID, or -1 and the failed part; reports whether its mounts are read-only.
+// posix_spawn does not support everything that must happen between fork and exec.
 //
-// With a lifeline the number is that of a supervisor, and `group` is that of the program. Each byte that is sent through
-// the other socket is a signal for the group. When the program has ended, and all that it had started is killed and gone,
-// the supervisor sends its status and ends.
+// With a lifeline, the returned ID is the supervisor's, and `group` is the program's. Each byte sent through the other
+// socket is a signal for the group. When the program has ended, and all processes that it started are killed and reaped,
+// the supervisor sends the program's status and ends.
 pid_t moult_start(const moult_child *what, pid_t *group, int *is_read_only, moult_child_failure *failure);

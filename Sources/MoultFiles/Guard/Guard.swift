@@ -69,8 +69,8 @@ package struct Guard: Sendable {
     /// CAP_DAC_READ_SEARCH: to read files and traverse directories regardless of their modes.
     private static let search = 2
 
-    /// Whether a process of root examines another user's files, which may be inaccessible to it without this capability.
-    /// Landlock then still keeps the process from all other files; without Landlock it does not get this capability.
+    /// Whether a root process examines another user's files, which may be inaccessible to it without this capability. Landlock
+    /// then still keeps the process from all other files; without Landlock the process does not get this capability.
     private var needsSearch: Bool {
         get throws {
             guard case .only(let paths) = reading, profile == .examiner, geteuid() == 0, Self.level.landlock > 0 else {

@@ -103,8 +103,8 @@ extension Profile {
     private static let fcntls = [0, 1, 2, 3, 4, 9, 1030, 1031, 1032, 1033, 1034]
 
     /// PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_READ,
-    /// PR_GET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_VMA. Without PR_SET_PDEATHSIG,
-    /// it stays tied to the process that started it.
+    /// PR_GET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_VMA. PR_SET_PDEATHSIG is
+    /// missing, so that the process still ends with the process that started it.
     private static let processControls = [2, 3, 15, 16, 21, 22, 23, 30, 38, 39, 40, 0x5356_4d41]
 
     /// F_GETLK, F_SETLK, F_SETLKW and their forms for open file descriptions.
@@ -125,7 +125,8 @@ extension Profile {
         .init("kill", .init(0, is: 0)), .init("tgkill", .init(2, is: 23)), .init("tkill", .init(1, is: 23)),
     ]
 
-    /// Opening a file; without Landlock's control of truncation, not with O_TRUNC on a file that may not be written.
+    /// Rules for opening a file. If Landlock does not check truncation, O_TRUNC requires write access, which Landlock does
+    /// check.
     private func opening(_ landlock: Int) -> [SystemCallRule] {
         if landlock >= 3 { return Self.plain("open openat openat2") }
         let truncates = 0x200

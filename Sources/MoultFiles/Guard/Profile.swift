@@ -10,18 +10,18 @@ package enum Profile: Sendable, Hashable {
     case archive
     /// Queries a web server, in a process of moult: it starts no program and writes no file.
     case fetch
-    /// A program in any language, which may start others. While planning, it also cannot lock files.
+    /// A program in any language, which may start other programs. While planning, it cannot lock files either.
     case program(plans: Bool = false, sockets: Sockets = .none)
 
     package enum Sockets: Sendable, Hashable {
         case none
-        /// Local sockets, by a name in the file system.
+        /// Local sockets that have a name in the file system.
         case local
         /// Also Internet sockets.
         case all
     }
 
-    /// Whether it starts no other program.
+    /// Whether the process may not start other programs.
     var isAlone: Bool {
         switch self {
         case .examiner, .archive, .fetch: true

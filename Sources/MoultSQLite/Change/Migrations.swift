@@ -1,7 +1,7 @@
 package import MoultBasics
 import MoultFiles
 
-/// The scripts that migrate a database's schema, each to the `user_version` of its number, in one transaction.
+/// The scripts that migrate a database's schema in one transaction; each sets `user_version` to its number.
 package struct Migrations: Sendable {
     package struct Script: Sendable {
         package let name: String
@@ -113,7 +113,7 @@ package struct Migrations: Sendable {
         failed("they lose rows", loss, path: path)
     }
 
-    /// SQLite cannot tell a misspelled function from one that the app would register.
+    /// Returns an error that also covers a misspelled function, which SQLite cannot tell from one that the app would register.
     private static func needsApp(_ need: AppNeed, _ script: Script, _ error: any Error, path: String) -> MoultError {
         MoultError(
             .migration, .refused, what: "the migration \(script.name) cannot run on \(path)",

@@ -37,7 +37,7 @@ package enum TableChanges {
         return tables
     }
 
-    /// Reads both side by side in key order, up to the first row that differs.
+    /// Reads both tables side by side in key order, up to the first row that differs.
     private static func hasSameRows(_ name: String, _ old: Connection, _ new: Connection) throws -> Bool {
         let sql = "SELECT * FROM main.\(quoteIdentifier(name))"
         return try old.withStatement(sql) { before in

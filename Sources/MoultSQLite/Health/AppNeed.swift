@@ -1,4 +1,4 @@
-/// A function, collation or module that only the app registers, and without which a statement cannot run.
+/// A function, collation or module that only the app registers, and without which a statement fails.
 package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
     package enum Kind: String, Sendable {
         case collation, function, module, tokenizer
@@ -9,13 +9,13 @@ package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
 
     package var description: String { "\(kind.rawValue) \"\(name)\"" }
 
-    /// Nil if the error has another cause.
+    /// Nil if the error has a different cause.
     package init?(_ error: any Error) {
         guard let error = error.sqlite, error.resultCode.primary == .error else { return nil }
         self.init(message: error.message)
     }
 
-    /// SQLite has no result code for this, only text: `error in index i: no such collation sequence: de`.
+    /// SQLite reports this only as text, without a result code: `error in index i: no such collation sequence: de`.
     init?(message: String) {
         let beginnings: [(String, Kind)] = [
             ("no such collation sequence: ", .collation), ("unknown function: ", .function),

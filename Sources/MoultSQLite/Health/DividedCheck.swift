@@ -1,8 +1,8 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// A quick check of a database on several threads. Each table is checked separately on its own connection, alongside an
-/// accounting of all pages. Only for a file that this process alone uses.
+/// A quick check of a database on several threads. Each table is checked separately on its own connection, while another thread
+/// accounts for all pages. Only for a file that no other process uses.
 ///
 /// It reports no faults itself: if anything is unusual, SQLite must check the whole file, and its findings count.
 package struct DividedCheck {
@@ -31,7 +31,7 @@ package struct DividedCheck {
         case table(String)
     }
 
-    /// Whether nothing is unusual, so that `quickCheck` would find no fault.
+    /// Returns true if nothing is unusual, so that `quickCheck` would find no fault.
     package func isSound(_ connection: Connection) throws -> Bool {
         guard threads > 1, try connection.fileSize() >= smallest else { return false }
         do {
@@ -80,7 +80,7 @@ package struct DividedCheck {
             do {
                 if try connection.quickCheck(ofTable: name).isEmpty { return }
             } catch let error where error.sqlite?.resultCode.primary == .error {
-                // The schema has a name that SQLite does not find.
+                // SQLite does not find one of the names in the schema.
             }
             throw RawPages.NeedsFullCheck()
         }

@@ -1,8 +1,8 @@
 extension Connection {
-    /// Finds everything that `integrityCheck` finds, mostly without looking each row up in each index.
+    /// Finds everything that `integrityCheck` finds, in most cases without looking each row up in each index.
     ///
-    /// `quickCheck` verifies the structure and every row on its own; scans of table and index then verify that they agree. SQLite
-    /// checks the parts that scans do not cover, and repeats everything after a fault, so that its findings are reported.
+    /// `quickCheck` verifies the structure and every single row; scans of table and index then verify that they agree. SQLite
+    /// checks the parts that scans do not cover, and repeats everything after a fault, so that the findings are its own.
     /// `isQuicklySound` means that `quickCheck` would find nothing.
     package func fullCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false

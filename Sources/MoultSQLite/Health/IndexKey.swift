@@ -15,7 +15,7 @@ struct IndexKey: ~Copyable {
         let collation: Collation
     }
 
-    /// The order of a key relative to the next one: before it, as expected; equal except for the rowid; or after it.
+    /// The order of a key relative to the next key: before it, as expected; equal except for the rowid; or after it.
     enum Order { case before, same, behind }
 
     private enum Field {
@@ -83,7 +83,7 @@ struct IndexKey: ~Copyable {
         return start..<nextBytes.count
     }
 
-    /// Negative if the kept field sorts before the next one.
+    /// Returns a negative number if the kept field sorts before the next one.
     private func compare(_ one: Field, _ two: Field, _ collation: Collation) -> Int {
         switch (one, two) {
         case (.integer(let one), .integer(let two)): Statement.order(one, two)
@@ -124,7 +124,7 @@ struct IndexKey: ~Copyable {
             let order =
                 Int(folded(bytes[one.lowerBound + offset])) - Int(folded(nextBytes[two.lowerBound + offset]))
             if order != 0 { return order }
-            // SQLite's folding stops here.
+            // SQLite compares folded text only up to the first NUL.
             if bytes[one.lowerBound + offset] == 0 { break }
         }
         return one.count - two.count

@@ -1,7 +1,7 @@
 /// Verifies that each page of a database file belongs to exactly one tree, overflow chain or list of free pages.
 ///
-/// SQLite's checks of single tables do not detect a page that two of them share, or that none has. The accounting only detects
-/// that something is unusual; SQLite's check of the whole file reports the fault, if any.
+/// SQLite's checks of single tables do not detect a page that two tables share, or that no table has. The accounting only
+/// detects that something is unusual; SQLite's check of the whole file reports the fault, if any.
 struct PageAccounting {
     private let pages: RawPages
     private var isTaken: [Bool]
@@ -74,7 +74,7 @@ struct PageAccounting {
 }
 
 extension RawPages {
-    /// An estimate of the number of pages in a tree, as if all of it were like its first branch.
+    /// Returns an estimate of the number of pages in a tree, assuming that all branches are like the first one.
     func estimate(_ root: Int) throws -> Int {
         var (sum, width, place) = (1, 1, root)
         while sum < count {

@@ -38,7 +38,7 @@ final class RawPages {
         guard try file.read(into: page, at: (number - 1) * page.count) == page.count else { throw NeedsFullCheck() }
     }
 
-    /// The first number on another page, without reading all of that page.
+    /// Returns the first number on another page, without reading the whole page.
     func firstNumber(of other: Int) throws -> Int {
         var bytes: UInt32 = 0
         let count = try withUnsafeMutableBytes(of: &bytes) { try file.read(into: $0, at: (other - 1) * size) }

@@ -12,7 +12,7 @@ package struct Soundness: Equatable, Sendable {
     /// Faults of the file itself, rather than of a value in it.
     package var damage: [String] { findings.filter { !Self.isViolation($0) } }
 
-    /// Whether a finding says that a row violates the rules of its own table. The file itself is then intact.
+    /// Returns whether a finding says that a row violates the rules of its own table. The file itself is then intact.
     package static func isViolation(_ finding: String) -> Bool {
         if finding.hasPrefix("CHECK constraint failed in ") || finding.hasPrefix("NULL value in ") { return true }
         // `TEXT value in t.c`, `non-INT value in t.c`: a column that is STRICT, or whose type was changed.
@@ -46,8 +46,8 @@ package struct Soundness: Equatable, Sendable {
 }
 
 extension Connection {
-    /// Checks the database as `quickCheck` or `fullCheck` do, and continues where those stop because a function or collation of
-    /// the app is missing.
+    /// Checks the database like `quickCheck` or `fullCheck`, and continues where those stop because one of the app's functions
+    /// or collations is missing.
     package func soundness(
         full: Bool, limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
     ) throws -> Soundness {
@@ -90,7 +90,7 @@ extension Connection {
                 try readingWithStandIns { try quickCheck(limit: limit) }
             }
             soundness.findings += structure.filter { finding in
-                // The order of the rows is known only to the app's collation.
+                // Only the app's collation knows the order of the rows.
                 !soundness.findings.contains(finding)
                     && !unordered.contains { finding.hasSuffix("row not in PRIMARY KEY order for \($0)") }
             }

@@ -43,8 +43,8 @@ extension Connection {
         return used.map { Self.text($0[0]) }.filter { IndexKey.Collation(rawValue: $0.uppercased()) == nil }
     }
 
-    /// Whether a table is stored in an order that only the app knows. A statement that reads such a table without a substitute
-    /// fails, and goes on failing even if a substitute is added later.
+    /// Returns whether a table is stored in an order that only the app knows. A statement that reads such a table without a
+    /// substitute fails, and keeps failing even if a substitute is added later.
     func needsStandIns(_ table: TableLayout) throws -> Bool {
         try table.rowIDName == nil && !missingCollations(of: table.name).isEmpty
     }
@@ -72,8 +72,8 @@ extension Connection {
             doing: "register a collation on \(path)")
     }
 
-    /// Whether a statement failed for lack of a collation. For a table WITHOUT ROWID ordered by such a collation, SQLite reports
-    /// that it finds no plan.
+    /// Returns whether a statement failed because a collation is missing. For a table WITHOUT ROWID ordered by such a
+    /// collation, SQLite reports that it finds no plan.
     private static func needsStandIn(_ error: any Error) -> Bool {
         AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
     }

@@ -1,8 +1,8 @@
-/// A table's indexes, described so that scans can compare them with the table. The initializer returns nil if scans cannot, so
-/// that SQLite must look rows up.
+/// A table's indexes, described so that scans can compare them with the table.
 ///
-/// That is the case for tables without rowid, for partial indexes, for indexes on expressions or virtual generated columns, for
-/// collations of the app, and for UTF-16 text, which SQLite orders by its bytes.
+/// The initializer returns nil if scans cannot do that, so that SQLite must look rows up: for tables without rowid, for partial
+/// indexes, for indexes on expressions or virtual generated columns, for the app's collations, and for UTF-16 text, which
+/// SQLite orders by its bytes.
 struct TableIndexes {
     struct Index {
         let name: String

@@ -65,7 +65,7 @@ package struct AppContent: Equatable, Sendable {
             }
         }
         let shipped = try Self.definitions(of: pristine, was)
-        // A new virtual table with its own content is one of `tables`.
+        // A new virtual table with its own content is already in `tables`.
         items = Set(try Self.definitions(of: live, now).subtracting(shipped).map(\.key))
             .filter { $0.kind != "table" || tables[$0.name] == nil }.sorted()
     }
@@ -94,8 +94,8 @@ package struct AppContent: Equatable, Sendable {
         let sql: [UInt8]
     }
 
-    /// The definitions of indexes, triggers and views. An index of a constraint has no text: it belongs to its table. Items of
-    /// ignored tables belong to an app.
+    /// Returns the definitions of indexes, triggers and views. An index of a constraint has no text, because it belongs to its
+    /// table. Items of ignored tables count as the app's.
     private static func definitions(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
         let sql = """
             SELECT type, name, tbl_name, sql FROM main.sqlite_schema
@@ -111,7 +111,7 @@ package struct AppContent: Equatable, Sendable {
     }
 }
 
-/// Finds out whether conditions select a row read by `RowSearch`.
+/// Determines whether conditions select a row read by `RowSearch`.
 private final class SelectedRows {
     private let statement: Statement
     private let keyColumns: [Int32]

@@ -2,13 +2,14 @@ import MoultBasics
 
 /// Checks whether rows of a table can be carried over to another database with the same schema.
 package enum CarryingCheck {
-    /// Why the statements that carry rows over cannot be prepared; nil if they can, or if the table is missing.
+    /// Returns why the statements that carry rows over cannot be prepared; nil if they can, or if the table is missing.
     ///
-    /// Extensions that only the app has, such as a collation, do not count, because they may be available there.
+    /// Extensions that only the app has, such as a collation, are not a reason, because they may be available during the
+    /// update.
     package static func fault(of table: String, in connection: Connection) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return nil }
         do {
-            // Rows are carried without the triggers, which may need extensions of the app.
+            // Rows are carried over without firing triggers, which may need the app's extensions.
             try connection.with(.triggers, false) { try prepare(layout, connection) }
             return nil
         } catch let error as MoultError {

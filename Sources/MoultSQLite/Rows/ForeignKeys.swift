@@ -10,7 +10,7 @@ struct ForeignKeys {
     private struct Reference {
         let child: SQLName
         let parent: SQLName
-        /// Without a target the key refers to the parent's primary key.
+        /// If `parent` is nil, the key refers to the parent's primary key.
         let columns: [(child: String, parent: String?)]
     }
 
@@ -41,7 +41,7 @@ struct ForeignKeys {
         Set(references.filter { parents.contains($0.parent) }.map(\.child))
     }
 
-    /// The rows that refer to a missing row, each once.
+    /// Returns the rows that refer to a missing row, each once.
     func violations(in rows: StoredRows, _ connection: Connection) throws -> [Violation] {
         let table = rows.layout
         let check = "PRAGMA main.foreign_key_check(\(quoteIdentifier(table.name)))"

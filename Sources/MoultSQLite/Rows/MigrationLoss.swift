@@ -4,7 +4,7 @@ import MoultBasics
 package struct MigrationLoss: Equatable, Sendable {
     package struct Table: Equatable, Sendable {
         package let name: String
-        /// Rows with a changed value in a remaining column, and no value in a removed one.
+        /// Rows with a changed value in a remaining column, and no lost value in a removed one.
         package var rowsChanged = 0
         /// Rows with a value other than NULL in a removed column.
         package var rowsCut = 0
@@ -87,7 +87,7 @@ package struct MigrationLoss: Equatable, Sendable {
         let search = try RowSearch(side, in: other, pairs: named + renamed)
         let kept = Set(search.pairs.map(\.row))
         let gone = side.layout.columns.indices.filter { !kept.contains($0) }
-        // Rows that are gone are not counted again for their columns.
+        // Missing rows are not counted again for their columns.
         var goneAndCut = 0
         try search.forEachUnmatched { row, there, isThere in
             var (isCut, isChanged) = (false, false)
@@ -115,7 +115,8 @@ package struct MigrationLoss: Equatable, Sendable {
         return loss
     }
 
-    /// Columns that may have been renamed: as many were removed as added. Comparing their values decides.
+    /// Returns the columns that may have been renamed: as many were removed as added. Comparing their values shows whether they
+    /// were.
     private static func renamedColumns(
         _ before: TableLayout, _ after: TableLayout, _ named: [(row: Int, other: Int)]
     ) -> [(row: Int, other: Int)] {

@@ -1,7 +1,7 @@
 import MoultBasics
 
-/// Tells the tables in which the modules of virtual tables keep their parts from an app's own tables. SQLite lists both as
-/// "shadow", because it goes by the name alone: `docs_content` is an app's table if `docs` is an index of its text.
+/// Distinguishes the tables in which the modules of virtual tables keep their parts from an app's own tables. SQLite lists both
+/// as "shadow", because it looks only at the name: `docs_content` is an app's table if `docs` is an index of its text.
 enum ModuleTables {
     /// The first columns of each part, by module and by the end of the part's name.
     private static let parts: [String: [String: [String]]] = {
@@ -18,7 +18,8 @@ enum ModuleTables {
         return ["rtree": tree, "rtree_i32": tree, "geopoly": tree, "fts3": fts4, "fts4": fts4, "fts5": fts5]
     }()
 
-    /// Whether a table listed as "shadow" is a part of a virtual table. A module that is not known here is trusted with its names.
+    /// Returns whether a table listed as "shadow" is a part of a virtual table. For a module that is not in `parts`, the name
+    /// is enough.
     static func isPart(_ table: String, in connection: Connection) throws -> Bool {
         func sql(_ name: String) throws -> String? {
             let sql = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
@@ -31,7 +32,7 @@ enum ModuleTables {
     /// The name of the virtual table whose part a table would be.
     static func owner(of table: String) -> String? { split(table)?.owner }
 
-    /// Whether a table is a part of its owner, by the SQL that made both; nil if the owner's module is not known here.
+    /// Returns whether a table is a part of its owner, judging by the SQL of both; nil if the owner's module is not in `parts`.
     static func isPart(_ table: String, madeBy sql: String, ofTableMadeBy virtual: String) -> Bool? {
         let tokens = sqlTokens(virtual)
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count,
@@ -63,7 +64,8 @@ enum ModuleTables {
         }
     }
 
-    /// Columns of the virtual table itself, such as `c0`, `c0body`, `l1` and `a2`, and two that a module adds.
+    /// Returns whether this is a column of the virtual table itself, such as `c0`, `c0body`, `l1` and `a2`, or one of two that
+    /// a module adds.
     private static func isNumbered(_ column: String) -> Bool {
         if ["langid", "origin"].contains(column) { return true }
         let bytes = Array(column.utf8.prefix(2))

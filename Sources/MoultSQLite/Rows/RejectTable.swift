@@ -1,11 +1,11 @@
 import MoultBasics
 
-/// The table for rows that have no other place: rows that do not fit, and shipped rows that were replaced.
+/// The table for rows that could not be carried over, and for shipped rows that carried rows replaced.
 package struct RejectTable: Sendable {
     package let name: String
-    /// The value that new records have in their first column.
+    /// The value in the first column of new records.
     package let label: String
-    /// Whether the same transfer may run again. If so, no second record is written for a row that has one already.
+    /// Whether the same transfer may run again. If so, no second record is written for a row that already has one.
     package let isRepeatable: Bool
 
     package init(name: String = "moult_rejected", label: String, isRepeatable: Bool = false) {
@@ -29,7 +29,7 @@ package struct RejectTable: Sendable {
         return Int(try connection.int("SELECT count(*) FROM \(layout.sql) WHERE \(values)"))
     }
 
-    /// A column that is missing from a table with this name, which is then an app's own table.
+    /// Returns a required column that a table with this name lacks; such a table is an app's own.
     package func missingColumn(in connection: Connection) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return nil }
         return Self.columns.first { layout.place(of: $0) == nil }
@@ -38,7 +38,7 @@ package struct RejectTable: Sendable {
     private var columnsSQL: String { Self.columns.map(quoteIdentifier).joined(separator: ", ") }
 }
 
-/// Writes to the reject table of the new database, which is created when first needed.
+/// Writes to the reject table of the new database, and creates the table when it is first needed.
 final class RejectWriter {
     private let table: RejectTable
     private let connection: Connection
@@ -62,13 +62,13 @@ final class RejectWriter {
         }
     }
 
-    /// Copies all records of the old database that the new one lacks. Equal records count separately, because they are of
+    /// Copies all records of the old database that the new one lacks. Equal records count separately, because they belong to
     /// different rows.
     func carryRecords(from old: Connection) throws {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL) { row in
             while try row.step() {
-                // These records are of other rows than the ones to carry over.
+                // These records belong to other rows than the ones to carry over.
                 if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }
                 if try claim(KeyDigest(of: row, 0..<4)) { continue }
                 try create()
@@ -108,7 +108,7 @@ final class RejectWriter {
         return true
     }
 
-    /// Writes a record unless one exists that differs at most in its label.
+    /// Writes a record unless the table already has one that is equal except for the label.
     func writeOnce(_ row: String, of source: String, because reason: String) throws {
         let values: [Value] = [.text(table.label), .text(source), .text(reason), .text(row)]
         let isNew = try connection.withStatement("SELECT ?1, ?2, ?3, ?4") { record in
@@ -124,7 +124,7 @@ final class RejectWriter {
         if table.isRepeatable, let digest = try rowDigest(record) { rows[digest, default: 0] += 1 }
     }
 
-    /// A record without label and reason.
+    /// Returns a digest of the record without label and reason.
     private func rowDigest(_ record: borrowing Statement) throws -> KeyDigest? {
         try connection.withStatement("SELECT ?1, ?2") { pair in
             try pair.bind(record, 1, at: 1)

@@ -4,7 +4,7 @@ import MoultBasics
 final class RowInserter {
     enum Attempt {
         case inserted(StoredRows.Key)
-        /// The rowid is taken, and it is not a key of the old and the new table.
+        /// Another row has the rowid, and the rowid is not a key of both tables.
         case rowIDTaken
         /// A row with the same key exists.
         case conflict(String)
@@ -14,11 +14,11 @@ final class RowInserter {
 
     /// The source of the new row's rowid.
     enum RowID {
-        /// A column has it or SQLite assigns it, or the table has no rowid.
+        /// One of the columns contains the rowid, or SQLite assigns it, or the table has no rowid.
         case notCarried
         /// The old row's rowid, if that is free.
         case preferred
-        /// The old row's rowid, because it is a declared key of both tables, and nothing else identifies the rows.
+        /// The old row's rowid, because it is a declared key of both tables and the only identity of the rows.
         case required
     }
 
@@ -42,12 +42,12 @@ final class RowInserter {
         let targets = map.pairs.map { quoteIdentifier(new.columns[$0.new].name) }
         let returning = " RETURNING \(new.identity.joined(separator: ", "))"
         func insert(_ columns: [String]) -> String {
-            // Overrides the conflict clauses of the schema: here a conflict must be an error.
+            // ABORT overrides the conflict clauses of the schema: here a conflict must be an error.
             "INSERT OR ABORT INTO \(new.sql)(\(columns.joined(separator: ", "))) "
                 + "VALUES(\(columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
         }
-        // Only SQLite knows which row has the same key: indexes have collations, expressions and conditions. Without a target,
-        // this upsert finds the row by any of them, and writes a value that the row already has.
+        // Only SQLite can find the row with the same key, because indexes have collations, expressions and conditions. Without
+        // a target, this upsert finds the row through any index, and writes a value that the row already has.
         let column = targets.first ?? ""
         let findConflict = " ON CONFLICT DO UPDATE SET \(column) = \(column)\(returning)"
         plain = try connection.statement(insert(targets) + (new.isWithoutRowID ? returning : ""))

@@ -44,12 +44,12 @@ package struct TableOutcome: Equatable, Sendable {
     package var carried = 0
     /// Rows written to the reject table.
     package var rejected = 0
-    /// Rejected rows that were already in the reject table, and were not written again.
+    /// Rejected rows that already were in the reject table, and were not written again.
     package var recorded = 0
     /// Rows left out because a release shipped them.
     package var shipped = 0
-    /// Rows without a place because the new database lacks the table, or the tables have no column in common. The caller must
-    /// keep the old content.
+    /// Rows that cannot be carried over because the new database lacks the table, or the tables have no column in common. The
+    /// caller must keep the old content.
     package var unplaced = 0
     /// Rows of the new content replaced by carried rows.
     package var shippedLosers = 0

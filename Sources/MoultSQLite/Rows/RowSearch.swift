@@ -32,8 +32,8 @@ final class RowSearch {
         }
     }
 
-    /// Receives a row that has no equal row, and the row with its key in the other table if `isThere`. Stored columns begin at
-    /// 1 in both.
+    /// Receives a row that has no equal row, and, if `isThere`, the row with the same key in the other table. Stored columns
+    /// begin at 1 in both.
     typealias Handler = (_ row: borrowing Statement, _ other: borrowing Statement, _ isThere: Bool) throws -> Void
 
     let pairs: [(row: Int, other: Int)]
@@ -81,7 +81,7 @@ final class RowSearch {
         var last: Int64?
         if try canReadRecords {
             do { return try byRecords(&last, handle) } catch  where error is RecordCursor.Unreadable {
-                // SQLite reads the rest, and reports any fault.
+                // SQLite reads the remaining rows, and reports any fault.
             }
         }
         try byRowIDs(after: last, handle)
@@ -157,7 +157,7 @@ final class RowSearch {
         }
     }
 
-    /// Reads both side by side in byte order of the key, which needs no look-up for equal rows.
+    /// Reads both tables side by side in byte order of the key, so that equal rows need no look-up.
     private func byOrderedKeys(_ handle: Handler) throws {
         func sql(_ side: Side, _ columns: [Int32]) -> String {
             let key = columns.map { "\(side.layout.columnsSQL[Int($0) - 1]) COLLATE BINARY" }
@@ -175,7 +175,7 @@ final class RowSearch {
                         hasOther = try other.step()
                     }
                     if hasOther, order == 0, try isEqual(row, other) { continue }
-                    // Under the key's own collation, the row may match another one.
+                    // Under the key's own collation, the row may match a different row.
                     try compareByKey(row, handle)
                 }
             }

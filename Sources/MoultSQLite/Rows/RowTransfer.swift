@@ -6,12 +6,13 @@ import MoultBasics
 /// the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the end, full-text indexes
 /// are rebuilt, and AUTOINCREMENT counters never decrease.
 ///
-/// In a table without INTEGER PRIMARY KEY, a carried row keeps its implicit rowid if that is free, and gets a new one otherwise.
-/// If the table has no key at all, a carried row that equals a row of the new content is that row.
+/// In a table without INTEGER PRIMARY KEY, a carried row keeps its implicit rowid if that is free, and gets a new one
+/// otherwise. If the table has no key at all, a carried row that equals a row of the new content is matched with that row
+/// instead of being inserted.
 package struct RowTransfer {
     let rules: [RowRule]
     let rejects: RejectTable
-    /// Databases with shipped rows: an old row that equals one of theirs is left out.
+    /// Databases with shipped rows. An old row that equals one of these is left out.
     let shipped: [Connection]
 
     static let orphaned = "its foreign key refers to a row that a carried row replaced"

@@ -8,7 +8,7 @@ enum Selection {
         var parts = other.map { [$0] } ?? []
         if conditions.isEmpty { parts.append("0") }
         if !conditions.isEmpty, all.count == conditions.count {
-            // Each on its own line, so that a comment at the end of one does not extend further.
+            // Each condition is on its own line, so that a comment at its end does not extend further.
             parts.append("(" + all.map { "(\n\($0)\n)" }.joined(separator: " OR ") + ")")
         }
         return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
@@ -47,7 +47,7 @@ package struct RowSelection: Sendable {
 
     package init(table: String, conditions: [String?]) { (self.table, self.conditions) = (table, conditions) }
 
-    /// The number of selected rows in the database. A misspelled column is an error, and never text.
+    /// Returns the number of selected rows in the database. A misspelled column is an error instead of text.
     package func count(in connection: Connection) throws -> Int {
         try Selection.check(conditions, of: table)
         return try connection.with(.doubleQuotedStringsInDML, false) {

@@ -32,7 +32,7 @@ final class SelectionAuthorizer {
     private func permits(_ action: Int32, _ first: String, _ second: String, _ schema: String) -> Bool {
         switch action {
         case SQLITE_SELECT, SQLITE_RECURSIVE: return true
-        // SQLite declares a table-valued function as a table; that requests both of these, and changes nothing.
+        // To prepare a table-valued function, SQLite declares a table, which requests both actions and changes nothing.
         case SQLITE_UPDATE where first == "sqlite_master": return true
         case SQLITE_READ where first == "sqlite_master" && second == "ROWID": return true
         case SQLITE_FUNCTION:

@@ -23,7 +23,7 @@ package struct SelectionCheck {
     private let connection: Connection
     private let reservedPrefix: String
 
-    /// Tables with the reserved prefix cannot be selected, nor can SQLite's own.
+    /// Tables with the reserved prefix, and SQLite's own tables, cannot be selected.
     package init(_ connection: Connection, reservedPrefix: String = "moult_") {
         (self.connection, self.reservedPrefix) = (connection, reservedPrefix)
     }

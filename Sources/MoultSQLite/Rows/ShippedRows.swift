@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// The rows of a table as shipped by a release, looked up by the rows of an older or changed copy.
+/// The rows of a table as shipped by a release, which are looked up with the rows of an older or changed copy.
 final class ShippedRows {
     private let find: Statement
     private let map: ColumnMap
@@ -35,7 +35,7 @@ final class ShippedRows {
     func contains(_ row: borrowing Statement) throws -> Bool {
         defer { find.reset() }
         for (index, column) in keyColumns.enumerated() { try find.bind(row, column, at: Int32(index + 1)) }
-        // A key of NULLs may occur more than once.
+        // A key with NULLs may occur more than once.
         while try find.step() { if try isEqual(row) { return true } }
         return false
     }

@@ -1,7 +1,7 @@
 import CSQLite
 
-/// A row's identity as a short digest. Every process seeds the hash at random, and it has 128 bits, so an attacker cannot
-/// construct two keys with the same digest.
+/// A row's identity as a short digest. Every process seeds the hash at random, and the digest has 128 bits, so an attacker
+/// cannot construct two keys with the same digest.
 struct KeyDigest: Hashable {
     private let first: Int
     private let second: Int

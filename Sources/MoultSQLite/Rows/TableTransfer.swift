@@ -6,7 +6,7 @@ final class TableTransfer {
     let old: TableLayout
     let rows: StoredRows
     private(set) var outcome: TableOutcome
-    /// The number of the old row in each row of the new table.
+    /// The old row, by number, that is assigned to each row of the new table.
     private(set) var claims: [KeyDigest: Int] = [:]
     /// Whether this transfer has changed the content of the new table.
     private(set) var hasChanged = false
@@ -91,7 +91,7 @@ final class TableTransfer {
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     }
 
-    /// Returns true if the row is in the new table; false if it was rejected.
+    /// Carries a row over. Returns true if it is in the new table, false if it was rejected.
     private func carry(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         if let keyColumns, let digest = try identical(to: row, keyColumns) {
             claims[digest] = number
@@ -118,7 +118,7 @@ final class TableTransfer {
         }
     }
 
-    /// The existing row with the same identity, if it has the same values and stands for no other old row.
+    /// Returns the existing row with the same identity, if it has the same values and no other old row is assigned to it.
     private func identical(to row: borrowing Statement, _ columns: [Int32]) throws -> KeyDigest? {
         // `nil`: no row; `.some(nil)`: a row that is not identical.
         let found = try rows.withRow(keyIn: row, columns) { there -> KeyDigest? in
@@ -129,7 +129,8 @@ final class TableTransfer {
         return found ?? nil
     }
 
-    /// Assigns a row of a table without a key to the old one if it has the same values and stands for no other old row.
+    /// Assigns an existing row with the same values, which is not assigned to another old row yet, to this old row. For tables
+    /// without a key.
     private func claimEqual(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         guard let equals else { return false }
         while let rowID = try equals.next(row) {
@@ -144,7 +145,7 @@ final class TableTransfer {
         return false
     }
 
-    /// Assigns a row that was just inserted to the old one; if their content differs, returns how.
+    /// Assigns the row that was just inserted to its old row. If their content differs, returns the difference instead.
     private func claim(_ key: StoredRows.Key, _ row: borrowing Statement, _ number: Int) throws -> String? {
         let changed = try rows.withRow(key) { there -> String in
             if let difference = try firstDifference(row, there) { return difference }
@@ -193,7 +194,7 @@ final class TableTransfer {
             }
             switch try inserter.insert(row, anyRowID: anyRowID) {
             case .rowIDTaken:
-                // Only the first attempt can get this result; then the rowid was given up.
+                // Only the first attempt can have this result: the next one does not use the old rowid.
                 throw MoultError(.sqlite, what: "cannot insert into \(rule.table)", why: "its rowid was taken twice")
             case .conflict(let next): reason = next
             case .misfit(let misfit):
@@ -215,9 +216,9 @@ final class TableTransfer {
     }
 
     private enum Conflict {
-        /// The existing row is identical.
+        /// The existing row is identical to the row.
         case identical
-        /// The existing row was carried over as well.
+        /// The existing row was also carried over.
         case carried
         /// The existing row stays.
         case stays
@@ -269,7 +270,7 @@ final class TableTransfer {
         outcome.rejected += 1
     }
 
-    /// The number of the old row in this row of the new table; nil for any other row.
+    /// Returns the number of the old row assigned to this row of the new table; nil if there is none.
     func number(ofRow key: StoredRows.Key) throws -> Int? {
         guard let digest = try rows.withRow(key, { try rows.digest($0) }) else { return nil }
         return claims[digest]

@@ -16,7 +16,7 @@ final class TransferPass {
         rejects = try RejectWriter(transfer.rejects, new)
     }
 
-    /// Carries over the rows except `excluded`, which are given by table and number, with the reason.
+    /// Carries over the rows except `excluded`, which lists rows by table and number, with the reason.
     func run(excluding excluded: [SQLName: [Int: String]]) throws {
         try rejects.carryRecords(from: old)
         for rule in transfer.rules {

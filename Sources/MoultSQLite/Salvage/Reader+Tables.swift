@@ -1,15 +1,15 @@
 import MoultBasics
 
 extension Salvage.Reader {
-    /// The rows to read from the damaged file, and where they go in the new one.
+    /// How the rows of a table are read from the damaged file, and where they go in the new one.
     struct Way {
         let from: String
         let columns: [String]
         let into: String
         let intoColumns: [String]
-        /// The order in which both can be read; nil for their natural order.
+        /// The order in which both files can be read; nil for their natural order.
         var order: String?
-        /// The order from the other end of the table.
+        /// The order for reading from the other end of the table.
         var reverse: String?
         /// The table in which the rows are counted and compared.
         var stored: (table: String, columns: [String])
@@ -62,7 +62,7 @@ extension Salvage.Reader {
         return outcome
     }
 
-    /// Creates a table with the same name and columns, and nothing else, so that it accepts any row.
+    /// Creates a table with the same name and columns, and without constraints, so that it accepts any row.
     private func plain(_ table: Salvage.Schema.Object) throws -> Way {
         try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(table.name))")
         let columns = try columns(table.name, in: source)
@@ -77,7 +77,7 @@ extension Salvage.Reader {
         }
         let taken = Set(columns.map { SQLName($0.name) })
         let id = ["rowid", "_rowid_", "oid"].first { !taken.contains(SQLName($0)) }
-        // The row number identifies a row that is read twice, from both ends.
+        // The row number identifies a row that is read from both ends.
         guard let id, try hasRowID(table, id) else {
             let key = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map {
                 "\(quoteIdentifier($0.name)) DESC"
@@ -107,7 +107,7 @@ extension Salvage.Reader {
         let name = table.object.name
         if case .own(let content) = table.content {
             do { return try copyContent(table, content) } catch {
-                // The rows matter more than the index, so they are copied as they are.
+                // The rows matter more than the index, so their tables are copied unchanged.
                 let why = try Self.reason(error)
                 if try target.isInTransaction { try target.execute("ROLLBACK") }
                 let made = Salvage.Schema.Object(
@@ -155,7 +155,7 @@ extension Salvage.Reader {
                 reverse: "\(stored[0]) DESC", stored: (content, stored)))
     }
 
-    /// Rebuilds a full-text index of another table's content, or a table that only shows other tables.
+    /// Rebuilds a full-text index of another table's content, or a table that only presents other tables.
     func rebuild(_ table: Salvage.Schema.Virtual) throws -> Outcome {
         try create(table.object.sql)
         if table.content == .elsewhere {

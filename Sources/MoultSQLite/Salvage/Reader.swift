@@ -50,9 +50,9 @@ extension Salvage {
             for table in schema.tables { try add(table.name) { try copy(table) } }
             for table in schema.virtual where !table.isRebuilt { try add(table.object.name) { try copy(table) } }
             for object in schema.others where object.type != "trigger" { try make(object) }
-            // These come late: their content may be in a view.
+            // Rebuilt after the other tables and views, because their content may be in a view.
             for table in schema.virtual where table.isRebuilt { try add(table.object.name) { try rebuild(table) } }
-            // Only now, so that none fires for a copied row.
+            // Created last, so that no trigger fires for a copied row.
             for object in schema.others where object.type == "trigger" { try make(object) }
             try copySequences(&report)
             try target.close()
@@ -74,7 +74,7 @@ extension Salvage {
                 try target.execute("PRAGMA encoding = \(quoteLiteral(.text(encoding)))")
             }
             try target.set(.foreignKeys, false)
-            // Rows that violate a CHECK also belong to the user, and the app may have provided its functions.
+            // Rows that violate a CHECK constraint also belong to the user, and the constraint may use the app's functions.
             try target.execute(
                 """
                 PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA ignore_check_constraints = 1;
@@ -86,12 +86,12 @@ extension Salvage {
         private func attempt(_ salvage: () throws -> Outcome) throws -> Outcome {
             do { return try salvage() } catch {
                 if try target.isInTransaction { try target.execute("ROLLBACK") }
-                // Another method of reading the files does not provide the app's functions, but may yield everything else.
+                // The other methods of reading the files lack the app's functions too, but may yield everything else.
                 return Outcome(isDamaged: AppNeed(error) == nil, why: try Self.reason(error))
             }
         }
 
-        /// Why something failed; throws if the new file is the cause.
+        /// Returns the reason for a failure; throws if the cause is the new file.
         static func reason(_ error: any Error) throws -> String {
             if error is TargetFailure { throw error }
             guard let moultError = error as? MoultError else { return "\(error)" }
@@ -137,6 +137,6 @@ extension Salvage {
 }
 
 extension Salvage.Schema.Virtual {
-    /// Whether it can be created only after all other tables and views.
+    /// Whether the table can be created only after all other tables and views.
     var isRebuilt: Bool { content == .elsewhere || content == .derived }
 }

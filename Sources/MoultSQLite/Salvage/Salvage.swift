@@ -40,7 +40,7 @@ package enum Salvage {
                 for file in [copy, found] { try remove(file) }
                 let why = (error as? TargetFailure)?.error.why ?? (error as? MoultError)?.why ?? "\(error)"
                 if isCausedOutsideTheFiles(error) {
-                    // Another method may need less space and find less, which does not count as an answer.
+                    // The other methods are not tried: one that needs less space may also find less.
                     best.note = why
                     best.mayBeRepeated = true
                     break
@@ -52,7 +52,7 @@ package enum Salvage {
         return best
     }
 
-    /// Whether a copy could not be written: the disk is full, or the user's quota is exhausted.
+    /// Returns whether a copy could not be written because the disk is full or the user's quota is exhausted.
     static func isCausedOutsideTheFiles(_ error: any Error) -> Bool {
         if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
         let code = ((error as? MoultError)?.cause as? Errno)?.code
@@ -64,7 +64,7 @@ package enum Salvage {
         for suffix in ["", "-journal", "-wal", "-shm"] { try Files.remove(file + suffix) }
     }
 
-    /// The names of a valid file's tables; empty if it is not valid either.
+    /// Returns the names of a valid file's tables; empty if the file is not valid.
     private static func tables(of path: String?) -> Set<String> {
         guard let path else { return [] }
         // If the template is damaged, the next creation of a database from it reports that.
@@ -86,7 +86,7 @@ package enum Salvage {
         return ways
     }
 
-    /// If only the first bytes are damaged, those of another file of the same kind make the rest readable.
+    /// Replaces the header. If only the first bytes are damaged, those of another file of the same kind make the rest readable.
     private static func giveHeader(of template: String, to path: String) throws {
         let sound = try Descriptor(template, .read)
         var header = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)

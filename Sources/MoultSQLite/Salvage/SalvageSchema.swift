@@ -13,15 +13,15 @@ extension Salvage {
         /// A virtual table, and the tables in which its module keeps the content.
         struct Virtual {
             enum Content: Equatable {
-                /// In a separate table of the module, with one row for each row.
+                /// In one of the module's tables, with one row for each row of the virtual table.
                 case own(table: String)
                 /// Only in the virtual table, which must be queried.
                 case inside
-                /// In another table; the index is rebuilt.
+                /// In another table, from which the index is rebuilt.
                 case elsewhere
-                /// Nowhere: only the index was kept.
+                /// None: only the index was kept.
                 case nowhere
-                /// The table only shows content of other tables.
+                /// None: the table only presents content of other tables.
                 case derived
             }
 

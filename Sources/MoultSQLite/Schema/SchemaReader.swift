@@ -6,7 +6,7 @@ extension SchemaShape {
     /// belongs to them.
     package init(of connection: Connection, schema: String = "main", ignoring: Set<String> = []) throws {
         let read = { try SchemaReader(connection, schema, ignoring).shape() }
-        // All of it must come from one state of the database.
+        // All queries must see the same state of the database.
         self = try connection.isInTransaction ? read() : connection.transaction(.deferred, read)
     }
 
@@ -97,7 +97,7 @@ private struct SchemaReader {
         return shape
     }
 
-    /// The text after its first words, which SQLite wrote itself: CREATE, the kind, and the name.
+    /// Returns the text after its first words (CREATE, the kind and the name), which SQLite itself wrote.
     private func rest(_ sql: String, _ words: Int) -> String { normalizer.normalize(sqlTokens(sql).dropFirst(words)) }
 
     private func read(_ table: TableKind, _ sql: String) throws -> SchemaShape.Table {
@@ -143,9 +143,9 @@ private struct SchemaReader {
             func names(_ column: Int) -> String {
                 rows.map { quoteIdentifier(asciiLowercased($0[column].string)) }.joined(separator: ", ")
             }
-            // Without a column it refers to the primary key.
+            // Without parent columns, the key refers to the primary key.
             let parent = first[4] == .null ? "" : " (\(names(4)))"
-            // SQLite numbers them from last to first.
+            // SQLite numbers foreign keys from last to first.
             let place = keys.count - 1 - Int(id)
             let when = deferred.indices.contains(place) && deferred[place] ? " deferred" : ""
             return "foreign key (\(names(3))) references \(quoteIdentifier(asciiLowercased(first[2].string)))\(parent)"
