@@ -20,8 +20,8 @@ final class EqualRows {
         identity = old.isWithoutRowID ? old.primaryKey.map { Int32($0 + 1) } : [0]
     }
 
-    /// Takes from the index the rowid of a new row with the same digest as this old row; the caller must compare the content. Nil
-    /// if none is left.
+    /// Removes from the index, and returns, the rowid of a new row with the same digest as this old row; the caller must compare
+    /// the content. Nil if none is left.
     func next(_ row: borrowing Statement) throws -> Int64? {
         if rowIDs == nil { rowIDs = try index() }
         let digest = try old.withRow(keyIn: row, identity) { [old, map] in
