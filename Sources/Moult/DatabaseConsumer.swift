@@ -112,7 +112,7 @@ enum ConsumerRegistry {
 
     private static let entries = Mutex<(next: Int, all: [Entry])>((0, []))
 
-    /// The consumers in order of registration.
+    /// Returns the consumers in order of registration.
     static func consumers(of directory: String) -> [Consumer] {
         let resolved = resolved(directory)
         return entries.withLock(\.all).filter { Self.resolved($0.directory) == resolved }.map(\.consumer)
@@ -137,8 +137,8 @@ enum ConsumerRegistry {
 
     static func remove(_ number: Int) { entries.withLock { $0.all.removeAll { $0.number == number } } }
 
-    /// The directory with symlinks resolved, because a store may be reached through several paths. A path that cannot be resolved
-    /// is compared as given.
+    /// Returns the directory with symlinks resolved, because a store may be reached through several paths. A path that cannot
+    /// be resolved is compared as given.
     private static func resolved(_ directory: String) -> String {
         (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory
     }

@@ -131,7 +131,7 @@ package struct FileReplacement {
         return try orchestrator.update(request, wait: wait)
     }
 
-    /// The release that a killed command had installed.
+    /// Returns the release that a killed command had installed.
     private func installedByKilled() throws -> Manifest? {
         let current = try Generation.currentName(layout)
         for directory in try WorkDirectory.leftovers(of: Self.workName, in: layout.root) {
@@ -148,7 +148,7 @@ package struct FileReplacement {
         return nil
     }
 
-    /// The number of the last replacement, even if its record was removed.
+    /// Returns the number of the last replacement, even if its record was removed.
     private func lastNumber() throws -> Int {
         let releases = try Generation.names(layout).filter { Generation.adoptedNumber(of: $0) == nil }
         let kept = releases.compactMap { Version(Generation.version(of: $0))?.major }.max() ?? 0
@@ -217,7 +217,7 @@ package struct FileReplacement {
         return words.reduce(message) { $0.replacing($1.key, with: $1.value) }
     }
 
-    /// Whether advice is meant for publishers of releases.
+    /// Returns whether advice is meant for publishers of releases.
     package static func isForPublishers(_ advice: String) -> Bool {
         ["draft", "release", "pack "].contains { advice.contains($0) }
     }
@@ -250,7 +250,7 @@ package struct FileReplacement {
         try Generation.adopted(in: layout).last.map { "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)" }
     }
 
-    /// The newest copy, if it is not a database and `--undo` therefore refuses it.
+    /// Returns the newest copy, if it is not a database and `--undo` therefore refuses it.
     package func copyWithoutUndo() throws -> String? {
         guard let copy = try newestCopy(), try Files.facts(copy)?.size != 0,
             case .unfit = try Fitness.of(copy, judge: { _ in nil })
@@ -258,18 +258,18 @@ package struct FileReplacement {
         return copy
     }
 
-    /// The command that places a copy next to the file.
+    /// Returns the command that places a copy next to the file.
     package func command(forCopy copy: String) throws -> [String] { ["cp", copy, try Files.firstFree("\(name).old")] }
 
-    /// The number of copies of the file that can be restored.
+    /// Returns the number of copies of the file that can be restored.
     package func copies() throws -> Int { try Generation.adopted(in: layout).count }
 
-    /// When the file got the content of this generation; nil if that was not recorded.
+    /// Returns when the file got the content of this generation; nil if that was not recorded.
     package func time(of generation: String?) throws -> Timestamp? {
         try generation.flatMap { try Generation.load($0, in: layout).manifest.created }
     }
 
-    /// The plan's effects on the file, described without mentioning releases.
+    /// Returns the plan's effects on the file, described without mentioning releases.
     package func summary(of plan: Plan, new: String?) throws -> [String] {
         var sentences: [String] = []
         for effect in plan.effects {

@@ -7,8 +7,8 @@ internal import StepKit
 
 /// Lets an app maintain its store without the command.
 extension Store {
-    /// The installed release, and whether its databases are healthy. Opens databases that have changed since their last check;
-    /// writes nothing.
+    /// Returns the installed release, and whether its databases are healthy. Opens databases that have changed since their last
+    /// check; writes nothing.
     public func status() throws -> StoreStatus {
         try Advice.forApps { StoreStatus(try Status(of: StoreSnapshot(StoreLayout(root: directory)))) }
     }
@@ -40,7 +40,7 @@ extension Store {
         try Advice.forApps { _ = try orchestrator().unhold([release]) }
     }
 
-    /// The store's history, newest first.
+    /// Returns the store's history, newest first.
     public func history(_ limit: Int = 100) throws -> [StoreHistoryEntry] {
         try Advice.forApps {
             let reader = try HistoryReader(StoreLayout(root: directory))

@@ -58,7 +58,7 @@ extension Store {
         return try assessment.finding(of: database, .glance).fault
     }
 
-    /// Whether the database was recreated within the last minute; if so, recreating it again would not help.
+    /// Returns whether the database was recreated within the last minute; if so, recreating it again would not help.
     private func wasResetJustNow(_ name: String) throws -> Bool {
         let layout = try StoreLayout(root: directory)
         let sets = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets()

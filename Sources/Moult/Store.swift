@@ -31,8 +31,8 @@ public struct Store: Sendable {
         self.steps = StepSet.builtIn.adding(steps)
     }
 
-    /// Whether this release is installed and complete, with no operation pending. Takes only a few system calls; opens a database
-    /// only if it has changed since the last update; writes nothing.
+    /// Returns whether this release is installed and complete, with no operation pending. Takes only a few system calls; opens
+    /// a database only if it has changed since the last update; writes nothing.
     public func isCurrent(_ manifest: String) throws -> Bool {
         try Advice.forApps {
             guard let bytes = try Files.read(manifest, limit: Manifest.largest) else { return false }
@@ -64,7 +64,7 @@ public struct Store: Sendable {
         }
     }
 
-    /// The same as `update`, for synchronous code. Blocks the thread until the update ends.
+    /// Does the same as `update`, for synchronous code. Blocks the thread until the update ends.
     @available(*, noasync, message: "It blocks the thread: use 'await update(to:)'")
     @discardableResult
     public func updateBlocking(
@@ -99,7 +99,7 @@ public struct Store: Sendable {
         try await Self.onThread { stop in try rollback(to: version, reason, waiting, stop) }
     }
 
-    /// The same as `rollback`, for synchronous code. Blocks the thread until the rollback ends.
+    /// Does the same as `rollback`, for synchronous code. Blocks the thread until the rollback ends.
     @available(*, noasync, message: "It blocks the thread: use 'await rollback(to:reason:)'")
     @discardableResult
     public func rollbackBlocking(
@@ -126,7 +126,7 @@ public struct Store: Sendable {
         try Advice.forApps { try openConnection(group: group) }
     }
 
-    /// The same, with advice for operators in errors.
+    /// Does the same, with advice for operators in errors.
     package func openConnection(group: String? = nil) throws -> StoreConnection {
         try recoverInterruptedWork()
         return try StoreConnection(lease: heldLease(), group: group)
@@ -135,14 +135,14 @@ public struct Store: Sendable {
     /// Keeps the installed generation in place, for callers that open its files themselves.
     public func lease() throws -> StoreLease { try Advice.forApps { try heldLease() } }
 
-    /// The same, with advice for operators in errors.
+    /// Does the same, with advice for operators in errors.
     package func heldLease() throws -> StoreLease {
         let layout = try StoreLayout(root: directory)
         guard let lease = try Lease.take(layout) else { throw StoreErrors.empty(layout) }
         return try StoreLease(lease, layout)
     }
 
-    /// The stable path of a database, by its name in the manifest. It stays the same across releases.
+    /// Returns the stable path of a database, by its name in the manifest. It stays the same across releases.
     ///
     /// Code that opens several read-only databases, or reopens one later, should use a `lease()` and its paths: a switch between
     /// two opens would mix two releases.
@@ -209,7 +209,7 @@ extension StepSet {
 }
 
 extension Store {
-    /// The version of the newest release that the feed offers this store; nil if it is already installed.
+    /// Returns the version of the newest release that the feed offers this store; nil if it is already installed.
     ///
     /// Throws if the feed cannot be reached or verified; nil never stands for a failure.
     public func newest(app: Version? = nil) async throws -> String? {

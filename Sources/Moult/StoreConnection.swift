@@ -107,7 +107,7 @@ public final class StoreConnection {
         }
     }
 
-    /// The rows of a query, with each value as text; nil stands for NULL.
+    /// Returns the rows of a query, with each value as text; nil stands for NULL.
     package func texts(_ sql: String) throws -> [[String?]] {
         try connection.withStatement(sql) { statement in
             var rows: [[String?]] = []

@@ -25,7 +25,7 @@ extension Store {
     ///     }
     public var events: StoreEvents { StoreEvents(directory: directory, since: nil) }
 
-    /// The same, including releases put into service since `generation`. Start from `lease.generation` to miss none.
+    /// Does the same, including releases put into service since `generation`. Start from `lease.generation` to miss none.
     public func events(since generation: String) -> StoreEvents {
         StoreEvents(directory: directory, since: generation)
     }

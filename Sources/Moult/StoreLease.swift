@@ -22,10 +22,10 @@ public final class StoreLease: Sendable {
         installed = try Generation.load(lease.generation, in: layout)
     }
 
-    /// The path of a database in this generation; for a writable database, its stable path.
+    /// Returns the path of a database in this generation; for a writable database, its stable path.
     public func path(of name: String) throws -> String { try Advice.forApps { try file(of: name) } }
 
-    /// The same, with advice for operators in errors.
+    /// Does the same, with advice for operators in errors.
     private func file(of name: String) throws -> String {
         let database = try installed.database(name)
         return database.kind.isSealed ? installed.path(database.member) : try StoreSnapshot(layout).place(of: database)
@@ -58,7 +58,7 @@ public final class StoreLease: Sendable {
     /// The groups of databases in the release. Databases without a group belong to none of them.
     public var groups: [String] { installed.manifest.groups.compactMap(\.name) }
 
-    /// The same for the databases of a group, which open on their own connection: SQLite attaches at most ten.
+    /// Does the same for the databases of a group, which open on their own connection: SQLite attaches at most ten.
     public func attachments(ofGroup group: String?) throws -> [Attachment] {
         try Advice.forApps {
             try databases(of: group).map { database, schema, path in
@@ -70,7 +70,7 @@ public final class StoreLease: Sendable {
         }
     }
 
-    /// The databases of a group as its connection sees them: schema name (`main` for the first user database) and file.
+    /// Returns the databases of a group as its connection sees them: schema name (`main` for the first user database) and file.
     package func databases(of group: String?) throws -> [(database: Database, schema: String, path: String)] {
         let manifest = installed.manifest
         let names = groups
@@ -86,7 +86,7 @@ public final class StoreLease: Sendable {
         }
     }
 
-    /// Whether another generation is current now.
+    /// Returns whether another generation is current now.
     public func isOutdated() throws -> Bool {
         try Advice.forApps { try Generation.currentName(layout) != generation }
     }

@@ -13,8 +13,8 @@ package struct TrialFollow {
     /// Without keys the store trusts none, and signatures are not checked.
     package init(trusting keys: TrustedKeys?) { self.keys = keys }
 
-    /// The reasons why a store would reject the feed at this path, or some of its releases. The caller checks that the files
-    /// exist and are the right ones.
+    /// Returns the reasons why a store would reject the feed at this path, or some of its releases. The caller checks that the
+    /// files exist and are the right ones.
     package func faults(of feed: String, product: String) throws -> [MoultError] {
         try Files.withScratchDirectory { scratch in
             var settings = Settings(product: product)

@@ -17,12 +17,12 @@ package enum ArchiveKind: Hashable, Sendable {
 
     private static let unsupported = ".7z"
 
-    /// Whether a file name is that of an archive, supported or not.
+    /// Returns whether a file name is that of an archive, supported or not.
     package static func isArchive(fileName name: String) -> Bool {
         name.hasSuffix(unsupported) || endings.contains { name.hasSuffix($0.ending) }
     }
 
-    /// A file name without the extension of an archive; nil if it has a different extension.
+    /// Returns a file name without the extension of an archive; nil if it has a different extension.
     package static func name(of path: String) -> String? {
         endings.first { path.hasSuffix($0.ending) }.map { String(path.dropLast($0.ending.count)) }
     }
@@ -60,7 +60,7 @@ extension ArchiveKind: CustomStringConvertible {
 }
 
 extension ArchiveKind {
-    /// A description of a file by its first bytes, for errors; nil if they are unknown.
+    /// Returns a description of a file by its first bytes, for errors; nil if they are unknown.
     package static func appearance(of start: [UInt8]) -> String? {
         let magics: [(bytes: [UInt8], what: String)] = [
             ([0x28, 0xb5, 0x2f, 0xfd], "data compressed with zstd"),

@@ -114,7 +114,7 @@ struct MemberSet {
     }
 }
 
-/// A name from an archive for errors: short, and without control characters.
+/// Returns a name from an archive for errors: short, and without control characters.
 func printable(_ name: String) -> String {
     shortened(visible(name), to: 100)
 }

@@ -25,10 +25,10 @@ public struct Fields {
         self.error = failure
     }
 
-    /// The full path of a member.
+    /// Returns the full path of a member.
     public func path(_ name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
 
-    /// The error for an invalid member.
+    /// Returns the error for an invalid member.
     public func fail(_ name: String, _ why: String, now: String? = nil) -> MoultError { error(path(name), why, now) }
 
     /// Returns the member's raw value; nil if the member is missing.
@@ -50,7 +50,7 @@ public struct Fields {
 
     /// Returns a string; nil if the member is missing.
     public func optionalString(_ name: String) throws -> String? { try value(name, "a string") { $0.string } }
-    /// A required string.
+    /// Returns a required string.
     public func string(_ name: String) throws -> String { try required(name, optionalString(name)) }
     /// Returns a Boolean; nil if the member is missing.
     public func optionalBool(_ name: String) throws -> Bool? { try value(name, "true or false") { $0.bool } }
@@ -59,7 +59,7 @@ public struct Fields {
     public func optionalInteger(_ name: String) throws -> Int? {
         try value(name, "a whole number") { $0.integer.map { Int($0) } }
     }
-    /// A required integer.
+    /// Returns a required integer.
     public func integer(_ name: String) throws -> Int { try required(name, optionalInteger(name)) }
 
     /// The limit for counts: other programs cannot read larger integers exactly, and sums of counts cannot overflow.
@@ -72,7 +72,7 @@ public struct Fields {
         guard number < Self.countLimit else { throw fail(name, "must be less than 2^53, but is \(number)") }
         return number
     }
-    /// A required count.
+    /// Returns a required count.
     public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
 
     /// Returns a number in a range; nil if the member is missing.
@@ -116,23 +116,23 @@ public struct Fields {
         guard let json = json(name) else { return nil }
         return try Fields(json, at: path(name), failure: error)
     }
-    /// The fields of a required object.
+    /// Returns the fields of a required object.
     public func object(_ name: String) throws -> Fields { try required(name, optionalObject(name)) }
 
-    /// The fields of each object in a list.
+    /// Returns the fields of each object in a list.
     public func objects(_ name: String) throws -> [Fields] {
         guard let values = try value(name, "a list of objects", { $0.array }) else { return [] }
         return try values.enumerated().map { try Fields($1, at: path("\(name)[\($0)]"), failure: error) }
     }
 
-    /// The name and fields of each member of an object, in order.
+    /// Returns the name and fields of each member of an object, in order.
     public func named(_ name: String) throws -> [(name: String, fields: Fields)] {
         guard let json = json(name) else { return [] }
         guard case .object(let members) = json else { throw fail(name, "must be an object, but is \(json.kind)") }
         return try members.map { ($0.name, try Fields($0.value, at: path("\(name).\($0.name)"), failure: error)) }
     }
 
-    /// A string that must be one of the given words.
+    /// Returns a string that must be one of the given words.
     public func word<Word: RawRepresentable & CaseIterable>(_ name: String, _ type: Word.Type) throws -> Word?
     where Word.RawValue == String {
         guard let text = try optionalString(name) else { return nil }

@@ -165,7 +165,7 @@ private struct JSONParser {
         return try string(after: text)
     }
 
-    /// The rest of a string that contains escapes.
+    /// Returns the rest of a string that contains escapes.
     private mutating func string(after beginning: String) throws -> String {
         var text = beginning
         while true {
@@ -189,7 +189,7 @@ private struct JSONParser {
         }
     }
 
-    /// The text read since `start`.
+    /// Returns the text read since `start`.
     private mutating func text(from start: Int) throws -> String {
         guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
             position = start

@@ -79,12 +79,12 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
     public init(dictionaryLiteral elements: (String, JSON)...) { self = .object(elements.map { Member($0, $1) }) }
 
-    /// An object with those members that have a value.
+    /// Returns an object with those members that have a value.
     public static func compact(_ members: KeyValuePairs<String, JSON?>) -> JSON {
         .object(members.compactMap { name, value in value.map { Member(name, $0) } })
     }
-    /// A string, or nil.
+    /// Returns a string, or nil.
     public static func optional(_ value: String?) -> JSON? { value.map { .string($0) } }
-    /// A number of bytes or items.
+    /// Returns a number of bytes or items.
     public static func size(_ value: Int) -> JSON { .integer(Int64(value)) }
 }

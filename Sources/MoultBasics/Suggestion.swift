@@ -3,8 +3,8 @@ public func didYouMean(_ word: String, among candidates: [String]) -> String? {
     nearest(to: word, among: candidates).map { "Did you mean \"\($0)\"?" }
 }
 
-/// The candidate that starts with the word, or the one with the fewest insertions, deletions, replacements or swaps of letters;
-/// nil if more than a third would have to change.
+/// Returns the candidate that starts with the word, or the one with the fewest insertions, deletions, replacements or swaps of
+/// letters; nil if more than a third would have to change.
 public func nearest(to word: String, among candidates: [String]) -> String? {
     // A longer word is not a typo, and computing its distance would take long.
     if word.utf8.count > 64 { return nil }

@@ -8,8 +8,8 @@ extension StringProtocol {
     }
 }
 
-/// Whether the bytes contain the part. The standard library's search over arbitrary collections takes a thousand instructions per
-/// byte, which would dominate the time of a command with nothing to do.
+/// Returns whether the bytes contain the part. The standard library's search over arbitrary collections takes a thousand
+/// instructions per byte, which would dominate the time of a command with nothing to do.
 package func contains(_ part: StaticString, in bytes: [UInt8]) -> Bool {
     part.withUTF8Buffer { part in
         bytes.withUnsafeBufferPointer { bytes in
@@ -26,7 +26,7 @@ public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> Stri
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
 
-/// A command line that a shell parses as these words.
+/// Returns a command line that a shell parses as these words.
 package func shellLine(_ words: [String]) -> String {
     words.map { word in
         let isPlain = word.utf8.allSatisfy { byte in
@@ -38,8 +38,8 @@ package func shellLine(_ words: [String]) -> String {
     .joined(separator: " ")
 }
 
-/// Whether a character is invisible or could mislead a reader: control characters, direction marks, joiners, and fillers that
-/// look like spaces.
+/// Returns whether a character is invisible or could mislead a reader: control characters, direction marks, joiners, and
+/// fillers that look like spaces.
 func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     // C0 and C1 controls.
@@ -52,8 +52,8 @@ func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// The text with every character escaped that could control a terminal or reorder the line. Names from archives, manifests and
-/// file systems are untrusted.
+/// Returns the text with every character escaped that could control a terminal or reorder the line. Names from archives,
+/// manifests and file systems are untrusted.
 package func visible(_ text: String) -> String {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text }
     var result = ""

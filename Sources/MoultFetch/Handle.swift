@@ -24,14 +24,14 @@ struct Handle: ~Copyable {
         call: @escaping @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
     ) throws { try check(moult_curl_set_callback(curl, option, call)) }
 
-    /// The URL that the answer redirects to; nil if it does not redirect.
+    /// Returns the URL that the answer redirects to; nil if it does not redirect.
     func redirect() throws -> String? {
         var url: UnsafeMutablePointer<CChar>?
         try check(moult_curl_get_string(curl, CURLINFO_REDIRECT_URL, &url))
         return url.map { String(cString: $0) }
     }
 
-    /// The seconds that the server asks clients to wait, given as a number or as a date.
+    /// Returns the seconds that the server asks clients to wait, given as a number or as a date.
     func retryAfter() throws -> Int? {
         var seconds: curl_off_t = 0
         try check(moult_curl_get_offset(curl, CURLINFO_RETRY_AFTER, &seconds))

@@ -5,7 +5,7 @@ internal import MoultLibc
 enum Netrc {
     static var path: String? { getenv("HOME").map { "\(String(cString: $0))/.netrc" } }
 
-    /// Whether other users can read or change the file; if they can, it is not used.
+    /// Returns whether other users can read or change the file; if they can, it is not used.
     static func isExposed() throws -> Bool {
         guard let path, let facts = try Files.factsThroughLinks(path) else { return false }
         return facts.mode & 0o077 != 0 || ![0, geteuid()].contains(facts.owner)

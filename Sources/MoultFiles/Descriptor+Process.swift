@@ -19,7 +19,7 @@ package enum MemoryFile {
 
 /// Open files that a process shares with a child process: `Subprocess.Command.files`.
 extension Descriptor {
-    /// An in-memory file of this size, filled with zeros.
+    /// Returns an in-memory file of this size, filled with zeros.
     package static func inMemory(size: Int) throws -> Descriptor {
         let number = moult_memfd()
         guard number >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }

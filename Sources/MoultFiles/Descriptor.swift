@@ -73,7 +73,7 @@ package struct Descriptor: ~Copyable {
         self.path = path
     }
 
-    /// The names in this directory.
+    /// Returns the names in this directory.
     borrowing func names() throws -> [String] {
         let (number, path) = (self.number, self.path)
         // Listing needs a separate descriptor, positioned at the beginning.

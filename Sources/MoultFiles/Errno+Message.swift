@@ -2,8 +2,8 @@ package import MoultBasics
 internal import MoultLibc
 
 extension Errno {
-    /// The error for humans: the failed operation and path, the cause, and the remedy. To find the remedy, it checks which of the
-    /// needed permissions is missing.
+    /// Returns the error for humans: the failed operation and path, the cause, and the remedy. To find the remedy, it checks
+    /// which of the needed permissions is missing.
     package func error(_ what: String, _ needs: Permission...) -> MoultError {
         if self == .loop, let link = needs.lazy.compactMap({ StorePath.plantedLink(in: $0.path) }).first {
             return MoultError(

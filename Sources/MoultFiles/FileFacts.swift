@@ -16,7 +16,7 @@ package struct FileFacts: Sendable, Equatable {
     package let changed: Moment
     package let modified: Moment
 
-    /// Whether these are facts of the same file.
+    /// Returns whether these are facts of the same file.
     package func isSameFile(_ other: FileFacts?) -> Bool { inode == other?.inode && device == other?.device }
 
     /// A file system time with nanosecond resolution.

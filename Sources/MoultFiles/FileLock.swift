@@ -54,7 +54,7 @@ package final class FileLock: Sendable {
         try Syscall.open(".", in: descriptor.number, SystemFeatures.pathOnly | O_DIRECTORY)
     }
 
-    /// The names in the locked directory.
+    /// Returns the names in the locked directory.
     func names() throws -> [String] { try descriptor.names() }
 }
 
@@ -88,7 +88,7 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Whether an open file holds such a lock on the file at a path. Requires permission to read it.
+    /// Returns whether an open file holds such a lock on the file at a path. Requires permission to read it.
     package static func isHeld(_ path: String) throws -> Bool {
         guard let descriptor = try open(path) else { return false }
         do { return try Syscall.isLocked(descriptor.number) } catch {

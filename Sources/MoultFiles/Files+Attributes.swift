@@ -29,14 +29,14 @@ extension Files {
         return "it belongs to group \(group), and user \(user) is not a member of that group"
     }
 
-    /// Why this user cannot give another file the owner and group of the file at a path; nil if that is possible.
+    /// Returns why this user cannot give another file the owner and group of the file at a path; nil if that is possible.
     package static func reasonAgainstGivingAttributes(of path: String) throws -> String? {
         guard let facts = try facts(path) else { throw Errno.noEntry.error("cannot access \(path)") }
         return try reasonAgainstGivingAttributes(of: facts)
     }
 
-    /// Whether the path is a mount point: it can then be neither renamed nor exchanged, even if both sides are on the same file
-    /// system (a bind mount of a single file). Does not follow symlinks; false if nothing exists there.
+    /// Returns whether the path is a mount point: it can then be neither renamed nor exchanged, even if both sides are on the
+    /// same file system (a bind mount of a single file). Does not follow symlinks; false if nothing exists there.
     package static func isMountPoint(_ path: String) throws -> Bool {
         guard let facts = try facts(path) else { return false }
         if facts.kind == .link { return false }
@@ -88,8 +88,8 @@ extension Descriptor {
             why: "the file system accepted them but did not store them")
     }
 
-    /// The error for an owner or group that the file cannot get: only root can change a file's owner, and other users can only
-    /// set a group that they belong to.
+    /// Returns the error for an owner or group that the file cannot get: only root can change a file's owner, and other users
+    /// can only set a group that they belong to.
     private static func ownershipError(_ path: String, to wanted: FileFacts, of other: String, _ error: Errno)
         -> MoultError
     {
@@ -134,7 +134,7 @@ extension Descriptor {
         }
     }
 
-    /// All extended attributes except the signatures of the integrity subsystem.
+    /// Returns all extended attributes except the signatures of the integrity subsystem.
     package borrowing func extendedAttributes() throws -> [String: [UInt8]] {
         guard SystemFeatures.hasAttributes else { return [:] }
         let (file, path) = (try link, self.path)

@@ -208,18 +208,18 @@ extension Files {
         try syncDirectory(directory(of: path))
     }
 
-    /// The path's directory: `a/b` for `a/b/c`.
+    /// Returns the path's directory: `a/b` for `a/b/c`.
     package static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// The last component of a path.
+    /// Returns the last component of a path.
     package static func name(of path: String) -> String {
         path.split(separator: "/").last.map { String($0) } ?? path
     }
 
-    /// The path with all symlinks resolved.
+    /// Returns the path with all symlinks resolved.
     package static func resolved(_ path: String) throws -> String {
         guard let real = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot resolve \(path)") }
         defer { free(real) }

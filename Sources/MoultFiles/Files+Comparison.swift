@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultLibc
 
 extension Files {
-    /// Whether two regular files have the same bytes.
+    /// Returns whether two regular files have the same bytes.
     ///
     /// `leased` is a lease that this process has on one of the two. Opening that file would end the lease, so the file is read
     /// through it. Any other file that this process has open counts as different, because closing a second descriptor would drop

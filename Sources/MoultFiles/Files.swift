@@ -29,7 +29,7 @@ package enum Files {
         }
     }
 
-    /// The target of a symlink; nil if the path is not a symlink.
+    /// Returns the target of a symlink; nil if the path is not a symlink.
     package static func target(ofLink path: String) throws -> String? {
         try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
             let count: Int
@@ -43,7 +43,7 @@ package enum Files {
         }
     }
 
-    /// The path of this process's program; nil if neither the kernel's link nor the initial path leads to it.
+    /// Returns the path of this process's program; nil if neither the kernel's link nor the initial path leads to it.
     package static func ownProgram() throws -> String? {
         if let path = try target(ofLink: "\(SystemFeatures.proc)/self/exe") { return path }
         // Without /proc, this is the path with which the program was started. A relative path is useless after a change of
@@ -52,7 +52,7 @@ package enum Files {
         return try path.hasPrefix("/") && factsThroughLinks(path)?.kind == .file ? path : nil
     }
 
-    /// All bytes of a file of at most `limit` bytes; nil if the file does not exist.
+    /// Returns all bytes of a file of at most `limit` bytes; nil if the file does not exist.
     package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
@@ -78,7 +78,7 @@ package enum Files {
         throw MoultError(.system, what: "cannot read \(path)", why: "it is larger than \(ByteCount(limit))")
     }
 
-    /// The first bytes of a file, at most `count`.
+    /// Returns the first bytes of a file, at most `count`.
     package static func beginning(of path: String, count: Int) throws -> [UInt8] {
         let file = try Descriptor(path, .read)
         return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -103,7 +103,7 @@ package enum Files {
         return free
     }
 
-    /// The names in a directory, sorted; empty if it does not exist.
+    /// Returns the names in a directory, sorted; empty if it does not exist.
     package static func list(_ path: String) throws -> [String] {
         let number: Int32
         do { number = try Syscall.open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK) } catch {
@@ -115,7 +115,7 @@ package enum Files {
         return try list(consuming: number, path)
     }
 
-    /// The names in an open directory; closes the descriptor.
+    /// Returns the names in an open directory; closes the descriptor.
     static func list(consuming number: Int32, _ path: String) throws -> [String] {
         guard let directory = fdopendir(number) else {
             let code = Errno(moult_errno())
@@ -148,7 +148,7 @@ package enum Files {
         } catch { return false }
     }
 
-    /// The bytes that an ordinary user can still write to the file system of a path.
+    /// Returns the bytes that an ordinary user can still write to the file system of a path.
     package static func freeSpace(_ path: String) throws -> Int {
         let facts = try wrapped("cannot determine the free space at \(path)") { () throws(Errno) in
             try Syscall.statvfs(path)
@@ -156,7 +156,7 @@ package enum Files {
         return Int(facts.f_bavail) * Int(facts.f_frsize)
     }
 
-    /// Whether an error means missing permission or a read-only file system.
+    /// Returns whether an error means missing permission or a read-only file system.
     package static func isDenied(_ error: any Error) -> Bool {
         guard let code = (error as? MoultError)?.cause as? Errno else { return false }
         return code == .denied || code == .readOnly || code == Errno(EPERM)

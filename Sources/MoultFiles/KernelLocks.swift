@@ -76,7 +76,7 @@ package struct KernelLocks: Sendable {
         }
     }
 
-    /// The locks on the file at a path.
+    /// Returns the locks on the file at a path.
     ///
     /// The table contains the device of the file system. In a btrfs subvolume `stat` reports a different one, and a file in
     /// another subvolume may have the same inode number. There, a lock counts unless its process is known not to have the file
@@ -92,7 +92,7 @@ package struct KernelLocks: Sendable {
         }
     }
 
-    /// A device in the table's notation.
+    /// Returns a device in the table's notation.
     private static func name(_ major: UInt64, _ minor: UInt64) -> String {
         [major, minor].map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined(separator: ":")
     }

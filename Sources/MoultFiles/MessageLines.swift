@@ -24,7 +24,7 @@ package struct MessageLines {
         bytes += block
     }
 
-    /// The next complete line, without its end; nil if more bytes are needed.
+    /// Returns the next complete line, without its end; nil if more bytes are needed.
     package mutating func next() throws(TooLong) -> [UInt8]? {
         let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
         searched = end ?? bytes.count
@@ -53,7 +53,7 @@ package struct ParentChannel {
 
     package init(longest: Int) { lines = MessageLines(longest: longest) }
 
-    /// The next request; nil at the end. The last line needs no line end, because parents of older versions send none.
+    /// Returns the next request; nil at the end. The last line needs no line end, because parents of older versions send none.
     package mutating func next() throws -> JSON? {
         while true {
             let line: [UInt8]?

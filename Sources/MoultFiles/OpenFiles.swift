@@ -2,7 +2,7 @@ internal import MoultLibc
 
 /// The processes that have a file open, from `/proc`. Locks alone do not show them, because an idle user of a file holds none.
 package enum OpenFiles {
-    /// The other processes that have one of the files open. Only root can see those of other users.
+    /// Returns the other processes that have one of the files open. Only root can see those of other users.
     package static func holders(of paths: [String]) throws -> [ProcessFacts] {
         let files = try inodes(paths)
         let own = getpid()
@@ -11,8 +11,8 @@ package enum OpenFiles {
         }.map { ProcessFacts(pid: $0) }
     }
 
-    /// Whether this process has the file open. If so, it must not open and close it independently of SQLite, because closing any
-    /// descriptor of a file drops all POSIX locks of the process on it.
+    /// Returns whether this process has the file open. If so, it must not open and close it independently of SQLite, because
+    /// closing any descriptor of a file drops all POSIX locks of the process on it.
     package static func isOpenHere(_ path: String) throws -> Bool {
         let files = try inodes([path])
         if try Files.facts("\(SystemFeatures.proc)/self/fd") != nil { return opens("self", files) }
@@ -22,12 +22,13 @@ package enum OpenFiles {
         }
     }
 
-    /// A description of a process that has the file open: this one, or another.
+    /// Returns a description of a process that has the file open: this one, or another.
     package static func holder(of path: String) throws -> String? {
         try isOpenHere(path) ? "this process" : holders(of: [path]).first?.description
     }
 
-    /// Whether a process has one of the files open; false if it belongs to another user, whose processes only root may inspect.
+    /// Returns whether a process has one of the files open; false if it belongs to another user, whose processes only root may
+    /// inspect.
     package static func isOpen(_ paths: [String], in pid: Int32) throws -> Bool { opens("\(pid)", try inodes(paths)) }
 
     /// False only if the process can be inspected and does not have the file open. The process that took a lock may have ended

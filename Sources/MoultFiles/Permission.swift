@@ -53,7 +53,7 @@ package enum Permission {
 
     private static let allow = "Allow it: "
 
-    /// The command in the advice of an error, if any.
+    /// Returns the command in the advice of an error, if any.
     package static func command(in error: MoultError) -> String? {
         error.now.flatMap { $0.hasPrefix(allow) ? String($0.dropFirst(allow.count)) : nil }
     }
@@ -92,7 +92,7 @@ package enum Permission {
 }
 
 extension Files {
-    /// The name of a user; `#` and the number if `/etc/passwd` has none.
+    /// Returns the name of a user; `#` and the number if `/etc/passwd` has none.
     package static func userName(_ id: UInt32) -> String {
         // Affects only the wording.
         let bytes = (try? read("/etc/passwd", limit: 1 << 24)) ?? []

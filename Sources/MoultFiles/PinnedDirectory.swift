@@ -49,7 +49,7 @@ package final class PinnedDirectory: Sendable {
         all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
     }
 
-    /// The nearest pinned work directory above a path, and the rest of the path; nil for most paths.
+    /// Returns the nearest pinned work directory above a path, and the rest of the path; nil for most paths.
     static func above(_ path: String) -> (directory: PinnedDirectory, rest: String)? {
         let nearest = all.withLock { all in
             all.filter { place, pinned in

@@ -32,7 +32,7 @@ package struct ProcessFacts: Sendable, Equatable {
         return "pid \(pid) (\(line.isEmpty ? "unknown" : line))"
     }
 
-    /// The 22nd field of `/proc/PID/stat`, in clock ticks since boot; the boot time is in `/proc/stat`.
+    /// Returns the 22nd field of `/proc/PID/stat`, in clock ticks since boot; the boot time is in `/proc/stat`.
     private static func start(of pid: Int32) -> Timestamp? {
         // If the process has ended, its start time is unknown.
         guard let bytes = try? Files.read("\(SystemFeatures.proc)/\(pid)/stat", limit: 1 << 12) else { return nil }

@@ -109,7 +109,7 @@ extension Subprocess {
         }
     }
 
-    /// The operation that failed before the program started, by the number from the C code.
+    /// Returns the operation that failed before the program started, by the number from the C code.
     static func part(_ number: Int32) -> String {
         let parts = [
             "", "limits", "privileges", "Landlock", "seccomp", "descriptors", "directory", "", "mounts",
@@ -118,7 +118,7 @@ extension Subprocess {
         return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
     }
 
-    /// The path of a program: searched in PATH if it is named without a directory.
+    /// Returns the path of a program: searched in PATH if it is named without a directory.
     private static func find(_ name: String, _ path: String) throws -> String {
         if name.contains("/") { return name }
         for directory in path.split(separator: ":") where try isProgram("\(directory)/\(name)") {
@@ -135,7 +135,7 @@ extension Subprocess {
         } catch { return false }
     }
 
-    /// An in-memory file with these bytes, positioned at the beginning.
+    /// Returns an in-memory file with these bytes, positioned at the beginning.
     private static func memoryFile(_ bytes: [UInt8]) throws -> Int32 {
         let number = moult_memfd()
         guard number >= 0 else { throw Errno(moult_errno()).error("cannot create a file in memory") }

@@ -138,7 +138,7 @@ package enum Syscall {
     static func removeAttribute(_ path: String, _ name: String) throws(Errno) {
         _ = try call("removexattr") { moult_removexattr(path, name) }
     }
-    /// Whether a path is the root of a mount; nil if the kernel does not report it (before Linux 5.8).
+    /// Returns whether a path is the root of a mount; nil if the kernel does not report it (before Linux 5.8).
     static func isMountRoot(_ path: String) throws(Errno) -> Bool? {
         switch try call("statx", { moult_is_mount_root(path) }) {
         case 0: false

@@ -57,7 +57,7 @@ extension Threads {
         }
     }
 
-    /// How long `poll` may wait; -1 for no limit. Rounded up, so that the deadline has passed when it wakes up.
+    /// Returns how long `poll` may wait; -1 for no limit. Rounded up, so that the deadline has passed when it wakes up.
     static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }
         let left = (deadline - ContinuousClock.now).components

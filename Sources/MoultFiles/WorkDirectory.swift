@@ -62,7 +62,7 @@ package final class WorkDirectory {
         }
     }
 
-    /// The names of directories left by killed commands.
+    /// Returns the names of directories left by killed commands.
     package static func leftovers(of name: String, in parent: String) throws -> [String] {
         try lockLeftovers(name, parent).map { Files.name(of: $0.path) }
     }
@@ -118,8 +118,8 @@ extension FileFacts {
 }
 
 extension PinnedDirectory {
-    /// Whether the file system records the owner and mode of a file: those of USB sticks do not, and some servers record root's
-    /// files under another user.
+    /// Returns whether the file system records the owner and mode of a file: those of USB sticks do not, and some servers
+    /// record root's files under another user.
     fileprivate func recordsOwners() throws -> Bool {
         let name = ".moult-owner.\(getpid())"
         let file = try wrapped("cannot create \(path)/\(name)", .name("\(path)/\(name)")) { () throws(Errno) in

@@ -41,14 +41,14 @@ package final class WriteLease {
         return WriteLease(descriptor)
     }
 
-    /// Whether the lease is unbroken: no process has tried to open the file since the lease was taken.
+    /// Returns whether the lease is unbroken: no process has tried to open the file since the lease was taken.
     package func isUnbroken() throws -> Bool {
         do { return try Syscall.getLease(descriptor.number) == Int32(F_WRLCK) } catch {
             throw error.error("cannot query the lease on \(descriptor.path)")
         }
     }
 
-    /// The error for a file that a process has open.
+    /// Returns the error for a file that a process has open.
     package static func held(_ path: String) -> MoultError {
         MoultError(
             .system, .busy, what: "\(path) is in use", why: "another process has it open",

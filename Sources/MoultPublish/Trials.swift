@@ -52,7 +52,7 @@ package struct Trials: Sendable {
         milliseconds = Int((ContinuousClock.now - begun) / .milliseconds(1))
     }
 
-    /// The newest older releases in a directory, newest first.
+    /// Returns the newest older releases in a directory, newest first.
     static func newest(
         in directory: String, before release: Manifest, where isUsable: (EarlierRelease) throws -> Bool = { _ in true }
     ) throws -> [(String, Version)] {

@@ -23,7 +23,7 @@ package enum Access: Sendable, CaseIterable {
         }
     }
 
-    /// The `file:` URI that opens exactly this path with this access.
+    /// Returns the `file:` URI that opens exactly this path with this access.
     package func uri(for path: String, extra: String = "") throws -> String {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw MoultError(

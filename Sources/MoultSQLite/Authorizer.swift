@@ -22,7 +22,7 @@ final class Authorizer {
 
     init(_ purpose: Purpose) { self.purpose = purpose }
 
-    /// Why an action was denied, for humans.
+    /// Returns why an action was denied, for humans.
     func reason(_ denied: String) -> String {
         switch purpose {
         case .reading: "only reading is allowed, and this needs \(denied)"

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 
 extension Connection {
-    /// The header of the file on disk, read through SQLite's own descriptor, so that no lock is lost.
+    /// Returns the header of the file on disk, read through SQLite's own descriptor, so that no lock is lost.
     package func header(of schema: String = "main") throws -> DatabaseHeader {
         let file = try file(of: schema)
         var bytes = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
@@ -17,7 +17,7 @@ extension Connection {
         return try bytes[..<size].withUnsafeBytes { try DatabaseHeader($0, path: path) }
     }
 
-    /// The header of a database file that may be in use. Opening a connection reads nothing else and takes no lock.
+    /// Returns the header of a database file that may be in use. Opening a connection reads nothing else and takes no lock.
     package static func header(ofFileAt path: String) throws -> DatabaseHeader {
         let connection = try Connection(path: path, access: .readOnlySharedMemory)
         let header = try connection.header()
@@ -25,12 +25,12 @@ extension Connection {
         return header
     }
 
-    /// The text encoding of a database file that may be in use; nil if it does not exist or is empty.
+    /// Returns the text encoding of a database file that may be in use; nil if it does not exist or is empty.
     package static func encoding(ofFileAt path: String) throws -> DatabaseHeader.TextEncoding? {
         try Files.factsThroughLinks(path) == nil ? nil : header(ofFileAt: path).encoding
     }
 
-    /// The size of the file, without its WAL; SQLite reports 0 for a file of 1 byte.
+    /// Returns the size of the file, without its WAL; SQLite reports 0 for a file of 1 byte.
     package func fileSize(of schema: String = "main") throws -> Int64 {
         let file = try file(of: schema)
         var size: sqlite3_int64 = 0

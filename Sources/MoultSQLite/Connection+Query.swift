@@ -34,7 +34,7 @@ extension Connection {
         try forEachStatement(in: sql) { try $0.run() }
     }
 
-    /// All rows of a single statement.
+    /// Returns all rows of a single statement.
     package func query(_ sql: String, _ bindings: [Value] = []) throws -> [[Value]] {
         try withOnlyStatement(sql, bindings) { statement in
             var rows: [[Value]] = []
@@ -43,7 +43,7 @@ extension Connection {
         }
     }
 
-    /// The first column of the first row; nil if the result is empty.
+    /// Returns the first column of the first row; nil if the result is empty.
     package func scalar(_ sql: String, _ bindings: [Value] = []) throws -> Value? {
         try withOnlyStatement(sql, bindings) { statement in
             guard try statement.step() else { return nil }
@@ -54,7 +54,7 @@ extension Connection {
         }
     }
 
-    /// The first column of the first row, which must be an integer.
+    /// Returns the first column of the first row, which must be an integer.
     package func int(_ sql: String, _ bindings: [Value] = []) throws -> Int64 {
         let value = try scalar(sql, bindings)
         guard case .integer(let number)? = value else {

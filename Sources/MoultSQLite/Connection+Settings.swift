@@ -34,7 +34,7 @@ package enum Switch: Int32, Sendable {
 }
 
 extension Connection {
-    /// The current limit.
+    /// Returns the current limit.
     package func limit(_ which: Limit) throws -> Int32 { sqlite3_limit(try handle, which.rawValue, -1) }
 
     /// Changes a limit, up to SQLite's compile-time maximum.
@@ -52,7 +52,7 @@ extension Connection {
         }
     }
 
-    /// Whether a switch is on.
+    /// Returns whether a switch is on.
     package func isOn(_ which: Switch) throws -> Bool {
         var now: Int32 = -1
         // A negative value reads the setting without changing it.
@@ -80,7 +80,7 @@ extension Connection {
         return version
     }
 
-    /// Whether another file is now at this connection's path.
+    /// Returns whether another file is now at this connection's path.
     package func hasMoved(_ schema: String = "main") throws -> Bool {
         var moved: Int32 = 0
         try check(
@@ -89,7 +89,7 @@ extension Connection {
         return moved != 0
     }
 
-    /// Whether the database is read-only.
+    /// Returns whether the database is read-only.
     package func isReadOnly(_ schema: String = "main") throws -> Bool {
         switch sqlite3_db_readonly(try handle, schema) {
         case 0: return false

@@ -115,7 +115,7 @@ package final class Connection {
         self.database = nil
     }
 
-    /// The error for a result code returned by this connection's last call.
+    /// Returns the error for a result code returned by this connection's last call.
     func failure(_ code: Int32, doing: String, sql: String? = nil) -> MoultError {
         let error = SQLiteError(ResultCode(code), on: database, path: path, sql: sql)
         if case .interrupt = error.resultCode, let watch, watch.expired {

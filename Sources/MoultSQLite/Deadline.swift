@@ -21,7 +21,7 @@ final class DeadlineWatch {
         }
     }
 
-    /// Whether to stop; called by the progress handler.
+    /// Returns whether to stop; called by the progress handler.
     fileprivate func isOver() -> Bool {
         if !expired, DeadlineClock.now() >= end {
             expired = DeadlineClock.processorTime().map { $0 >= processorEnd } ?? true

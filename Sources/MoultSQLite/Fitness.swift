@@ -56,7 +56,7 @@ package enum Fitness: Sendable {
         } catch let error as MoultError { return verdict(error) }
     }
 
-    /// Whether sidecars exist that no process uses.
+    /// Returns whether sidecars exist that no process uses.
     private static func wasLeftOpen(_ path: String) throws -> Bool {
         let sidecars = try Sidecars.of(path)
         guard [sidecars.wal, sidecars.journal].contains(where: { ($0?.facts.size ?? 0) > 0 }) else { return false }

@@ -61,8 +61,8 @@ package enum NonInvasiveReader {
         }
     }
 
-    /// Whether the error was caused by a hot journal, or by a WAL index that a crash left half written. The next writer repairs
-    /// both; until then they are repaired only in a copy.
+    /// Returns whether the error was caused by a hot journal, or by a WAL index that a crash left half written. The next writer
+    /// repairs both; until then they are repaired only in a copy.
     private static func needsCopy(_ error: MoultError, _ path: String) throws -> Bool {
         if error.code == .hotJournal { return true }
         guard let code = error.sqlite?.resultCode, code == .readOnlyRecovery || code.primary == .lockingProtocol

@@ -1,9 +1,9 @@
-/// A name quoted for SQL, whatever characters it contains.
+/// Returns a name quoted for SQL, whatever characters it contains.
 package func quoteIdentifier(_ name: String) -> String {
     "\"\(name.replacing("\"", with: "\"\""))\""
 }
 
-/// A literal that SQL parses back to the same value.
+/// Returns a literal that SQL parses back to the same value.
 ///
 /// Text with a NUL becomes a cast of its bytes, because SQL text ends at a NUL. A NaN becomes NULL, as SQLite stores it.
 package func quoteLiteral(_ value: Value) -> String {

@@ -81,7 +81,7 @@ extension MoultError {
         }
     }
 
-    /// Whether the statement is moult's own, and not written by the reader of the error.
+    /// Returns whether the statement is moult's own, and not written by the reader of the error.
     private static func isOwn(_ sql: String) -> Bool {
         let first = sql.prefix { $0.isLetter }.uppercased()
         return ["ATTACH", "BEGIN", "COMMIT", "DETACH", "PRAGMA", "RELEASE", "ROLLBACK", "SAVEPOINT", "VACUUM"].contains(

@@ -13,7 +13,7 @@ package struct Sidecars: Equatable, Sendable {
     package var sharedMemory: Sidecar?
     package var journal: Sidecar?
 
-    /// The existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
+    /// Returns the existing sidecars. A database reached through symlinks has its sidecars next to the file itself.
     package static func of(_ path: String) throws -> Sidecars {
         let base = resolved(path)
         func sidecar(_ suffix: String) throws -> Sidecar? {
@@ -54,8 +54,8 @@ package struct Sidecars: Equatable, Sendable {
             now: "Find out which program created it, then move it away: \(shellLine(intruder.command))")
     }
 
-    /// Whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header is finished; SQLite
-    /// leaves those in some of its modes.
+    /// Returns whether a journal exists that may have to be rolled back. A journal with an empty or zeroed header is finished;
+    /// SQLite leaves those in some of its modes.
     package func hasHotJournal() throws -> Bool {
         guard let journal, journal.facts.size > 0, let file = try Descriptor.ifThere(journal.path, .read) else {
             return false
@@ -66,7 +66,7 @@ package struct Sidecars: Equatable, Sendable {
         return count == 1 && first != 0
     }
 
-    /// Whether a hot journal has a valid header, and belongs to the file; true without a journal.
+    /// Returns whether a hot journal has a valid header, and belongs to the file; true without a journal.
     package func hasValidJournal(of path: String) throws -> Bool {
         guard let journal, try hasHotJournal() else { return true }
         let bytes = try Self.start(of: journal, 28)
@@ -80,7 +80,7 @@ package struct Sidecars: Equatable, Sendable {
         return number(at: 24) == Int(pageSize) && number(at: 16) <= pages
     }
 
-    /// Whether a WAL has a valid header, and its first frame belongs to it; true without a WAL.
+    /// Returns whether a WAL has a valid header, and its first frame belongs to it; true without a WAL.
     package func hasValidWAL() throws -> Bool {
         guard let wal, wal.facts.size > 0 else { return true }
         let bytes = try Self.start(of: wal, 56)
@@ -102,7 +102,7 @@ package struct Sidecars: Equatable, Sendable {
     /// The paths of the existing sidecars.
     package var paths: [String] { [wal, sharedMemory, journal].compactMap { $0?.path } }
 
-    /// The path with all symlinks resolved; unchanged if nothing exists there.
+    /// Returns the path with all symlinks resolved; unchanged if nothing exists there.
     static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

@@ -5,7 +5,7 @@ extension Statement {
     /// The number of parameters in the statement.
     package var parameterCount: Int32 { sqlite3_bind_parameter_count(pointer) }
 
-    /// The number of the parameter with this name (including its `:`, `@` or `$`), if it exists.
+    /// Returns the number of the parameter with this name (including its `:`, `@` or `$`), if it exists.
     package func parameter(named name: String) -> Int32? {
         let index = sqlite3_bind_parameter_index(pointer, name)
         return index == 0 ? nil : index

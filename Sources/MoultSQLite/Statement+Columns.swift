@@ -18,7 +18,7 @@ extension Statement {
 
     package var columnNames: [String] { (0..<columnCount).map { columnName($0) } }
 
-    /// The storage class of a column in the current row; NULL for a column that does not exist.
+    /// Returns the storage class of a column in the current row; NULL for a column that does not exist.
     package func storage(_ column: Int32) -> StorageClass {
         StorageClass(rawValue: sqlite3_column_type(pointer, column)) ?? .null
     }
@@ -46,7 +46,7 @@ extension Statement {
         return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
     }
 
-    /// The column as text. Invalid UTF-8 is replaced, so use `withText` for comparisons where that matters.
+    /// Returns the column as text. Invalid UTF-8 is replaced, so use `withText` for comparisons where that matters.
     package func text(_ column: Int32) throws -> String {
         try withText(column) { String(decoding: $0, as: UTF8.self) }
     }
@@ -65,7 +65,7 @@ extension Statement {
         }
     }
 
-    /// The current row.
+    /// Returns the current row.
     package func row() throws -> [Value] {
         try (0..<columnCount).map { try value($0) }
     }

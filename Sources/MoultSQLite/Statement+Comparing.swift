@@ -3,7 +3,8 @@ import MoultLibc
 
 /// Compares the current rows of two statements in place, without copies, for scans of whole tables.
 extension Statement {
-    /// The first of these columns in which the rows differ, in storage class or bytes. Affinity and collation are ignored.
+    /// Returns the first of these columns in which the rows differ, in storage class or bytes. Affinity and collation are
+    /// ignored.
     package func firstDifference(to other: borrowing Statement, in columns: Range<Int32>) throws -> Int32? {
         for column in columns where try !stores(column, as: other) { return column }
         return nil
@@ -86,7 +87,7 @@ extension Statement {
         }
     }
 
-    /// The bytes of a text, as UTF-8 regardless of the database's encoding, or of a blob.
+    /// Returns the bytes of a text, as UTF-8 regardless of the database's encoding, or of a blob.
     private func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
         let start =
             type == SQLITE_TEXT

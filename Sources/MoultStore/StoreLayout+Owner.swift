@@ -2,7 +2,7 @@ internal import MoultFiles
 internal import StepKit
 
 extension StoreLayout {
-    /// The store that manages a path, and the command that repairs it; nil for any other path.
+    /// Returns the store that manages a path, and the command that repairs it; nil for any other path.
     package static func owner(of path: String) throws -> (store: String, repair: [String])? {
         // The directory may be missing; creating the file reports that.
         guard try Files.factsThroughLinks(Files.directory(of: path)) != nil else { return nil }

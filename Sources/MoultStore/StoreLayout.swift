@@ -64,7 +64,7 @@ package struct StoreLayout: Sendable, Equatable {
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
     func lease(_ generation: String) -> String { "\(leases)/\(generation)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
-    /// A file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
+    /// Returns a file of the store; an absolute path, as for caches in a separate directory, is returned unchanged.
     package func file(_ name: String) -> String {
         if name.hasPrefix("/") { return name }
         if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
@@ -77,25 +77,25 @@ package struct StoreLayout: Sendable, Equatable {
     }
     /// The directory of the store's database files.
     package var databases: String { onlyFile.map(Files.directory(of:)) ?? root }
-    /// The name of a writable file in the manifest; an absolute path for a file outside the store.
+    /// Returns the name of a writable file in the manifest; an absolute path for a file outside the store.
     package func name(of file: String) -> String {
         if file == onlyFile { return Self.onlyDatabase }
         return file.hasPrefix("\(root)/") ? String(file.dropFirst(root.count + 1)) : file
     }
-    /// The path to which a transaction sets a database aside.
+    /// Returns the path to which a transaction sets a database aside.
     package func quarantined(_ database: String, path: String, by transaction: String) -> String {
         "\(quarantine(of: path))/\(transaction)-\(database)"
     }
-    /// The quarantine on the file system of a writable database.
+    /// Returns the quarantine on the file system of a writable database.
     package func quarantine(of path: String) -> String {
         path.hasPrefix("/") ? "\(Files.directory(of: path))/.moult/quarantine" : quarantine
     }
 
-    /// The target of `current` for a generation.
+    /// Returns the target of `current` for a generation.
     package static func target(of generation: String) -> String { "generations/\(generation)" }
-    /// The target of a read-only database's link.
+    /// Returns the target of a read-only database's link.
     package static func link(to member: String) -> String { ".moult/current/\(member)" }
-    /// Whether the target of a link is in a store, this one or another.
+    /// Returns whether the target of a link is in a store, this one or another.
     package static func isSealed(_ target: String) -> Bool {
         target.hasPrefix(".moult/") || target.contains("/.moult/")
     }

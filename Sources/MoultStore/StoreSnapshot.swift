@@ -36,7 +36,7 @@ package final class StoreSnapshot {
     /// The results of checks of databases that apps write to.
     var checks: CheckRecord { get throws { try once(\.checksRead) { try CheckRecord(layout) } } }
 
-    /// The stable path of a database: in the store, or in the operator's directory for caches.
+    /// Returns the stable path of a database: in the store, or in the operator's directory for caches.
     package func place(of database: Database) throws -> String {
         guard database.kind.isDisposable, let root = try settings.cacheRoot else { return layout.file(database.path) }
         return "\(root)/\(database.path)"
@@ -72,7 +72,7 @@ package final class StoreSnapshot {
         }
     }
 
-    /// The installed generation; if its manifest is damaged, it is described by the release that is applied again.
+    /// Returns the installed generation; if its manifest is damaged, it is described by the release that is applied again.
     package func installed(orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
         guard let name = try installedName else { return nil }
         do { return try generation(name) } catch {
@@ -81,7 +81,7 @@ package final class StoreSnapshot {
         }
     }
 
-    /// A generation by its name.
+    /// Returns a generation by its name.
     package func generation(_ name: String) throws -> Generation {
         if let known = generations[name] { return try known.get() }
         let result = Result { try Generation.load(name, in: layout) }
@@ -89,7 +89,7 @@ package final class StoreSnapshot {
         return try result.get()
     }
 
-    /// The shared database with this digest in the newest kept release that has it.
+    /// Returns the shared database with this digest in the newest kept release that has it.
     package func releasedDatabase(digest: String) throws -> ReleasedDatabase? {
         var newest: ReleasedDatabase?
         for name in try Generation.names(layout) where Generation.adoptedNumber(of: name) == nil {
@@ -104,7 +104,7 @@ package final class StoreSnapshot {
 
     // MARK: seals
 
-    /// The record of a generation's files.
+    /// Returns the record of a generation's files.
     package func seal(of generation: Generation) throws -> Seal {
         if let known = seals[generation.name] { return try known.get() }
         let result = Result { try generation.seal().counting(links) }
@@ -112,7 +112,7 @@ package final class StoreSnapshot {
         return try result.get()
     }
 
-    /// The record of the generation's files; nil if it is missing or damaged.
+    /// Returns the record of the generation's files; nil if it is missing or damaged.
     func sealIfSound(of generation: Generation) throws -> Seal? {
         do { return try seal(of: generation) } catch let error as MoultError where !Files.isDenied(error) { return nil }
     }

@@ -119,8 +119,8 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The file with this plain name next to this one. In a registry, it is found by its digest, or in the artifact of the
-    /// release.
+    /// Returns the file with this plain name next to this one. In a registry, it is found by its digest, or in the artifact of
+    /// the release.
     package func beside(_ name: String, sha256: String? = nil, ofVersion version: String? = nil) -> Location {
         switch self {
         case .registry(let file):

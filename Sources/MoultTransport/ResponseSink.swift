@@ -32,7 +32,7 @@ final class MemorySink: ResponseSink {
         bytes += part
     }
 
-    /// The complete body, if it is as long as the server said.
+    /// Returns the complete body, if it is as long as the server said.
     func whole(_ head: WebHead, _ url: Address) throws -> [UInt8] {
         if let total = head.total, total != bytes.count {
             throw MoultError(

@@ -62,7 +62,7 @@ private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }
 
-    /// The tag, if the part came from this location. A weak tag is not enough to resume.
+    /// Returns the tag, if the part came from this location. A weak tag is not enough to resume.
     func of(_ url: Address) throws -> String? {
         let text = String(decoding: try Files.read(file, limit: 1 << 14) ?? [], as: UTF8.self)
         let lines = text.split(separator: "\n").map { String($0) }

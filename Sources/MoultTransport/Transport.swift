@@ -40,7 +40,7 @@ package struct Transport: Sendable {
         (self.retryPolicy, self.budget, self.stopIfAsked) = (retryPolicy, budget, stopIfAsked)
     }
 
-    /// The same transport with the share of time for one server, if this many servers can still be tried.
+    /// Returns the same transport with the share of time for one server, if this many servers can still be tried.
     package func share(of servers: Int) -> Transport {
         var part = self
         part.budget = budget.share(of: servers)

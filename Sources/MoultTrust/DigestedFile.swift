@@ -30,7 +30,7 @@ package final class DigestedFile {
         }
     }
 
-    /// The digest as hexadecimal digits; no more bytes may be written.
+    /// Returns the digest as hexadecimal digits; no more bytes may be written.
     package func finish() throws -> String { try digest.finish() }
 }
 

@@ -6,7 +6,7 @@ package enum Ed25519 {
     static let publicKeySize = 32
     static let signatureSize = 64
 
-    /// A seed from the system's random number generator.
+    /// Returns a seed from the system's random number generator.
     package static func generateSeed() throws -> [UInt8] { try randomBytes(seedSize) }
 
     package static func publicKey(ofSeed seed: [UInt8]) throws -> [UInt8] {
@@ -30,7 +30,7 @@ package enum Ed25519 {
         return signature
     }
 
-    /// Whether the key's owner made this signature of the message; throws only if it cannot be checked.
+    /// Returns whether the key's owner made this signature of the message; throws only if it cannot be checked.
     package static func verify(_ signature: [UInt8], of message: [UInt8], publicKey: [UInt8]) throws -> Bool {
         let key = try Key(publicKey: publicKey)
         let context = try Context()
@@ -43,7 +43,7 @@ package enum Ed25519 {
         return result == 1
     }
 
-    /// Whether a public key is a point of small order, or not in the only encoding that RFC 8032 allows. Signatures by
+    /// Returns whether a public key is a point of small order, or not in the only encoding that RFC 8032 allows. Signatures by
     /// a point of small order are valid for messages that were never signed.
     static func isWeak(publicKey: [UInt8]) -> Bool {
         guard publicKey.count == publicKeySize else { return true }

@@ -28,7 +28,7 @@ package final class GrowingDigest: @unchecked Sendable {
         }
     }
 
-    /// The digest of all bytes, as hexadecimal digits; no more bytes may be added.
+    /// Returns the digest of all bytes, as hexadecimal digits; no more bytes may be added.
     package func finish() throws -> String {
         guard let running = thread else { return try SHA256.digest(of: block).hex }
         try handOver()

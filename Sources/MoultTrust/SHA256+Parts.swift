@@ -1,7 +1,7 @@
 package import MoultFiles
 
 extension SHA256 {
-    /// The digests of a whole file and of its consecutive parts, in a single read.
+    /// Returns the digests of a whole file and of its consecutive parts, in a single read.
     ///
     /// `stop` is called for each block, and may throw.
     package static func digests(

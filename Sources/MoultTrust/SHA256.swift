@@ -17,21 +17,21 @@ package struct SHA256: ~Copyable {
 }
 
 extension SHA256 {
-    /// The digest of bytes in memory.
+    /// Returns the digest of bytes in memory.
     package static func digest(of bytes: UnsafeRawBufferPointer) throws -> Digest {
         var hash = try SHA256()
         try hash.update(bytes)
         return try hash.finish()
     }
 
-    /// The digest of bytes in memory.
+    /// Returns the digest of bytes in memory.
     package static func digest(of bytes: [UInt8]) throws -> Digest {
         try bytes.withUnsafeBytes { try digest(of: $0) }
     }
 
-    /// The digest of a whole regular file, from its first byte; the descriptor's offset is ignored and unchanged. Never
-    /// use it on a database that may be open in this process: closing the descriptor afterwards would drop SQLite's
-    /// locks. `stop` is called for each block, and may throw.
+    /// Returns the digest of a whole regular file, from its first byte; the descriptor's offset is ignored and unchanged. Never
+    /// use it on a database that may be open in this process: closing the descriptor afterwards would drop SQLite's locks.
+    /// `stop` is called for each block, and may throw.
     package static func digest(of file: borrowing Descriptor, stop: () throws -> Void = {}) throws -> Digest {
         var hash = try SHA256()
         try forEachBlock(of: file) {
@@ -41,6 +41,6 @@ extension SHA256 {
         return try hash.finish()
     }
 
-    /// The digest of the file at a path.
+    /// Returns the digest of the file at a path.
     package static func digest(ofFileAt path: String) throws -> Digest { try digest(of: Descriptor(path, .read)) }
 }

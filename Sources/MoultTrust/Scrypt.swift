@@ -48,7 +48,7 @@ package struct Scrypt: Equatable {
         return (cost, min(operations / 4 / cost, 0x3fff_ffff) / Self.blockFactor)
     }
 
-    /// The smallest power of two above half of the limit, at least 2.
+    /// Returns the smallest power of two above half of the limit, at least 2.
     private func cost(below limit: UInt64) -> UInt64 {
         var cost: UInt64 = 2
         while cost <= limit / 2 { cost *= 2 }

@@ -6,7 +6,7 @@ extension MoultError.Code {
     package static let crypto = Self(250)
 }
 
-/// The error for a failed libcrypto call, with the library's message; empties its error queue.
+/// Returns the error for a failed libcrypto call, with the library's message; empties its error queue.
 func cryptoError(_ doing: String) -> MoultError {
     var words: String?
     let number = ERR_get_error()

@@ -23,7 +23,7 @@ public enum Occupant: Sendable, Equatable {
 }
 
 extension PlanContext {
-    /// The file at the path of a database, and its owner.
+    /// Returns the file at the path of a database, and its owner.
     public func occupant(of database: Database) throws -> Occupant {
         let path = path(of: database)
         let before = isAdopted(installedGeneration) ? nil : installedDatabase(at: path)
@@ -56,35 +56,35 @@ extension PlanContext {
         installed?.databases.first { self.path(of: $0) == path }
     }
 
-    /// The database whose file is at a path: that of the installed release, or if it has none there, that of a kept
-    /// release. A database with data of the user comes first, because after a rollback the file need not be that of the
-    /// newest release. Nil for the path of an adopted file.
+    /// Returns the database whose file is at a path: that of the installed release, or if it has none there, that of a kept
+    /// release. A database with data of the user comes first, because after a rollback the file need not be that of the newest
+    /// release. Nil for the path of an adopted file.
     private func owner(at path: String) throws -> Database? {
         if let listed = installedDatabase(at: path) { return isAdopted(installedGeneration) ? nil : listed }
         let kept = try store.earlierDatabases().filter { self.path(of: $0) == path }
         return kept.first(where: \.kind.isMigrated) ?? kept.first(where: \.holdsAppData) ?? kept.first
     }
 
-    /// Whether the installed release has a cache at a path.
+    /// Returns whether the installed release has a cache at a path.
     public func hasInstalledCache(at path: String) -> Bool {
         guard !isAdopted(installedGeneration) else { return false }
         return installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
     }
 
-    /// Whether the file at a path belongs to a cache of the installed or an earlier release.
+    /// Returns whether the file at a path belongs to a cache of the installed or an earlier release.
     public func hadCache(at path: String) throws -> Bool { try owner(at: path)?.kind.isDisposable ?? false }
 
-    /// Whether a generation has files from before moult.
+    /// Returns whether a generation has files from before moult.
     public func isAdopted(_ generation: String?) -> Bool { generation?.hasPrefix("0+adopted") ?? false }
 
     /// Whether files from before moult are restored.
     public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }
 
-    /// The present path of the database's file, if it has app data and the release moves it.
+    /// Returns the present path of the database's file, if it has app data and the release moves it.
     public func movedFrom(_ database: Database) throws -> String? { try moved(database)?.path }
 
-    /// The database whose file the release moves: that of the installed release, or if it does not list the database, that
-    /// of the newest kept release whose file is still there.
+    /// Returns the database whose file the release moves: that of the installed release, or if it does not list the database,
+    /// that of the newest kept release whose file is still there.
     public func moved(_ database: Database) throws -> Database? {
         guard database.holdsAppData, !isAdopted(installedGeneration), !isAdopted(generation) else { return nil }
         let before =
@@ -119,7 +119,7 @@ extension PlanContext {
                 + "moult \(purpose == .rollback ? "rollback" : "apply") --take-over \(database.name)")
     }
 
-    /// The error for an obstacle at the path of a database.
+    /// Returns the error for an obstacle at the path of a database.
     public func obstacle(at path: String, _ database: Database) throws -> MoultError {
         var (old, number) = ("\(store.path(path)).old", 2)
         while try store.look(old) != .nothing { (old, number) = ("\(store.path(path)).old.\(number)", number + 1) }
@@ -131,7 +131,7 @@ extension PlanContext {
                 + shellLine(["mv", store.path(path), old]))
     }
 
-    /// The error for a link that moult did not create.
+    /// Returns the error for a link that moult did not create.
     public func foreignLink(_ target: String, at path: String, _ database: Database) -> MoultError {
         MoultError(
             .occupied, .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
@@ -139,7 +139,7 @@ extension PlanContext {
             now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
     }
 
-    /// The error for a user database that lacks parts of the schema that the app needs.
+    /// Returns the error for a user database that lacks parts of the schema that the app needs.
     public func schemaMisfit(_ lack: String, at place: String) -> MoultError {
         MoultError(
             .userDatabase, .refused,
@@ -149,7 +149,7 @@ extension PlanContext {
                 + "if the app changes the schema by itself.")
     }
 
-    /// The error for a missing database that must not be recreated.
+    /// Returns the error for a missing database that must not be recreated.
     public func missing(_ database: Database, at path: String) -> MoultError {
         MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
@@ -166,7 +166,7 @@ extension Database {
 }
 
 extension Manifest {
-    /// The error for migrations that do not result in the schema of the template.
+    /// Returns the error for migrations that do not result in the schema of the template.
     public func migrationMisfit(_ why: String, of database: Database) -> MoultError {
         MoultError(
             .userDatabase, .refused,
@@ -176,7 +176,7 @@ extension Manifest {
 }
 
 extension MoultError {
-    /// The error for a release that would leave behind rows that the installed release preserves.
+    /// Returns the error for a release that would leave behind rows that the installed release preserves.
     public static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int)
         -> MoultError
     {
@@ -188,7 +188,7 @@ extension MoultError {
                 + "moult apply --accept-unpreserved")
     }
 
-    /// The error for rows that the conditions of the installed release cannot select.
+    /// Returns the error for rows that the conditions of the installed release cannot select.
     public static func unselectable(_ database: Database, _ table: String, _ cause: MoultError) -> MoultError {
         MoultError(
             .preserve, .refused, what: "the rows to preserve in \(database.name).\(table) cannot be selected",

@@ -1,6 +1,6 @@
 /// The names that a manifest may give to files: short, ASCII, and without path separators.
 public enum PlainName {
-    /// Why a file name is not allowed; nil if it is.
+    /// Returns why a file name is not allowed; nil if it is.
     public static func fault(_ name: String) -> String? { fault(name, longest: 128) }
 
     private static func fault(_ name: String, longest: Int) -> String? {
@@ -22,7 +22,7 @@ public enum PlainName {
     /// generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
-    /// Why a member's path is not allowed; nil if it is. Allowed are up to eight plain names joined by '/', up to 255
+    /// Returns why a member's path is not allowed; nil if it is. Allowed are up to eight plain names joined by '/', up to 255
     /// characters.
     public static func fault(path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -35,7 +35,7 @@ public enum PlainName {
         return nil
     }
 
-    /// Why a database name is not allowed. Allowed are a letter, then letters, digits, '_' and '-'.
+    /// Returns why a database name is not allowed. Allowed are a letter, then letters, digits, '_' and '-'.
     public static func databaseFault(_ name: String) -> String? {
         guard let first = name.utf8.first, (first | 0x20) >= 0x61, (first | 0x20) <= 0x7A else {
             return "must begin with a letter"
@@ -46,7 +46,7 @@ public enum PlainName {
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }
 
-    /// Why a product name is not allowed. Allowed are at least two labels in reverse-DNS form (`org.example.app`), of
+    /// Returns why a product name is not allowed. Allowed are at least two labels in reverse-DNS form (`org.example.app`), of
     /// letters, digits, '_' and '-'.
     public static func productFault(_ name: String) -> String? {
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)

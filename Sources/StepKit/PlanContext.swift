@@ -66,7 +66,7 @@ public struct PlanContext: Sendable {
 }
 
 extension PlanContext {
-    /// The publisher's proof that replaces a check by this machine; nil if the machine checks the file itself. It
+    /// Returns the publisher's proof that replaces a check by this machine; nil if the machine checks the file itself. It
     /// counts only when files are first installed, are written here, and have the signed digest.
     public func carriedProof(of database: Database) -> Database.Proof? {
         guard trustsProofs, purpose == .update, generation != installedGeneration, database.place == .generation,
@@ -75,7 +75,7 @@ extension PlanContext {
         return database.proved
     }
 
-    /// The check that the release or the operator requires on each machine; nil if neither requires one.
+    /// Returns the check that the release or the operator requires on each machine; nil if neither requires one.
     public func demandedCheck(of database: Database) -> Database.Depth? {
         [database.verify, policy.verify].compactMap(\.self).max()
     }
@@ -96,34 +96,34 @@ public struct RestoredTable: Sendable, Equatable {
 }
 
 extension PlanContext {
-    /// The path of a writable database in effects: relative to the store, or absolute if caches are in a separate
+    /// Returns the path of a writable database in effects: relative to the store, or absolute if caches are in a separate
     /// directory.
     public func path(of database: Database) -> String {
         guard database.kind.isDisposable, let root = policy.cacheRoot else { return database.path }
         return "\(root)/\(database.path)"
     }
 
-    /// Whether the plan creates a writable database at a path.
+    /// Returns whether the plan creates a writable database at a path.
     public func creates(_ path: String) -> Bool {
         planned.contains { if case .create(path, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the plan moves the file at a path.
+    /// Returns whether the plan moves the file at a path.
     public func moves(_ from: String) -> Bool {
         planned.contains { if case .move(from, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the plan turns the file at a path into a generation.
+    /// Returns whether the plan turns the file at a path into a generation.
     public func adopts(_ path: String) -> Bool {
         planned.contains { if case .adopt(path, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the plan moves the file at a path to quarantine.
+    /// Returns whether the plan moves the file at a path to quarantine.
     public func isSetAside(_ path: String) -> Bool {
         planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the plan postpones replacing the cache at a path until no process has it open.
+    /// Returns whether the plan postpones replacing the cache at a path until no process has it open.
     public func isPostponed(_ path: String) -> Bool {
         planned.contains { if case .postpone(path, _) = $0.change { true } else { false } }
     }

@@ -9,7 +9,7 @@ public struct Policy: Sendable, Equatable {
         /// Any release that differs from the installed one.
         case match
 
-        /// Whether an older release may be installed.
+        /// Returns whether an older release may be installed.
         public func takesOlder(_ allowDowngrade: Bool) -> Bool { self == .match || allowDowngrade }
     }
     /// The accepted releases.

@@ -8,7 +8,7 @@ public enum ReleaseMarker {
     public static let rejects = "moult_rejected"
     /// Tables that moult adds, which are not part of a database's identity.
     public static let tables: Set<String> = [table, rejects]
-    /// Whether a table is moult's own, by SQLite's rule for equal names.
+    /// Returns whether a table is moult's own, by SQLite's rule for equal names.
     public static func isOwn(_ name: String) -> Bool { tables.contains { SQLName($0) == SQLName(name) } }
     /// Tables and views with these names that are not moult's, because their columns differ.
     public static let foreign = """

@@ -37,10 +37,10 @@ public struct PrepareContext: Sendable {
         self.warn = warn
     }
 
-    /// The path of an unpacked member of the bundle; such a file is moved, not copied.
+    /// Returns the path of an unpacked member of the bundle; such a file is moved, not copied.
     public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
 
-    /// The staged file of a writable database, always on the file system of its destination.
+    /// Returns the staged file of a writable database, always on the file system of its destination.
     public func waiting(_ path: String) -> String { Staging.waiting(path, in: staging) }
 }
 
@@ -65,7 +65,7 @@ public struct ApplyContext: Sendable {
 public protocol Intents: Sendable {
     /// Records an intent; it is on disk when this returns.
     func add(_ intent: JSON, for effect: Effect) throws
-    /// The intents of an effect in order, including those of a process that has crashed.
+    /// Returns the intents of an effect in order, including those of a process that has crashed.
     func all(for effect: Effect) throws -> [JSON]
 }
 
@@ -75,7 +75,7 @@ public struct NoIntents: Intents {
     public init() {}
     /// Records nothing.
     public func add(_ intent: JSON, for effect: Effect) {}
-    /// An empty list.
+    /// Returns an empty list.
     public func all(for effect: Effect) -> [JSON] { [] }
 }
 

@@ -2,23 +2,23 @@
 public protocol StoreView: Sendable {
     /// The store's directory.
     var root: String { get }
-    /// The absolute path of a file in the store; an absolute path is returned unchanged.
+    /// Returns the absolute path of a file in the store; an absolute path is returned unchanged.
     func path(_ name: String) -> String
-    /// The file at a path in the store, without following links.
+    /// Returns the file at a path in the store, without following links.
     func look(_ path: String) throws -> Found
-    /// The digest in the release marker of the shared database at a path; nil without a marker.
+    /// Returns the digest in the release marker of the shared database at a path; nil without a marker.
     func marker(_ path: String) throws -> String?
-    /// Whether a file exists at a path or at the target of a link there.
+    /// Returns whether a file exists at a path or at the target of a link there.
     func leads(_ path: String) throws -> Bool
-    /// The file at the path of a generation: a directory if the generation is kept.
+    /// Returns the file at the path of a generation: a directory if the generation is kept.
     func look(forGeneration generation: String) throws -> Found
-    /// Whether a path is the stable link to a sealed database.
+    /// Returns whether a path is the stable link to a sealed database.
     func isLinked(_ path: String, to member: String) throws -> Bool
-    /// The path of a sealed file of a generation.
+    /// Returns the path of a sealed file of a generation.
     func path(ofMember member: String, in generation: String) -> String
-    /// The databases of the kept releases, those of the newest release first.
+    /// Returns the databases of the kept releases, those of the newest release first.
     func earlierDatabases() throws -> [Database]
-    /// The shared database with this digest in the newest kept release that has it.
+    /// Returns the shared database with this digest in the newest kept release that has it.
     func releasedDatabase(digest: String) throws -> ReleasedDatabase?
     /// Throws if the files of a kept generation are not the ones that were sealed.
     func proveSeal(of generation: String) throws

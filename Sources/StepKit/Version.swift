@@ -48,7 +48,7 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
             build: build.map { String(Substring($0)) })
     }
 
-    /// The parts between the dots.
+    /// Returns the parts between the dots.
     static func parts(_ text: Substring.UTF8View) -> [Substring.UTF8View] {
         text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
@@ -58,12 +58,12 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
         isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D
     }
 
-    /// Whether the text consists of digits without leading zeros, as SemVer requires.
+    /// Returns whether the text consists of digits without leading zeros, as SemVer requires.
     private static func isNumber(_ text: Substring.UTF8View) -> Bool {
         !text.isEmpty && text.allSatisfy(isDigit) && (text.first != 0x30 || text.dropFirst().isEmpty)
     }
 
-    /// A number of at most 18 digits: it and the next number, which ranges need, fit into an Int.
+    /// Returns a number of at most 18 digits: it and the next number, which ranges need, fit into an Int.
     static func number(_ text: Substring.UTF8View) -> Int? {
         guard isNumber(text), text.count <= 18 else { return nil }
         return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
@@ -97,6 +97,6 @@ extension Version {
         return prerelease.count < other.prerelease.count
     }
 
-    /// Whether neither precedes the other: equal except for build metadata.
+    /// Returns whether neither precedes the other: equal except for build metadata.
     public func ranksWith(_ other: Version) -> Bool { !precedes(other) && !other.precedes(self) }
 }

@@ -32,7 +32,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         self.alternatives = alternatives
     }
 
-    /// Whether a version is in the range.
+    /// Returns whether a version is in the range.
     public func contains(_ version: Version) -> Bool {
         alternatives.contains { bounds in
             guard bounds.allSatisfy({ Self.holds($0, version) }) else { return false }
@@ -45,7 +45,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Whether a version is within the bounds of the range, even if it is a pre-release that no term names.
+    /// Returns whether a version is within the bounds of the range, even if it is a pre-release that no term names.
     public func spans(_ version: Version) -> Bool {
         alternatives.contains { bounds in bounds.allSatisfy { Self.holds($0, version) } }
     }
@@ -104,7 +104,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         let named = !low.prerelease.isEmpty
         func atLeast(_ version: Version) -> Bound { Bound(relation: .atLeast, version: version, named: named) }
         func below(_ version: Version) -> Bound { Bound(relation: .below, version: version, named: named) }
-        /// The first version after all versions that start with the first `count` numbers.
+        /// Returns the first version after all versions that start with the first `count` numbers.
         func after(_ count: Int) -> Version {
             switch count {
             case 1: Version(low.major + 1, 0, 0, prerelease: ["0"])
@@ -134,7 +134,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// A version whose last numbers may be missing, and the number of parts given.
+    /// Returns a version whose last numbers may be missing, and the number of parts given.
     private static func partial(_ text: Text) -> (Version, given: Int)? {
         if let version = Version(text) { return (version, 3) }
         let numbers = Version.parts(text).map(Version.number)

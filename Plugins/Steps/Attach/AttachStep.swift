@@ -65,7 +65,7 @@ public struct AttachStep: Step {
         }
     }
 
-    /// The file that the app will open: the existing one if it stays, otherwise that of the release.
+    /// Returns the file that the app will open: the existing one if it stays, otherwise that of the release.
     private func place(_ database: Database, _ context: PrepareContext) throws -> String {
         let existing = context.plan.store.path(context.plan.path(of: database))
         return try database.kind.isMigrated && Found.exists(existing) ? existing : staged(database, context)

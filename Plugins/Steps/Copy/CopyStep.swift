@@ -41,7 +41,7 @@ public struct CopyStep: Step {
         return try effects + links(context) + replacements
     }
 
-    /// The change for a cache. The delete step has already decided whether the existing one matches.
+    /// Returns the change for a cache. The delete step has already decided whether the existing one matches.
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
         if context.adopts(path) {
@@ -116,7 +116,7 @@ public struct CopyStep: Step {
         }
     }
 
-    /// Whether a user database stays as it is; a moved one also keeps its content.
+    /// Returns whether a user database stays as it is; a moved one also keeps its content.
     private func isKept(_ database: Database, _ effects: [Effect]) -> Bool {
         effects.contains { effect in
             guard database.kind.isMigrated, effect.database == database.name, case .keep = effect.change else {

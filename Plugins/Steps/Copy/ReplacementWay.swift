@@ -55,7 +55,7 @@ struct ReplacementWay {
         )
     }
 
-    /// Why the file must stay and only its content be replaced; nil if another file may take its place.
+    /// Returns why the file must stay and only its content be replaced; nil if another file may take its place.
     private func reasonToKeepTheFile() throws -> String? {
         guard let facts = try Files.facts(path) else { return nil }
         if facts.kind == .link { return "it is a symbolic link, and its target is not replaced" }

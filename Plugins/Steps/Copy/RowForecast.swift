@@ -57,8 +57,8 @@ struct RowForecast {
         }
     }
 
-    /// The installed release's database whose file is replaced. The path decides, because a release can give the file another
-    /// name.
+    /// Returns the installed release's database whose file is replaced. The path decides, because a release can give the file
+    /// another name.
     private func installed() throws -> ReleasedDatabase? {
         let path = try context.movedFrom(database).flatMap { context.moves($0) ? $0 : nil } ?? database.path
         guard let installed = context.installed, let generation = context.installedGeneration,
@@ -67,7 +67,7 @@ struct RowForecast {
         return ReleasedDatabase(before, generation: generation, sequence: installed.sequence)
     }
 
-    /// The release whose content the file has: a restored set, for example, is content of an earlier release.
+    /// Returns the release whose content the file has: a restored set, for example, is content of an earlier release.
     private func origin() throws -> ReleasedDatabase? {
         let before = try installed()
         guard let digest, digest != before?.database.sha256 else { return before }
@@ -81,7 +81,7 @@ struct RowForecast {
         ).rules
     }
 
-    /// The rows that are left behind when a file from before moult is restored.
+    /// Returns the rows that are left behind when a file from before moult is restored.
     func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
         guard
             let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind.isReplaced }),
@@ -90,7 +90,7 @@ struct RowForecast {
         return try left(live, place, before, generation, [:]).map { RowFate(table: $0.0, kept: $0.1) }
     }
 
-    /// Whether the release has the table, as far as that is known before its bundle is unpacked.
+    /// Returns whether the release has the table, as far as that is known before its bundle is unpacked.
     private func targetHas(_ table: String) throws -> Bool {
         let kept = context.store.path(ofMember: database.member, in: context.generation)
         guard try Files.facts(kept) != nil else { return true }
@@ -100,7 +100,7 @@ struct RowForecast {
         return isThere
     }
 
-    /// Whether rows of the rule that cannot be selected stay behind in quarantine.
+    /// Returns whether rows of the rule that cannot be selected stay behind in quarantine.
     private func mayLeave(_ rule: Preservation.Rule) -> Bool {
         !isOwn || rule.isForeign || context.purpose != .update || context.policy.acceptUnpreserved
     }
@@ -110,7 +110,7 @@ struct RowForecast {
         throw MoultError.unpreserved(database, context.release.version, rule.table, count)
     }
 
-    /// The app's rows that no rule selects.
+    /// Returns the app's rows that no rule selects.
     private func left(
         _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [SQLName: [String?]]
     ) throws -> [(String, Int)] {

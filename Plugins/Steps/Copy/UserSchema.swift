@@ -62,7 +62,7 @@ struct UserSchema {
 
     private var place: String { context.store.path(path ?? database.path) }
 
-    /// The database's `user_version`; nil if it cannot be read and the release does not need it.
+    /// Returns the database's `user_version`; nil if it cannot be read and the release does not need it.
     private func version() throws -> Int? {
         do { return Int(try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") }) } catch let error
             as MoultError

@@ -55,7 +55,7 @@ struct WritableStaging {
         try connection.close()
     }
 
-    /// The pristine file, from the staged generation or from a kept one.
+    /// Returns the pristine file, from the staged generation or from a kept one.
     func pristine(_ member: String) throws -> String {
         let staged = "\(context.stagedGeneration)/\(member)"
         if try Files.facts(staged) != nil { return staged }

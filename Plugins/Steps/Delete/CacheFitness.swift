@@ -10,7 +10,7 @@ struct CacheFitness {
     let database: Database
     let context: PlanContext
 
-    /// Why the cache must be set aside; nil if it stays or does not exist.
+    /// Returns why the cache must be set aside; nil if it stays or does not exist.
     func fault() throws -> String? {
         guard let schema = database.identity.schema else {
             throw MoultError(

@@ -49,7 +49,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Why a file must be set aside as a whole; nil if it stays or is replaced in a different way.
+    /// Returns why a file must be set aside as a whole; nil if it stays or is replaced in a different way.
     private func outOfUse(_ database: Database, _ context: PlanContext) throws -> (String, KeptReason)? {
         let occupant = try context.occupant(of: database)
         if case .claimed(let before) = occupant {
@@ -82,7 +82,8 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// A fault if the database is missing but has sidecars, which SQLite would treat as those of the file to be created.
+    /// Returns a fault if the database is missing but has sidecars, which SQLite would treat as those of the file to be
+    /// created.
     private func strays(beside database: Database, _ context: PlanContext) throws -> String? {
         guard try context.store.look(database.path) == .nothing else { return nil }
         for suffix in ["-journal", "-wal"] where try context.store.look(database.path + suffix) != .nothing {
@@ -211,7 +212,7 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// The first unused name among `0+adopted`, `0+adopted.2`, …
+    /// Returns the first unused name among `0+adopted`, `0+adopted.2`, …
     private static func adoptedGeneration(_ context: PlanContext) throws -> String {
         var number = 1
         while true {

@@ -82,7 +82,7 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.verify(report) }
     }
 
-    /// The installed file of the same database, for comparison.
+    /// Returns the installed file of the same database, for comparison.
     private func old(_ database: Database, _ context: PlanContext) throws -> String? {
         guard let generation = context.installedGeneration, let before = context.installed?.database(database.name),
             before.kind.isSealed

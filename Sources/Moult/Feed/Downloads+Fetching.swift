@@ -47,8 +47,8 @@ extension Downloads {
             ?? MoultError(.noFeed, what: "no address to download \(place.name) from")
     }
 
-    /// Whether the file exists and matches the manifest. A different file of the same size is removed, because every retry would
-    /// fail on it again.
+    /// Returns whether the file exists and matches the manifest. A different file of the same size is removed, because every
+    /// retry would fail on it again.
     private func isWhole(_ place: Place) throws -> Bool {
         guard try place.missing() == 0, try Files.facts(place.path) != nil else { return false }
         if try SHA256.digest(ofFileAt: place.path).hex == place.sha256 { return true }

@@ -72,12 +72,12 @@ package struct FeedChoice: Sendable {
         return result
     }
 
-    /// Whether a release is in this store's channel. Every store also gets the releases of the usual channel.
+    /// Returns whether a release is in this store's channel. Every store also gets the releases of the usual channel.
     private func isOurs(_ release: Feed.Release) -> Bool {
         release.channel == channel || release.channel == Feed.Release.usualChannel
     }
 
-    /// Why this store must not install a release, or a remark on the rollout.
+    /// Returns why this store must not install a release, or a remark on the rollout.
     private func obstacle(to release: Feed.Release) throws -> (why: String?, note: String?) {
         if let reason = release.withdrawn { return ("it was withdrawn: \(reason)", nil) }
         if let why = holds.obstacle(to: release.version) { return (why, nil) }
@@ -103,7 +103,7 @@ package struct FeedChoice: Sendable {
         return place < Double(release.rollout) ? (nil, text) : (text, nil)
     }
 
-    /// The shortest path from the installed release, in which each release accepts the one before it.
+    /// Returns the shortest path from the installed release, in which each release accepts the one before it.
     ///
     /// The search runs backwards, because most releases can be reached directly. `requires.from` applies only if a release is
     /// installed.
@@ -148,8 +148,8 @@ package struct Machine: Sendable, Equatable {
         return Machine(id: "")
     }
 
-    /// The position of this machine in the rollout of a release: 0 up to, but not including, 100, with two decimals. It is
-    /// constant for a release and differs between releases, so that the first machines are not always the same.
+    /// Returns the position of this machine in the rollout of a release: 0 up to, but not including, 100, with two decimals. It
+    /// is constant for a release and differs between releases, so that the first machines are not always the same.
     package func rolloutPosition(for version: Version, of product: String) throws -> Double {
         let digest = try SHA256.digest(of: Array("\(product)\n\(version)\n\(id)".utf8))
         let number = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -171,8 +171,8 @@ struct FeedFollower {
         return try reader.provenance(ofManifest: bytes, at: place, by: keys)
     }
 
-    /// Whether an already accepted manifest is also signed by release keys, so that the publisher's proofs count. Signatures are
-    /// fetched only if it contains such proofs.
+    /// Returns whether an already accepted manifest is also signed by release keys, so that the publisher's proofs count.
+    /// Signatures are fetched only if it contains such proofs.
     private func isSignedItself(
         _ manifest: Manifest, _ bytes: [UInt8], at place: Location, by keys: KeyChain?
     ) throws -> Bool {
@@ -187,7 +187,7 @@ struct FeedFollower {
         }
     }
 
-    /// The release named in a saved plan, found by digest.
+    /// Returns the release named in a saved plan, found by digest.
     func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
         let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
         let keys = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
@@ -256,14 +256,14 @@ struct FeedFollower {
         try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
     }
 
-    /// The path of a bundle in the cache, which is downloaded if it is missing.
+    /// Returns the path of a bundle in the cache, which is downloaded if it is missing.
     func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
         let place = Downloads(layout).place(of: bundle)
         try Downloads(layout).fetch(place, from: places, by: transport, watcher)
         return place.path
     }
 
-    /// The manifest's own signatures, if there are any.
+    /// Returns the manifest's own signatures, if there are any.
     func signatures(
         of release: Feed.Release, _ current: FeedReader.Current
     ) throws -> [(name: String, bytes: [UInt8])] {

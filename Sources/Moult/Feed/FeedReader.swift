@@ -85,7 +85,7 @@ struct FeedReader {
             files: files + [(Feed.fileName, bytes)])
     }
 
-    /// The feed's bytes and the server's tag for them; nil if the tag is unchanged.
+    /// Returns the feed's bytes and the server's tag for them; nil if the tag is unchanged.
     private func read(_ place: Location, unless tag: String?) throws -> (bytes: [UInt8], tag: String?)? {
         switch try transport.read(place, limit: Feed.largest, unless: tag) {
         case .nothing:
@@ -97,7 +97,7 @@ struct FeedReader {
         }
     }
 
-    /// The saved feed, if it is the one that this location's tag refers to.
+    /// Returns the saved feed, if it is the one that this location's tag refers to.
     private func keptFeed(_ seen: ReplayGuard, of place: Location) throws -> [UInt8]? {
         guard seen.tag != nil, seen.url == place.description,
             let bytes = try Files.read("\(layout.feed)/\(Feed.fileName)", limit: Feed.largest),
@@ -252,7 +252,7 @@ package struct FeedRequest: Sendable {
         (self.allowDowngrade, self.allowUnsigned) = (allowDowngrade, allowUnsigned)
     }
 
-    /// The same request for another location.
+    /// Returns the same request for another location.
     package func at(_ place: Address) -> FeedRequest {
         var request = self
         request.place = place

@@ -78,7 +78,7 @@ package enum ReleaseSource: Sendable {
 }
 
 extension Feed {
-    /// The file of the feed at a path: a directory written by `moult publish` stands for the feed in it.
+    /// Returns the file of the feed at a path: a directory written by `moult publish` stands for the feed in it.
     package static func file(at path: String) -> String {
         // If this fails, reading the path reports the reason.
         guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return path }

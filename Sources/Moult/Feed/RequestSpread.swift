@@ -6,7 +6,7 @@ internal import MoultTrust
 internal import StepKit
 
 extension Machine {
-    /// The delay before this store's request, in milliseconds, within the given number of seconds.
+    /// Returns the delay before this store's request, in milliseconds, within the given number of seconds.
     ///
     /// Timers start at the same moment on many machines. The delay depends on machine and store, so that their requests are
     /// spread out, and on the feed's serial, so that the last machines are not always the same.
@@ -18,7 +18,7 @@ extension Machine {
 }
 
 extension Orchestrator {
-    /// The delay for this store in milliseconds; 0 before its first release.
+    /// Returns the delay for this store in milliseconds; 0 before its first release.
     package func pause(within seconds: Int) throws -> Int {
         guard try StoreSnapshot(layout).installedVersion != nil else { return 0 }
         return try Machine.this().pause(

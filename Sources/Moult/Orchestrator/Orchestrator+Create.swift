@@ -22,7 +22,7 @@ extension Orchestrator {
         return try create(layout, settings, wanting: names, mode: 0o755)
     }
 
-    /// The same, also for a store of a single file.
+    /// Does the same, also for a store of a single file.
     @discardableResult
     static func create(
         _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32
@@ -64,7 +64,7 @@ extension Orchestrator {
         return try Self.create(at: layout.root, settings)
     }
 
-    /// The product of the release with this manifest.
+    /// Returns the product of the release with this manifest.
     package static func product(of manifest: String) throws -> String {
         try Manifest(parsing: Planner.manifestBytes(manifest), as: .sealed, source: manifest).product
     }

@@ -186,7 +186,7 @@ extension Orchestrator {
         return reason
     }
 
-    /// Whether the update had started to change the databases in service, which the outcome alone does not say.
+    /// Returns whether the update had started to change the databases in service, which the outcome alone does not say.
     private static func wasUndone(_ reason: any Error) -> Bool {
         guard let reason = reason as? MoultError else { return false }
         return reason.code == .undone || reason.outcome == .undone
@@ -254,7 +254,7 @@ extension Orchestrator {
             to: layout)
     }
 
-    /// A description of the failure.
+    /// Returns a description of the failure.
     private static func reason(_ failure: any Error) -> String {
         guard let error = failure as? MoultError else { return "\(failure)" }
         return error.what + (error.why.map { ": \($0)" } ?? "")

@@ -58,7 +58,7 @@ extension Orchestrator {
         }
     }
 
-    /// The manifest, and the saved files of the feed that verify it.
+    /// Returns the manifest, and the saved files of the feed that verify it.
     private func exported(
         _ release: Feed.Release, _ incoming: Planner.Incoming, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> ExportedFiles {
@@ -75,8 +75,8 @@ extension Orchestrator {
             feed: feed?.bytes ?? [])
     }
 
-    /// The files to write, and their order. The feed is written after everything that it names. Its signatures are stored first
-    /// under its digest, as next to a published feed, so that readers always find a complete feed.
+    /// Returns the files to write, and their order. The feed is written after everything that it names. Its signatures are
+    /// stored first under its digest, as next to a published feed, so that readers always find a complete feed.
     private func set(
         _ content: ExportedFiles, _ bundle: (Manifest.Bundle, source: String)?, in directory: String,
         _ work: WorkDirectory

@@ -58,7 +58,7 @@ extension Orchestrator {
         }
     }
 
-    /// The state of the feed, and the plan of the next release to install; changes nothing.
+    /// Returns the state of the feed, and the plan of the next release to install; changes nothing.
     package func plan(following request: FeedRequest) throws -> (status: FeedStatus, plan: Plan?) {
         let store = snapshot()
         let follower = try follower(request, store)
@@ -123,7 +123,7 @@ extension Orchestrator {
         return result
     }
 
-    /// The plan of the same update; changes nothing.
+    /// Returns the plan of the same update; changes nothing.
     package func plan(from manifest: ReleaseSource.Content, _ request: FeedRequest) throws -> Plan {
         let store = snapshot()
         let follower = try follower(request.at(manifest.address), store)
@@ -152,9 +152,9 @@ extension Orchestrator {
         }
     }
 
-    /// The release with which to repair a damaged installed release: from the feed, or from saved files if the feed no longer
-    /// has it. Nil if no repair is needed. If a newer release is available anyway, only damage that would block it is repaired
-    /// first.
+    /// Returns the release with which to repair a damaged installed release: from the feed, or from saved files if the feed no
+    /// longer has it. Nil if no repair is needed. If a newer release is available anyway, only damage that would block it is
+    /// repaired first.
     private func repair(
         _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot, isBehind: Bool
     ) throws -> Planner.Incoming? {
@@ -199,7 +199,7 @@ extension Orchestrator {
             holds: try store.holds)
     }
 
-    /// The next release to install, prepared for planning.
+    /// Returns the next release to install, prepared for planning.
     private func incoming(
         _ choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower
     ) throws -> Planner.Incoming? {

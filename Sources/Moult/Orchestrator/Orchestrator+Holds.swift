@@ -5,7 +5,7 @@ package import MoultStore
 internal import StepKit
 
 extension Orchestrator {
-    /// The releases that must not be installed.
+    /// Returns the releases that must not be installed.
     package func holds() throws -> Holds { try snapshot().holds }
 
     /// The result of a change to the holds: the removed or replaced ones, and all that remain.
@@ -100,7 +100,7 @@ extension Orchestrator {
             now: "Choose the ones to remove, or remove all of them with: moult unhold --all")
     }
 
-    /// Why a release without a hold of its own remains blocked; nil if it is not blocked.
+    /// Returns why a release without a hold of its own remains blocked; nil if it is not blocked.
     private static func notHeld(_ release: String, _ holds: Holds) -> MoultError? {
         guard let version = Version(release) else { return nil }
         let covering = holds.covering(version)

@@ -7,10 +7,10 @@ package import MoultStore
 package import StepKit
 
 extension Orchestrator {
-    /// The sets in quarantine, oldest first.
+    /// Returns the sets in quarantine, oldest first.
     package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
 
-    /// The set with this identifier, or the newest set with rows of the database with this name.
+    /// Returns the set with this identifier, or the newest set with rows of the database with this name.
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
         let own = sets.filter { $0.record?.database == name }
@@ -93,7 +93,8 @@ extension Orchestrator {
         return fate
     }
 
-    /// The generations whose rows do not belong to the app: the installed one, and those of the release that the set comes from.
+    /// Returns the generations whose rows do not belong to the app: the installed one, and those of the release that the set
+    /// comes from.
     private func shipping(_ set: QuarantineShelf.Set) throws -> [String] {
         let (current, release) = (try Generation.currentName(layout), set.record?.release)
         return try Files.list(layout.generations).sorted().filter {
@@ -101,7 +102,7 @@ extension Orchestrator {
         }
     }
 
-    /// The table's name as spelled in the set; throws if the set has no such table.
+    /// Returns the table's name as spelled in the set; throws if the set has no such table.
     private func existingTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
         let old = try Connection(path: copy, access: .readWrite)
         let names = try RowCounts(of: old).tables.keys.sorted().filter { !ReleaseMarker.isOwn($0.text) }
@@ -115,7 +116,7 @@ extension Orchestrator {
         )
     }
 
-    /// The columns that are stored in a set's table but generated in the database.
+    /// Returns the columns that are stored in a set's table but generated in the database.
     private func columnsGeneratedNow(_ table: String, _ place: String, in copy: String) throws -> [String] {
         func columns(_ connection: Connection, _ hidden: String) throws -> [SQLName] {
             let sql = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden \(hidden) ORDER BY cid"
@@ -155,7 +156,8 @@ extension Orchestrator {
         QuarantineShelf(layout: layout, settings: try snapshot().settings)
     }
 
-    /// The database of the installed release that a set belongs to. Its path comes from the manifest, never from the record.
+    /// Returns the database of the installed release that a set belongs to. Its path comes from the manifest, never from the
+    /// record.
     private func writable(_ set: QuarantineShelf.Set) throws -> Database {
         guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
@@ -171,8 +173,8 @@ extension Orchestrator {
         return database
     }
 
-    /// A copy of a set's database that SQLite can open. Any process may have changed files in quarantine, so the copy is
-    /// checked like an untrusted database.
+    /// Returns a copy of a set's database that SQLite can open. Any process may have changed files in quarantine, so the copy
+    /// is checked like an untrusted database.
     private func checkedCopy(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
         guard let file = set.file, try Files.facts(file)?.kind == .file else {
             throw MoultError(

@@ -23,7 +23,7 @@ package struct Orchestrator: Sendable {
         self.consumers = consumers
     }
 
-    /// The current state of the store.
+    /// Returns the current state of the store.
     func snapshot() -> StoreSnapshot { StoreSnapshot(layout) }
 
     func planner(_ store: StoreSnapshot) throws -> Planner {
@@ -32,7 +32,7 @@ package struct Orchestrator: Sendable {
             forcesRelease: consumers.forceAfter != nil)
     }
 
-    /// All steps that this store has.
+    /// Returns all steps that this store has.
     func steps(_ store: StoreSnapshot) throws -> StepSet {
         try store.checkSettings()
         return try ownSteps.adding(store.settings.steps)
@@ -93,13 +93,13 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Whether a command that writes would have to recover interrupted work first.
+    /// Returns whether a command that writes would have to recover interrupted work first.
     package func isUnfinished() throws -> Bool { try !Transaction.unfinished(layout).isEmpty }
 
-    /// The interrupted work that a writing command would finish first.
+    /// Returns the interrupted work that a writing command would finish first.
     package func unfinished() throws -> Unfinished { try Unfinished(in: layout) }
 
-    /// The free space on the store's file system, in bytes.
+    /// Returns the free space on the store's file system, in bytes.
     package func freeSpace() throws -> Int { try Files.freeSpace(layout.root) }
 
     // MARK: changes

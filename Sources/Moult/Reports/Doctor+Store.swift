@@ -142,7 +142,7 @@ extension Doctor {
         }
     }
 
-    /// The store's findings about the databases in service.
+    /// Returns the store's findings about the databases in service.
     func faults(_ generation: Generation) throws -> [Finding] {
         let assessment = try Assessment(of: generation, in: store)
         return try generation.manifest.databases.compactMap { database in
@@ -223,6 +223,6 @@ extension Doctor {
         }
     }
 
-    /// The sidecar files that SQLite may create next to a database.
+    /// Returns the sidecar files that SQLite may create next to a database.
     static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
 }

@@ -29,7 +29,7 @@ package struct Doctor {
         package var isAdvice = false
     }
 
-    /// The faults for which root refuses to read this store; nil if it does not refuse.
+    /// Returns the faults for which root refuses to read this store; nil if it does not refuse.
     package static func custody(of layout: StoreLayout) throws -> [Finding]? {
         let custody = Custody(layout)
         do { try custody.check() } catch let error as MoultError where error.code == .custody {
@@ -77,23 +77,23 @@ package struct Doctor {
             fix: Permission.command(in: error) ?? error.now ?? command("ls", "-l", layout.root))
     }
 
-    /// The command that moves a file out of the way. Each file gets a unique name in the store's directory, so that cleaning a
-    /// temporary directory cannot delete it.
+    /// Returns the command that moves a file out of the way. Each file gets a unique name in the store's directory, so that
+    /// cleaning a temporary directory cannot delete it.
     func moveAway(_ path: String) throws -> String {
         command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
     }
 
-    /// The current generation, if it can be read; otherwise `unreadable` or `pointer` has reported it.
+    /// Returns the current generation, if it can be read; otherwise `unreadable` or `pointer` has reported it.
     func currentGeneration() throws -> Generation? {
         guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
         return try? store.generation(name)
     }
 
-    /// The readable generations.
+    /// Returns the readable generations.
     func generations() throws -> [Generation] {
         try Generation.names(layout).compactMap { name in try? store.generation(name) }
     }
 
-    /// A command line for the shell.
+    /// Returns a command line for the shell.
     func command(_ words: String...) -> String { shellLine(words) }
 }

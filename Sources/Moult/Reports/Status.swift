@@ -99,7 +99,7 @@ package struct Status: Sendable {
         }
     }
 
-    /// The last operation, the last failure, and why they are unknown: a store is valid without its history.
+    /// Returns the last operation, the last failure, and why they are unknown: a store is valid without its history.
     private static func outcomes(
         _ layout: StoreLayout
     ) throws -> (last: History.Entry?, failure: History.Entry?, fault: MoultError?) {
@@ -177,7 +177,7 @@ package struct KeyListFacts: Sendable {
         (name, expires) = (KeyList.fileName(chain.serial), chain.roles.expires)
     }
 
-    /// A warning about something that an operator should know in time.
+    /// Returns a warning about something that an operator should know in time.
     package func warning(at now: Timestamp = .now) -> String? {
         guard let expires, expires.seconds - now.seconds < Self.warningPeriod else { return nil }
         return expires < now

@@ -43,7 +43,7 @@ extension BundleLayout {
         }
     }
 
-    /// The layout of these members; nil if it does not result in exactly these frames.
+    /// Returns the layout of these members; nil if it does not result in exactly these frames.
     private static func layout(_ members: [TarHeader.Fields], _ frames: [Frame]) -> BundleLayout? {
         let sizes = frames.map(\.contentSize)
         // If a member does not fill a frame, any larger frame size gives the same layout, so the largest is used.
@@ -57,7 +57,7 @@ extension BundleLayout {
         return layout
     }
 
-    /// The headers in a frame; nil if it has other content or cannot be decoded.
+    /// Returns the headers in a frame; nil if it has other content or cannot be decoded.
     private static func headers(
         in frame: Frame, at offset: Int, of file: borrowing Descriptor, behind padding: Int
     ) throws -> [TarHeader.Fields]? {

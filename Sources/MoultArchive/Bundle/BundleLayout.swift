@@ -64,7 +64,7 @@ package struct BundleLayout: Hashable, Sendable {
 
     static let maxFrames = 4096
 
-    /// Whether members of these sizes fit into the maximum number of frames.
+    /// Returns whether members of these sizes fit into the maximum number of frames.
     package static func isPossible(sizes: [Int], frameSize: Int) -> Bool {
         guard frameSize > 0, sizes.count <= maxFrames else { return false }
         return sizes.reduce(0) { $0 + $1 / frameSize } <= 2 * maxFrames
@@ -72,9 +72,9 @@ package struct BundleLayout: Hashable, Sendable {
 
     private static let mebibyte = 1 << 20
 
-    /// The content size of a frame for members of these sizes, in whole mebibytes. Large frames compress better: 1 MiB
-    /// costs up to 3.5 % of the file, 4 MiB less than 1 %. Small frames allow a small bundle to be decoded in parallel
-    /// as well. A very large bundle gets larger frames to limit their number.
+    /// Returns the content size of a frame for members of these sizes, in whole mebibytes. Large frames compress better: 1 MiB
+    /// costs up to 3.5 % of the file, 4 MiB less than 1 %. Small frames allow a small bundle to be decoded in parallel as well.
+    /// A very large bundle gets larger frames to limit their number.
     private static func frameSize(for sizes: [Int]) -> Int {
         let total = sizes.reduce(0, +)
         let usual = min(max(total / 16, mebibyte), 4 * mebibyte)

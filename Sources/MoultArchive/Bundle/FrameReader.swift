@@ -97,7 +97,7 @@ final class FrameDecoder {
         try decode(load(frame, from: file, at: offset), at: offset, contentSize: frame.contentSize)
     }
 
-    /// The compressed frame as it is in the file, until the next one is loaded.
+    /// Returns the compressed frame as it is in the file, until the next one is loaded.
     func load(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {
         let packed = UnsafeMutableRawBufferPointer(rebasing: packed[..<frame.packedSize])
         try fill(packed, from: file, at: offset)

@@ -51,7 +51,7 @@ final class FrameRing: @unchecked Sendable {
 
     // MARK: filler
 
-    /// The slot for a frame when no worker has it: either free, or with the compressed frame from the previous round.
+    /// Returns the slot for a frame when no worker has it: either free, or with the compressed frame from the previous round.
     func slot(for frame: Int) throws -> Slot {
         try monitor.locked {
             let index = frame % slots.count
@@ -80,7 +80,7 @@ final class FrameRing: @unchecked Sendable {
 
     // MARK: workers
 
-    /// The next frame to compress; nil after the last one or after an error.
+    /// Returns the next frame to compress; nil after the last one or after an error.
     func take() -> Slot? {
         monitor.locked {
             monitor.wait { error == nil && !isClosed && slots[next % slots.count].state != .filled }

@@ -8,7 +8,7 @@ package protocol FrameSource: Sendable {
     /// The maximum number of threads that may decode at the same time, because their buffers need memory.
     var maxThreads: Int { get }
 
-    /// A decoder for one thread, which takes a frame number; the content is valid until its next call.
+    /// Returns a decoder for one thread, which takes a frame number; the content is valid until its next call.
     ///
     /// With `memory`, which has room for the largest frame, the content is written to its beginning.
     func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer

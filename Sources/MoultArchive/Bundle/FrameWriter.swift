@@ -96,7 +96,7 @@ package struct FrameWriter: ~Copyable {
     }
 }
 
-/// A worker, which compresses frames until none are left.
+/// Returns a worker, which compresses frames until none are left.
 private func compress(
     from ring: FrameRing, level: Int, onFrame: @Sendable (Int, UnsafeRawBufferPointer) throws -> Void
 ) {

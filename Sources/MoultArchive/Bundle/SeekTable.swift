@@ -13,7 +13,7 @@ package enum SeekTable {
 
     static func size(frames count: Int) -> Int { headerSize + count * entrySize + footerSize }
 
-    /// The encoded table.
+    /// Returns the encoded table.
     static func encode(_ frames: [Frame]) -> [UInt8] {
         var bytes: [UInt8] = []
         func put(_ number: Int) { bytes += (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }

@@ -38,7 +38,7 @@ package final class PatchWriter: Sendable {
         try SeekTable.encode(frames).withUnsafeBytes { try output($0) }
     }
 
-    /// Whether samples of each piece of the new file have almost nothing in common with the old file: then the patch is
+    /// Returns whether samples of each piece of the new file have almost nothing in common with the old file: then the patch is
     /// as large as the compressed file.
     package func isUnlike() throws -> Bool {
         try packing {

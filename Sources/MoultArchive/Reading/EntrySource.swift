@@ -27,9 +27,9 @@ struct ArchiveEntry {
 
 /// Returns the entries of an archive one after the other.
 protocol EntrySource {
-    /// The next entry; nil at the end of the archive.
+    /// Returns the next entry; nil at the end of the archive.
     func nextEntry() throws -> ArchiveEntry?
 
-    /// The next piece of the entry's content and its offset, valid until the next call; nil at the end of the entry.
+    /// Returns the next piece of the entry's content and its offset, valid until the next call; nil at the end of the entry.
     func nextData() throws -> (offset: Int, bytes: UnsafeRawBufferPointer)?
 }

@@ -27,7 +27,7 @@ final class LibArchive: EntrySource {
 
     deinit { archive_read_free(handle) }
 
-    /// The next entry; nil at the end of the archive. A warning is an error here.
+    /// Returns the next entry; nil at the end of the archive. A warning is an error here.
     func nextEntry() throws -> ArchiveEntry? {
         var entry: OpaquePointer?
         let result = archive_read_next_header(handle, &entry)
@@ -41,7 +41,7 @@ final class LibArchive: EntrySource {
             size: archive_entry_size_is_set(entry) == 0 ? nil : Int(archive_entry_size(entry)))
     }
 
-    /// The next piece of the entry's content and its offset, valid until the next call; nil at the end of the entry.
+    /// Returns the next piece of the entry's content and its offset, valid until the next call; nil at the end of the entry.
     func nextData() throws -> (offset: Int, bytes: UnsafeRawBufferPointer)? {
         var start: UnsafeRawPointer?
         var count = 0

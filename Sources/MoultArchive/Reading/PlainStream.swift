@@ -20,7 +20,7 @@ final class PlainStream {
 
     deinit { block.deallocate() }
 
-    /// The next block, valid until the next call; empty at the end. Throws if the content must not end there.
+    /// Returns the next block, valid until the next call; empty at the end. Throws if the content must not end there.
     func next() throws -> UnsafeRawBufferPointer {
         var filled = 0
         while filled < block.count {

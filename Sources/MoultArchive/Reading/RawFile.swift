@@ -14,7 +14,7 @@ final class RawFile {
 
     deinit { block.deallocate() }
 
-    /// The next block, valid until the next call; empty at the end of the file or at `end`.
+    /// Returns the next block, valid until the next call; empty at the end of the file or at `end`.
     func next(before end: Int = .max) throws -> UnsafeRawBufferPointer {
         let room = min(block.count, end - offset)
         let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<room]), at: offset)
@@ -24,7 +24,7 @@ final class RawFile {
 
     func seek(to offset: Int) { self.offset = offset }
 
-    /// The number of NUL bytes at the end of the file, up to `most`.
+    /// Returns the number of NUL bytes at the end of the file, up to `most`.
     func zerosAtEnd(atMost most: Int) throws -> Int {
         var end = size
         while end > 0, size - end < most {

@@ -116,7 +116,7 @@ struct ZipDirectory {
         }
     }
 
-    /// The zip64 end record and the locator that points to it, in front of the old end record.
+    /// Returns the zip64 end record and the locator that points to it, in front of the old end record.
     private static func largeEnd(before place: Int, in file: RawFile) throws -> End? {
         let (recordSize, locatorSize) = (56, 20)
         guard place >= locatorSize else { return nil }
@@ -169,7 +169,7 @@ struct ZipSizes: Equatable {
     /// All ones mean that the number is too large for its field and is in the zip64 extra field.
     static let elsewhere = 0xffff_ffff
 
-    /// The zip64 extra field, or an empty cursor. Padding, which is not a field, ends the search.
+    /// Returns the zip64 extra field, or an empty cursor. Padding, which is not a field, ends the search.
     static func largeNumbers(in extra: ArraySlice<UInt8>) throws -> LittleEndian {
         var fields = LittleEndian(extra)
         while fields.remaining >= 4 {

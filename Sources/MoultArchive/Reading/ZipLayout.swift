@@ -87,7 +87,7 @@ struct ZipLayout {
     private static let meaningfulFlags = 0x2069
     private static let encryptionFlags = 0x2041
 
-    /// The checksum and the sizes after the content: with or without a signature, in 4 or 8 bytes.
+    /// Returns the checksum and the sizes after the content: with or without a signature, in 4 or 8 bytes.
     private static func endOfDescriptor(
         of entry: ZipDirectory.Entry, _ content: Range<Int>, in file: RawFile
     ) throws -> Int {

@@ -73,7 +73,7 @@ final class ZipWriter {
                 + Self.bytes(min(start, Self.elsewhere), 4) + Self.bytes(0, 2))
     }
 
-    /// The zip64 end record and the locator that points to it.
+    /// Returns the zip64 end record and the locator that points to it.
     private func largeEnd(start: Int, size: Int) -> [UInt8] {
         let record =
             Array("PK\u{6}\u{6}".utf8) + Self.bytes(44, 8) + Self.version(true) + Self.version(true)
@@ -87,7 +87,7 @@ final class ZipWriter {
         try bytes.withUnsafeBytes(output)
     }
 
-    /// The entry's header: sizes and checksum are zero, because they follow the content (bit 3).
+    /// Returns the entry's header: sizes and checksum are zero, because they follow the content (bit 3).
     private func header(of entry: Entry) -> [UInt8] {
         // Only the zip64 field shows that the numbers after the content have 8 bytes.
         let extra = entry.isLarge ? Self.bytes(1, 2) + Self.bytes(16, 2) + Self.bytes(0, 16) : []
@@ -121,7 +121,7 @@ final class ZipWriter {
         (0..<width).map { $0 < 8 ? UInt8(truncatingIfNeeded: number >> ($0 * 8)) : 0 }
     }
 
-    /// The time in MS-DOS format: accurate to two seconds, from 1980 to 2107, here in UTC.
+    /// Returns the time in MS-DOS format: accurate to two seconds, from 1980 to 2107, here in UTC.
     private static func dosTime(_ seconds: Int) -> [UInt8] {
         // 1980-01-01 and the last moment of 2107.
         var clamped = time_t(min(max(seconds, 315_532_800), 4_354_819_198))

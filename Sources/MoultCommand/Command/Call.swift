@@ -23,13 +23,13 @@ package struct Call: Sendable {
     package func has(_ flag: Option) -> Bool { line.has(flag) }
     package func value(_ option: Option) -> String? { line.options[option.name]?.last }
     package func values(_ option: Option) -> [String] { line.options[option.name] ?? [] }
-    /// The value of an option that the parser has validated as a number.
+    /// Returns the value of an option that the parser has validated as a number.
     package func number(_ option: Option) -> Int? { value(option).flatMap { Int($0) } }
 
-    /// The value of an optional argument.
+    /// Returns the value of an optional argument.
     package func value(_ argument: Argument) -> String? { line.arguments[argument.name]?.first }
     package func values(_ argument: Argument) -> [String] { line.arguments[argument.name] ?? [] }
-    /// The value of a required argument.
+    /// Returns the value of a required argument.
     package func required(_ argument: Argument) throws(MoultError) -> String {
         guard let value = value(argument) else { throw UsageErrors(verb: command.name).missing(argument) }
         return value
@@ -38,7 +38,7 @@ package struct Call: Sendable {
     /// `--store DIR`, if it was given.
     package var storeWords: [String] { line.storeWords }
 
-    /// The directory of the chosen store.
+    /// Returns the directory of the chosen store.
     package func store() throws -> String {
         let store = try namedStore()
         try check(store)
@@ -62,7 +62,7 @@ package struct Call: Sendable {
     /// The store whose ownership this process has checked.
     private static let checkedStore = Mutex<String?>(nil)
 
-    /// The same directory, without the ownership check.
+    /// Returns the same directory, without the ownership check.
     func namedStore() throws(MoultError) -> String {
         try StoreLocation.find(option: value(.store), environment: environment)
     }
@@ -72,13 +72,13 @@ package struct Call: Sendable {
         UsageErrors(verb: command.name).error(what, why: why)
     }
 
-    /// The error with commands that can be pasted, for a verb that prints it as part of its result.
+    /// Returns the error with commands that can be pasted, for a verb that prints it as part of its result.
     func pasted(_ error: MoultError) -> MoultError {
         error.repeating(line, commands: Command.all)
             .naming(store: storeWords, in: Set(Command.all.filter(\.usesStore).map(\.name)))
     }
 
-    /// A new progress bar for one operation; it shows nothing where output is not a terminal.
+    /// Returns a new progress bar for one operation; it shows nothing where output is not a terminal.
     package func progressBar() -> ProgressBar {
         ProgressBar(
             console: output.console, quiet: output.isQuiet || output.format != .text, ticks: true,

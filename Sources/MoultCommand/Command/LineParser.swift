@@ -98,7 +98,7 @@ package struct LineParser {
         line.options[option.name, default: []].append(text)
     }
 
-    /// The next word, unless it is an option: in `--store --json` the directory is missing.
+    /// Returns the next word, unless it is an option: in `--store --json` the directory is missing.
     private mutating func nextValue() -> String? {
         guard let next = words.first, next == "-" || !next.hasPrefix("-") else { return nil }
         return words.popFirst()

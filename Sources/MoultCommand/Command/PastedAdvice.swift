@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension MoultError {
-    /// The same error with `--store` added to the commands it advises, which may be run in another directory.
+    /// Returns the same error with `--store` added to the commands it advises, which may be run in another directory.
     ///
     /// Errors come from modules that do not know the command line, so a command is recognized by the form of the advice: it
     /// starts after a colon and ends at a comma, a full stop or the end of the text.
@@ -12,7 +12,7 @@ extension MoultError {
         }
     }
 
-    /// The same error with the arguments of this command line repeated in commands that only add an option to them.
+    /// Returns the same error with the arguments of this command line repeated in commands that only add an option to them.
     func repeating(_ line: ParsedLine, commands: [Command]) -> MoultError {
         advising { command in
             let words = command.split(separator: " ").map(String.init)
@@ -34,7 +34,7 @@ extension MoultError {
     /// A URL may contain a password.
     private static func shown(_ word: String) -> String { word.contains("://") ? "\(Address(word))" : word }
 
-    /// The same error with each advised command, from the verb on, replaced by the result of `body`.
+    /// Returns the same error with each advised command, from the verb on, replaced by the result of `body`.
     private func advising(_ body: (String) -> String) -> MoultError {
         guard let now else { return self }
         var changed = self
@@ -52,13 +52,13 @@ extension MoultError {
 }
 
 extension ParsedLine {
-    /// Whether `verb` applies a plan made, or a release found, with the same arguments.
+    /// Returns whether `verb` applies a plan made, or a release found, with the same arguments.
     fileprivate func isPlanOf(_ verb: String) -> Bool {
         verb == "apply" && ["plan", "check"].contains(command?.name)
     }
 
-    /// The arguments and options of this line that the advised command also accepts and does not set itself. The store is added
-    /// elsewhere, and output options do not matter.
+    /// Returns the arguments and options of this line that the advised command also accepts and does not set itself. The store
+    /// is added elsewhere, and output options do not matter.
     fileprivate func words(for advised: ParsedLine) -> [String] {
         guard let command, let target = advised.command else { return [] }
         var words: [String] = []

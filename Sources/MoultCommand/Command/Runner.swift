@@ -56,8 +56,8 @@ package struct Runner {
         Set(commands.filter { $0.usesStore && $0.name != "init" }.map(\.name))
     }
 
-    /// The exit status when results could not be written. That is a failure, unless the store was changed: then the status must
-    /// say so.
+    /// Returns the exit status when results could not be written. That is a failure, unless the store was changed: then the
+    /// status must say so.
     private func report(_ failure: Int32, after status: ExitCode, of command: Command?) -> ExitCode {
         let output = Output(console: console)
         let why = String(cString: strerror(failure))

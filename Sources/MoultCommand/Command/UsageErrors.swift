@@ -69,7 +69,7 @@ package struct UsageErrors {
         return error("\(name) takes \(takes)", why: "unexpected argument \"\(Address(word))\"")
     }
 
-    /// The fault in the value of an option or argument; nil if it is valid.
+    /// Returns the fault in the value of an option or argument; nil if it is valid.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
         case .text, .source, .offer, .ofStore: return nil

@@ -32,7 +32,7 @@ extension String {
 enum Shell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
-    /// The completion script for these verbs.
+    /// Returns the completion script for these verbs.
     func script(for commands: [Command]) -> String {
         switch self {
         case .bash: BashCompletions(commands: commands).script

@@ -39,7 +39,7 @@ package struct CommandHelp: Report {
         }
     }
 
-    /// The options shared by most verbs, on one line: `moult help options` explains them.
+    /// Returns the options shared by most verbs, on one line: `moult help options` explains them.
     private static func common(_ command: Command) -> String {
         let names = command.commonOptions.map { option in
             (option.letter.map { "-\($0), " } ?? "") + option.usage

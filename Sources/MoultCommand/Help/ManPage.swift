@@ -6,7 +6,7 @@ struct ManPage {
 
     var fileName: String { "\(name).\(section)" }
 
-    /// Every page: one for the command, and one for each verb and topic.
+    /// Returns every page: one for the command, and one for each verb and topic.
     static func all(for commands: [Command]) -> [ManPage] {
         [overview(commands)] + commands.map(page) + Topic.all.map(page)
     }

@@ -5,11 +5,11 @@ internal import MoultStore
 internal import StepKit
 
 extension History.Entry {
-    /// The action and its outcome in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`. In the store of a single file, these are
-    /// replacements of the file.
+    /// Returns the action and its outcome in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`. In the store of a single file,
+    /// these are replacements of the file.
     func sentence(of file: String?) -> String { "\(what(of: file)) \(ending)" }
 
-    /// The action: `update 2.0.0 -> 2.1.0`, `replacement of app.db`.
+    /// Returns the action: `update 2.0.0 -> 2.1.0`, `replacement of app.db`.
     func what(of file: String?) -> String {
         let replacements = ["update": "replacement of", "rollback": "undo of the replacement of"]
         if let file, let words = replacements[action] { return "\(words) \(Files.name(of: file))" }
@@ -17,12 +17,12 @@ extension History.Entry {
         return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
     }
 
-    /// The reason for the outcome; for a replaced file, described without mentioning releases.
+    /// Returns the reason for the outcome; for a replaced file, described without mentioning releases.
     func reason(of file: String?) -> String? {
         file == nil ? reason : reason.map { FileReplacement.inWordsOfFiles($0, new: "the new database") }
     }
 
-    /// The next step, described in the same way.
+    /// Returns the next step, described in the same way.
     func remedy(of file: String?) -> String? {
         guard file != nil, let remedy, FileReplacement.isForPublishers(remedy) else { return remedy }
         return "Correct the new database, or the options of moult replace."
@@ -42,8 +42,8 @@ extension History.Entry {
         }
     }
 
-    /// The fate of rows, one line per database: `pantry: 3 rows carried over, 1 kept in quarantine`, followed by the names of the
-    /// sets in quarantine. In the store of a single file, the database has no name.
+    /// Returns the fate of rows, one line per database: `pantry: 3 rows carried over, 1 kept in quarantine`, followed by the
+    /// names of the sets in quarantine. In the store of a single file, the database has no name.
     func rowLines(of file: String?) -> [String] {
         var names: [String?] = []
         for fate in rows where !names.contains(fate.database) { names.append(fate.database) }

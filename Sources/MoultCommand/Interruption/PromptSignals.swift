@@ -23,7 +23,7 @@ enum PromptSignals {
         return nil
     }
 
-    /// The previous action; nil if the signal is ignored, which does not change.
+    /// Returns the previous action; nil if the signal is ignored, which does not change.
     private static func note(_ number: Int32) -> sigaction? {
         var old = sigaction()
         // Reading and setting the action of an existing signal cannot fail.

@@ -26,7 +26,7 @@ package struct Output: Sendable {
         print(json: report.json, evenIfQuiet: evenIfQuiet) { report.write(to: &$0) }
     }
 
-    /// The same, for a result of a single verb that needs no type of its own.
+    /// Does the same, for a result of a single verb that needs no type of its own.
     package func print(json: @autoclosure () -> JSON, evenIfQuiet: Bool = false, _ write: (inout Page) -> Void) {
         guard !isQuiet || evenIfQuiet else { return }
         switch format {

@@ -6,15 +6,15 @@ internal import MoultLibc
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Whether the user answers yes at the terminal. The question goes to stderr, to keep it out of the results.
+    /// Returns whether the user answers yes at the terminal. The question goes to stderr, to keep it out of the results.
     static func isConfirmed(_ question: String) throws -> Bool {
         _ = write(STDERR_FILENO, question, question.utf8.count)
         let answer = String(decoding: try line(), as: UTF8.self)
         return ["y", "yes"].contains(answer.lowercased())
     }
 
-    /// The next line, without its line end. A signal during the wait ends the command, even if signals are otherwise only
-    /// recorded.
+    /// Returns the next line, without its line end. A signal during the wait ends the command, even if signals are otherwise
+    /// only recorded.
     static func line(orUntil isOver: () -> Bool = { false }) throws -> [UInt8] {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
@@ -37,7 +37,7 @@ enum StandardInput {
         return bytes
     }
 
-    /// All of the input as text, at most `limit` bytes.
+    /// Returns all of the input as text, at most `limit` bytes.
     static func text(limit: Int) throws -> String {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65_536)

@@ -29,7 +29,7 @@ extension PublishVerb {
 }
 
 extension PublishVerb {
-    /// The keys pinned by stores: the given ones, or the root keys of a key list.
+    /// Returns the keys pinned by stores: the given ones, or the root keys of a key list.
     private static func trustedKeys(_ call: Call) throws -> TrustedKeys? {
         let names = call.values(trust)
         if let list = names.first, names.count == 1, list.hasSuffix(".json") {

@@ -16,7 +16,7 @@ extension Call {
         }
     }
 
-    /// The installed release of the chosen store.
+    /// Returns the installed release of the chosen store.
     func installedSubject() throws -> Subject { try installed(layout(), store()) }
 
     private func installed(_ layout: StoreLayout, _ path: String) throws -> Subject {

@@ -7,7 +7,7 @@ enum Keys {
     /// A key file is a few hundred bytes.
     private static let limit = 1 << 14
 
-    /// A secret key file in our format or minisign's; asks for the password if the key has one.
+    /// Returns a secret key file in our format or minisign's; asks for the password if the key has one.
     fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else {
             let stem = path.hasSuffix(".key") ? String(path.dropLast(4)) : path
@@ -28,8 +28,8 @@ enum Keys {
         }
     }
 
-    /// The command that denies other users access to a secret key; nil if they cannot read or change it. A group may have read
-    /// access on purpose.
+    /// Returns the command that denies other users access to a secret key; nil if they cannot read or change it. A group may
+    /// have read access on purpose.
     fileprivate static func protection(of path: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.mode & 0o027 != 0 else {
             return nil
@@ -37,7 +37,7 @@ enum Keys {
         return shellLine(["chmod", "600", path])
     }
 
-    /// A public key, given as a file path or as the key line itself.
+    /// Returns a public key, given as a file path or as the key line itself.
     static func `public`(_ text: String) throws -> PublicKey {
         if let bytes = try Files.read(text, limit: limit) { return try PublicKey(file: bytes, named: text) }
         guard text.hasPrefix("RW"), text.utf8.count == 56 else {
@@ -50,7 +50,7 @@ enum Keys {
 }
 
 extension Call {
-    /// A secret key named on the command line, with a warning if other users can read it.
+    /// Returns a secret key named on the command line, with a warning if other users can read it.
     func secretKey(_ path: String) throws -> SecretKey {
         let key = try Keys.secret(path, progressBar())
         if let command = try Keys.protection(of: path) {

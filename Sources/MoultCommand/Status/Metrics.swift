@@ -77,7 +77,7 @@ struct Metrics {
         ]
     }
 
-    /// The state at the last request.
+    /// Returns the state at the last request.
     private func feed(_ status: Status) -> [Metric] {
         let followed = Metric("feed_followed", "Whether a feed is configured.", status.feed == nil ? 0 : 1)
         let keys = Metric(

@@ -13,7 +13,7 @@ extension StatusReport {
         let time: Timestamp?
     }
 
-    /// The copies in the store of a single file, newest first; empty in other stores.
+    /// Returns the copies in the store of a single file, newest first; empty in other stores.
     static func copies(in status: Status) throws -> [Copy] {
         if status.file == nil { return [] }
         let layout = try StoreLayout(root: status.root)

@@ -46,7 +46,7 @@ package struct StyledText: Sendable, Equatable {
     /// The display width in columns.
     package var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
 
-    /// The text with escape sequences for the terminal, and with foreign control characters made visible.
+    /// Returns the text with escape sequences for the terminal, and with foreign control characters made visible.
     package func rendered(for terminal: Terminal) -> String {
         parts.map { part in
             let text = visible(part.text)

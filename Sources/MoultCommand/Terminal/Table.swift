@@ -29,7 +29,7 @@ package struct Table: Sendable {
     package mutating func row(_ cells: [StyledText]) { rows.append(cells) }
     package mutating func header(_ titles: String...) { rows.append(titles.map { StyledText($0, .heading) }) }
 
-    /// The lines for a terminal of this width; nil disables wrapping and gives one line per row, for programs.
+    /// Returns the lines for a terminal of this width; nil disables wrapping and gives one line per row, for programs.
     package func lines(width: Int?) -> [StyledText] {
         let widths = columns.indices.map { column in
             rows.map { $0.indices.contains(column) ? $0[column].width : 0 }.max() ?? 0

@@ -47,7 +47,7 @@ package struct Terminal: Sendable, Equatable {
         return capable && environment["CLICOLOR"] != "0"
     }
 
-    /// Whether the locale uses UTF-8. The first of the three variables that is set decides, as in setlocale(3).
+    /// Returns whether the locale uses UTF-8. The first of the three variables that is set decides, as in setlocale(3).
     private static func unicode(_ environment: Environment) -> Bool {
         let locale = environment["LC_ALL"] ?? environment["LC_CTYPE"] ?? environment["LANG"] ?? "C"
         let name = Array(locale.lowercased().utf8)

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultLibc
 
 extension Timestamp {
-    /// The difference from now in everyday words: `3 minutes ago`, `in 5 days`.
+    /// Returns the difference from now in everyday words: `3 minutes ago`, `in 5 days`.
     package func relative(to now: Timestamp) -> String {
         let distance = abs(now.seconds - seconds)
         if distance < 5 { return "just now" }
@@ -34,7 +34,7 @@ extension Timestamp {
     }
 }
 
-/// A duration in everyday units: `12 ms`, `4.2 s`, `1 min 12 s`, `2 h 5 min`.
+/// Returns a duration in everyday units: `12 ms`, `4.2 s`, `1 min 12 s`, `2 h 5 min`.
 package func durationText(seconds: Double) -> String {
     let milliseconds = Int((max(0, seconds) * 1000).rounded())
     if milliseconds < 1000 { return "\(milliseconds) ms" }
@@ -53,7 +53,7 @@ private func two(_ large: Int, _ largeUnit: String, _ small: Int, _ smallUnit: S
     "\(large) \(largeUnit)" + (small > 0 ? " \(small) \(smallUnit)" : "")
 }
 
-/// A countdown: `0:07`, `12:30`, `1:02:03`.
+/// Returns a countdown: `0:07`, `12:30`, `1:02:03`.
 func countdownText(seconds: Int) -> String {
     func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60)

@@ -1,8 +1,8 @@
 internal import MoultBasics
 
 extension StyledText {
-    /// The text in lines of at most `width` columns, broken at spaces. A longer word gets a line of its own, unbroken, so that a
-    /// path or digest can still be copied.
+    /// Returns the text in lines of at most `width` columns, broken at spaces. A longer word gets a line of its own, unbroken,
+    /// so that a path or digest can still be copied.
     package func wrapped(to width: Int) -> [StyledText] {
         var lines: [StyledText] = []
         var line = StyledText()
@@ -42,13 +42,13 @@ extension StyledText {
     }
 }
 
-/// The columns that a terminal needs for the text, as shown after `visible`.
+/// Returns the columns that a terminal needs for the text, as shown after `visible`.
 package func displayWidth(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
     return visible(text).reduce(0) { $0 + displayWidth($1) }
 }
 
-/// The columns that a character takes: 0, 1 or 2.
+/// Returns the columns that a character takes: 0, 1 or 2.
 func displayWidth(_ character: Character) -> Int {
     guard let first = character.unicodeScalars.first else { return 0 }
     if first.value < 0x300 { return 1 }

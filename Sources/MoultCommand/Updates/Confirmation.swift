@@ -3,7 +3,7 @@ internal import MoultEngine
 internal import MoultStore
 
 extension Call {
-    /// Whether `--confirm` was given and can be answered.
+    /// Returns whether `--confirm` was given and can be answered.
     func asksBefore() throws -> Bool {
         guard has(UpdateOptions.confirm) else { return false }
         guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {

@@ -14,7 +14,7 @@ enum FeedOptions {
 }
 
 extension Call {
-    /// The request for a feed that these options describe.
+    /// Returns the request for a feed that these options describe.
     func feedRequest() throws -> FeedRequest {
         var request = FeedRequest(
             place: value(FeedOptions.feed).map(Self.feedAddress),
@@ -25,7 +25,7 @@ extension Call {
         return request
     }
 
-    /// The address of a feed, given as a URL or a path.
+    /// Returns the address of a feed, given as a URL or a path.
     static func feedAddress(_ url: String) -> Address {
         Address(url.contains("://") ? url : Feed.file(at: url))
     }
@@ -37,7 +37,7 @@ extension Call {
         }
     }
 
-    /// The release to install, as the user named it.
+    /// Returns the release to install, as the user named it.
     func source(_ name: String) throws -> ReleaseSource {
         if has(FeedOptions.feed) {
             throw wrongUsage(

@@ -26,7 +26,7 @@ package struct PlanLines: Sendable {
         databaseWidth = max(10, effects.compactMap(\.database).map(displayWidth).max() ?? 0)
     }
 
-    /// The lines of one effect. `before` has the same width for all effects; `note` precedes the change.
+    /// Returns the lines of one effect. `before` has the same width for all effects; `note` precedes the change.
     package func lines(
         of effect: Effect, after before: StyledText = "", note: String = "", on terminal: Terminal
     ) -> [StyledText] {

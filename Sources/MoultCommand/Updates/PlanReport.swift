@@ -97,7 +97,7 @@ extension Page {
     }
 }
 
-/// The line for a release that is already installed.
+/// Returns the line for a release that is already installed.
 func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is installed" }
 
 extension Call {
@@ -128,7 +128,7 @@ extension Call {
 }
 
 extension Plan {
-    /// A saved plan; nil if nothing is at the path.
+    /// Returns a saved plan; nil if nothing is at the path.
     static func saved(in file: String) throws -> Plan? {
         try Files.read(file, limit: 1 << 26).map { try Plan(json: JSON(parsing: $0, source: file), source: file) }
     }

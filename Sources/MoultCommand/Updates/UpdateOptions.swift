@@ -42,7 +42,7 @@ enum UpdateOptions {
 }
 
 extension Call {
-    /// The request for a manifest with these options.
+    /// Returns the request for a manifest with these options.
     func request(_ manifest: String) throws -> UpdateRequest {
         var request = UpdateRequest(
             manifest: manifest, follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
@@ -83,7 +83,7 @@ extension Call {
 
     var wait: Int { number(UpdateOptions.wait) ?? 0 }
 
-    /// The orchestrator of the chosen store.
+    /// Returns the orchestrator of the chosen store.
     func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
         try Orchestrator(root: store(), steps: steps, watcher: watcher, consumers: consumerOptions)
     }
@@ -96,6 +96,6 @@ extension Call {
 
     func layout() throws -> StoreLayout { try StoreLayout(root: store()) }
 
-    /// The records of the chosen store.
+    /// Returns the records of the chosen store.
     func snapshot() throws -> StoreSnapshot { StoreSnapshot(try layout()) }
 }

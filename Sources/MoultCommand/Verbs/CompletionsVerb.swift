@@ -78,7 +78,7 @@ enum CompletionsVerb {
 }
 
 extension StoreSnapshot {
-    /// The suggestions for shells.
+    /// Returns the suggestions for shells.
     fileprivate func names(_ kind: ArgumentType.StoreNames) throws -> [String] {
         switch kind {
         case .databases: try installed?.manifest.databases.map(\.name) ?? []

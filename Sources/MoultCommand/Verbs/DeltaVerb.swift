@@ -91,7 +91,7 @@ enum DeltaVerb {
             size: try Files.factsThroughLinks(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
 
-    /// The two files to compare.
+    /// Returns the two files to compare.
     private static func pair(_ before: Subject, _ after: Subject, _ call: Call) throws -> (String, String) {
         if before.kind == .database, after.kind == .database, let old = before.parts.first?.path,
             let new = after.parts.first?.path

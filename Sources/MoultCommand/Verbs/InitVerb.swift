@@ -71,7 +71,7 @@ enum InitVerb {
         return .done
     }
 
-    /// Whether verbs find this store by default, so that the next command need not name it.
+    /// Returns whether verbs find this store by default, so that the next command need not name it.
     private static func isDefault(_ store: String, _ call: Call) throws -> Bool {
         // The only possible error is that the store is missing.
         guard let found = try? StoreLocation.find(option: nil, environment: call.environment) else { return false }
@@ -80,13 +80,13 @@ enum InitVerb {
 }
 
 extension Call {
-    /// The keys that must have signed this store's releases.
+    /// Returns the keys that must have signed this store's releases.
     func keys() throws -> TrustedKeys? {
         let keys = try values(InitVerb.key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
         return keys.isEmpty ? nil : TrustedKeys(keys)
     }
 
-    /// The feed that the store should follow.
+    /// Returns the feed that the store should follow.
     func feedSettings() throws -> FeedSettings? {
         try value(InitVerb.feed).map { url in
             // An address that can never be downloaded from is not recorded, least of all with a password.

@@ -180,7 +180,7 @@ extension Call {
         }
     }
 
-    /// A temporary store in which a release is installed as a test.
+    /// Returns a temporary store in which a release is installed as a test.
     func trial(in directory: String, hasProofs: Bool = false) -> TrialInstall {
         TrialInstall(in: directory, checkTime: trialTime, hasProofs: hasProofs) { Interruption.isRequested }
     }
@@ -188,7 +188,7 @@ extension Call {
     /// The time limit for checking a database when a release is built.
     var trialTime: CheckTime { CheckTime(fixed: number(PackVerb.checkTimeout), isTrial: true) }
 
-    /// The `NAME=VALUE` pairs of a repeatable option.
+    /// Returns the `NAME=VALUE` pairs of a repeatable option.
     func defines(_ option: Option) throws -> [String: String] {
         var defines: [String: String] = [:]
         for text in values(option) {
@@ -257,7 +257,7 @@ private struct PackedReport: Report {
 }
 
 extension Trials {
-    /// The trial installs, on one line.
+    /// Returns the trial installs, on one line.
     func text(_ terminal: Terminal) -> StyledText {
         let done = all.filter { $0.skipped == nil }.map { $0.previous.map { "over \($0)" } ?? "into an empty store" }
         let skipped = all.compactMap { trial in

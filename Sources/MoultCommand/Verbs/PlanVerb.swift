@@ -56,7 +56,7 @@ enum PlanVerb {
         }
     }
 
-    /// The plan of the feed's next release, if any.
+    /// Returns the plan of the feed's next release, if any.
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
         let (status, plan) = try call.orchestrator().plan(following: request)
         guard let plan else {
@@ -82,7 +82,7 @@ enum PlanVerb {
         }
     }
 
-    /// The changes inside the databases; nil if they were not requested, or nothing is installed to compare with.
+    /// Returns the changes inside the databases; nil if they were not requested, or nothing is installed to compare with.
     private static func contents(of plan: Plan, _ path: String, _ call: Call) throws -> ReleaseDiff? {
         guard call.has(deep), plan.changesStore, plan.from != nil else { return nil }
         let (before, after) = (try call.installedSubject(), try call.subject(path))

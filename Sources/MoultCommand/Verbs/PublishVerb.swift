@@ -162,7 +162,7 @@ enum PublishVerb {
         return .done
     }
 
-    /// The feed, if it is in a registry.
+    /// Returns the feed, if it is in a registry.
     static func registryFeed(_ call: Call) throws -> RegistryFeed? {
         func repository(_ text: String, _ name: String) throws -> Repository {
             let (repository, tag) = try Repository.parse(Address(text))

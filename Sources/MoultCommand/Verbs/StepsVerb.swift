@@ -63,7 +63,7 @@ enum StepsVerb {
         }
     }
 
-    /// The steps of the command, and those of the store if one is given or found.
+    /// Returns the steps of the command, and those of the store if one is given or found.
     private static func all(_ call: Call) throws -> [Listed] {
         let own = call.steps.listed.map { Listed(step: $0.step, phase: $0.phase, settings: nil) }
         let root: String

@@ -13,7 +13,7 @@ struct ChangedTables {
     /// Files that are larger together are not compared: it would take longer than reading everything again.
     private static let sizeLimit = 64 << 20
 
-    /// The tables of a database that differ; nil if unknown, in which case any table may differ.
+    /// Returns the tables of a database that differ; nil if unknown, in which case any table may differ.
     func of(_ name: String) -> [String]? {
         guard let before = installed?.database(name), let after = release.database(name) else { return nil }
         // An error does not fail the update: all tables then count as changed.
@@ -37,7 +37,7 @@ struct ChangedTables {
         return changed
     }
 
-    /// The path of the new file during preparation; nil if none is staged, as for a migration.
+    /// Returns the path of the new file during preparation; nil if none is staged, as for a migration.
     private func newFile(_ database: Database) throws -> String? {
         guard database.kind.isSealed else {
             let path = "\(transaction.waiting)/\(database.path)"

@@ -5,7 +5,7 @@ package import MoultStore
 protocol ConsumerChannel: Sendable {
     /// The description shown in a plan.
     var summary: String { get }
-    /// Whether a process exists that can be asked to release.
+    /// Returns whether a process exists that can be asked to release.
     func canRelease(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws

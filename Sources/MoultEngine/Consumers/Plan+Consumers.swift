@@ -25,7 +25,8 @@ extension Plan {
             "\(consumer) (\(by)): \(isReleased ? "release and reload" : "reload") for \(databases.map(\.name).joined(separator: ", "))"
         }
 
-        /// Whether this call goes to that consumer. A consumer in the app may have the same name as one in the settings.
+        /// Returns whether this call goes to that consumer. A consumer in the app may have the same name as one in the
+        /// settings.
         func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.means.channel.summary }
 
         package var json: JSON {
@@ -51,7 +52,7 @@ extension Plan {
         }
     }
 
-    /// The consumers to call: those with a changed database, in order of registration.
+    /// Returns the consumers to call: those with a changed database, in order of registration.
     func calls(of consumers: [Consumer], from installed: Manifest?, to release: Manifest) -> [Call] {
         let changed = changedDatabases(from: installed, to: release)
         return consumers.compactMap { consumer in
@@ -68,8 +69,8 @@ extension Plan {
         }
     }
 
-    /// The databases whose content changes, or that are added or removed. A read-only file that is copied again with the same
-    /// content does not count.
+    /// Returns the databases whose content changes, or that are added or removed. A read-only file that is copied again with
+    /// the same content does not count.
     private func changedDatabases(from installed: Manifest?, to release: Manifest) -> [String] {
         var names: [String] = []
         for effect in effects where effect.changesStore {
@@ -91,7 +92,7 @@ extension Plan {
         }
     }
 
-    /// Whether processes must close a database: the app writes to it, and it is replaced or changed.
+    /// Returns whether processes must close a database: the app writes to it, and it is replaced or changed.
     func requiresRelease(_ database: String) -> Bool {
         effects.contains { $0.database == database && $0.takesOutOfUse }
     }

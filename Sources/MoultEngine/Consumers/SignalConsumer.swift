@@ -35,7 +35,7 @@ extension SignalConsumer: ConsumerChannel {
         throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) from \(pidFile): \(code)")
     }
 
-    /// The process that wrote the PID file; nil if it has exited.
+    /// Returns the process that wrote the PID file; nil if it has exited.
     private func pid() throws -> Int32? {
         guard let facts = try Files.factsThroughLinks(pidFile), let bytes = try Files.read(pidFile, limit: 64) else {
             return nil

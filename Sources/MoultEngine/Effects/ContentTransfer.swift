@@ -39,7 +39,7 @@ struct ContentTransfer {
     /// Whether the file existed before moult.
     var isForeign: Bool { if case .foreign = old { true } else { false } }
 
-    /// Whether the file existed before moult and is not a database.
+    /// Returns whether the file existed before moult and is not a database.
     func isForeignNonDatabase(_ path: String) throws -> Bool {
         guard isForeign else { return false }
         do {
@@ -171,8 +171,8 @@ struct ContentTransfer {
         }
     }
 
-    /// Whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid there,
-    /// and the installed release's conditions, if the app has changed the table.
+    /// Returns whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid
+    /// there, and the installed release's conditions, if the app has changed the table.
     private func selects(_ rule: Preservation.Rule, in live: Connection) throws -> Bool {
         guard try RowSelection.hasTable(rule.table, in: live) else { return false }
         let selection = RowSelection(table: rule.table, conditions: rule.conditions)

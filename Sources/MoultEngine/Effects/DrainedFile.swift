@@ -52,7 +52,7 @@ final class DrainedFile {
         return try isUnchanged()
     }
 
-    /// Whether no process has tried to open the file since the lease was taken.
+    /// Returns whether no process has tried to open the file since the lease was taken.
     func isHeld() throws -> Bool { try lease?.isUnbroken() ?? false }
 
     func release() { lease = nil }

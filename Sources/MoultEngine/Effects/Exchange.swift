@@ -39,7 +39,7 @@ final class Exchange: WritableEffect {
     }
 
     static func key(_ path: String) -> String { "counter/\(path)" }
-    /// The key under which the old file's inode is recorded. Recovery uses it to tell whether the exchange was made.
+    /// Returns the key under which the old file's inode is recorded. Recovery uses it to tell whether the exchange was made.
     static func oldKey(_ path: String) -> String { "replaced/\(path)" }
 
     var facts: [String: UInt64] {
@@ -145,7 +145,7 @@ final class Exchange: WritableEffect {
         try Files.syncDirectory(Files.directory(of: place))
     }
 
-    /// Whether the new content is unchanged since the decision.
+    /// Returns whether the new content is unchanged since the decision.
     private func isUntouched() throws -> Bool {
         guard let counter else { return false }
         let connection = try Connection(path: place, access: .readWrite)

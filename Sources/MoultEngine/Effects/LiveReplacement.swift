@@ -43,7 +43,7 @@ final class LiveReplacement: WritableEffect {
         self.patience = patience
     }
 
-    /// The key under which the old content's schema version is recorded.
+    /// Returns the key under which the old content's schema version is recorded.
     static func key(_ path: String) -> String { "schema/\(path)" }
 
     static func schemaVersion(_ connection: Connection) throws -> UInt64 {
@@ -129,7 +129,8 @@ final class LiveReplacement: WritableEffect {
         if displacement?.isKept == true { try displacement?.keepCopy(of: old) }
     }
 
-    /// A connection with exclusive access to the file, even after its transaction ends: the backup uses this connection.
+    /// Returns a connection with exclusive access to the file, even after its transaction ends: the backup uses this
+    /// connection.
     ///
     /// `BEGIN EXCLUSIVE` would never succeed while readers take turns, because it admits new readers while it waits for the old
     /// ones. A commit does not, so this commits a transaction that changes nothing. A commit blocks new readers only briefly, and

@@ -32,7 +32,8 @@ final class Migration: WritableEffect {
         (self.target, self.copy, self.patience, self.displacement) = (target, copy, patience, displacement)
     }
 
-    /// Whether the database has reached the target version. Recovery uses this to tell whether the migration was committed.
+    /// Returns whether the database has reached the target version. Recovery uses this to tell whether the migration was
+    /// committed.
     static func isDone(_ place: String, target: Int) throws -> Bool {
         guard try Files.factsThroughLinks(place) != nil else { return false }
         return try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") } >= Int64(target)
@@ -82,7 +83,7 @@ final class Migration: WritableEffect {
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
     }
 
-    /// The items that the app has created or changed: the file from which the database was created does not have them.
+    /// Returns the items that the app has created or changed: the file from which the database was created does not have them.
     static func ofApp(_ items: [SchemaShape.Item], template: String?) throws -> [SchemaShape.Item] {
         guard let template, !items.isEmpty else { return items }
         let pristine = try Connection(path: template, access: .immutable)

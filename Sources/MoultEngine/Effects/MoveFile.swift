@@ -20,7 +20,7 @@ final class MoveFile: WritableEffect {
         isHeldByExchange = exchange != nil
     }
 
-    /// The key under which the inode is recorded.
+    /// Returns the key under which the inode is recorded.
     static func key(_ from: String) -> String { "moved/\(from)" }
 
     var facts: [String: UInt64] {
@@ -29,7 +29,7 @@ final class MoveFile: WritableEffect {
 
     private var isDone: Bool { get throws { try Self.isDone(from: from, to: place, inode: inode) } }
 
-    /// Whether the file is at its new path. If the inode was recorded, another file at the old path belongs to the app.
+    /// Returns whether the file is at its new path. If the inode was recorded, another file at the old path belongs to the app.
     static func isDone(from: String, to place: String, inode: UInt64?) throws -> Bool {
         guard try Files.facts(place) != nil else { return false }
         guard let old = try Files.facts(from) else { return true }

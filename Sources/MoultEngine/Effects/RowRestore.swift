@@ -86,7 +86,7 @@ final class RowRestore: WritableEffect {
         return true
     }
 
-    /// Whether nothing is left to restore.
+    /// Returns whether nothing is left to restore.
     func isCommitted() throws -> Bool {
         if connection != nil { return false }
         try hold()

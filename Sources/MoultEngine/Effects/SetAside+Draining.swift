@@ -5,7 +5,8 @@ internal import MoultStore
 internal import StepKit
 
 extension SetAside {
-    /// The number of rows by table, for the record. It is only informative, so tables that cannot be counted are left out.
+    /// Returns the number of rows by table, for the record. It is only informative, so tables that cannot be counted are left
+    /// out.
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
             let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
@@ -54,8 +55,8 @@ extension SetAside {
             })
     }
 
-    /// The tables in the file when it is read without its sidecars. If one of them is missing when they are read as well, they
-    /// belong to another file. SQLite cannot detect that, and would write their pages over this file.
+    /// Returns the tables in the file when it is read without its sidecars. If one of them is missing when they are read as
+    /// well, they belong to another file. SQLite cannot detect that, and would write their pages over this file.
     private static func ownTables(_ place: String) throws -> Set<String> {
         do {
             let alone = try Connection(path: place, access: .immutable)

@@ -78,7 +78,7 @@ package final class SetAside: WritableEffect {
     /// that.
     private var wasInPlace: Bool?
 
-    /// Whether the file to be set aside is still at its path.
+    /// Returns whether the file to be set aside is still at its path.
     private func isOriginalInPlace() throws -> Bool {
         if let wasInPlace, held != nil { return wasInPlace }
         guard let newDigest, recorded != 0 else { return try current() == original }
@@ -88,7 +88,7 @@ package final class SetAside: WritableEffect {
         return try isSameContent(place, kept(""))
     }
 
-    /// Whether the original file is at the staged file's path.
+    /// Returns whether the original file is at the staged file's path.
     private func isOriginalStaged() throws -> Bool {
         guard let left = try Files.facts(newFile) else { return false }
         guard let newDigest, recorded != 0 else { return try left.inode == original }
@@ -124,7 +124,7 @@ package final class SetAside: WritableEffect {
         if lease == nil { throw inUse() }
     }
 
-    /// Whether draining keeps all content. Evaluated once, before the file is drained.
+    /// Returns whether draining keeps all content. Evaluated once, before the file is drained.
     func isReadable() throws -> Bool {
         if let readable { return readable }
         let isReadable = try Self.isReadable(place) && fits()
@@ -281,7 +281,7 @@ package final class SetAside: WritableEffect {
         try finish()
     }
 
-    /// Whether the file to restore is in quarantine.
+    /// Returns whether the file to restore is in quarantine.
     private func isOriginalKept() throws -> Bool {
         guard let facts = try Files.facts(kept("")) else { return false }
         return try newDigest != nil || facts.inode == original
@@ -351,7 +351,7 @@ package final class SetAside: WritableEffect {
         return "\(above)/\(stem)\(number)-\(record.database)"
     }
 
-    /// Whether the new file is in place unchanged, and no process has it open.
+    /// Returns whether the new file is in place unchanged, and no process has it open.
     private func isUntouched() throws -> Bool {
         guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
         if let placed {

@@ -30,7 +30,7 @@ protocol WritableEffect: AnyObject {
     func stage() throws
     /// SQLite's own commit, after which the update cannot be undone. Returns false if there was nothing to commit.
     func commit() throws -> Bool
-    /// Whether the commit took effect; after an error, only reading the database can tell.
+    /// Returns whether the commit took effect; after an error, only reading the database can tell.
     func isCommitted() throws -> Bool
     /// Gives apps access again.
     func finish() throws

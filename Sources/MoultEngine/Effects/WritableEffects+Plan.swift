@@ -7,8 +7,8 @@ internal import MoultTrust
 internal import StepKit
 
 extension WritableEffects {
-    /// The effects in the order in which they are held: those that only wait for other processes' transactions first, and leases
-    /// last, because they can be held only briefly.
+    /// Returns the effects in the order in which they are held: those that only wait for other processes' transactions first,
+    /// and leases last, because they can be held only briefly.
     func effects() throws -> [any WritableEffect] {
         if let built { return built }
         var exchanges: [String: Exchange] = [:]
@@ -69,7 +69,7 @@ extension WritableEffects {
             isDone: { [unowned self] in try isReplaced(effect, path) })
     }
 
-    /// Whether the file already has its new path. An app may have created another file at the old path after a crash.
+    /// Returns whether the file already has its new path. An app may have created another file at the old path after a crash.
     private func isMoved(_ from: String, to path: String) throws -> Bool {
         try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
     }
@@ -122,7 +122,8 @@ extension WritableEffects {
             }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
     }
 
-    /// Whether an installed database has the content of its release; true for any other file, which has none to compare with.
+    /// Returns whether an installed database has the content of its release; true for any other file, which has none to compare
+    /// with.
     private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
         let store = StoreSnapshot(layout)
         guard let generation = try store.installed,
@@ -169,7 +170,7 @@ extension WritableEffects {
             release: before == nil ? "" : plan.from?.version.description ?? "")
     }
 
-    /// How the content of the database at a path is transferred.
+    /// Returns how the content of the database at a path is transferred.
     func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
         guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
             let database = effect.database.flatMap(release.database)

@@ -93,7 +93,7 @@ final class WritableEffects {
         }
     }
 
-    /// The names that this transaction, or an adoption, may have given to a database.
+    /// Returns the names that this transaction, or an adoption, may have given to a database.
     private func names(_ place: String) throws -> [String] {
         var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
             .map(transaction.layout.generation)
@@ -123,13 +123,13 @@ final class WritableEffects {
         { return false }
     }
 
-    /// The facts that the decision records for recovery.
+    /// Returns the facts that the decision records for recovery.
     func facts() throws -> [String: UInt64] {
         try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
     }
 
-    /// The digests of staged files that carry no marker of their release, for recovery in a copied store: the files that a reset
-    /// restores from quarantine. All others are known by their marker, or by the release's digest.
+    /// Returns the digests of staged files that carry no marker of their release, for recovery in a copied store: the files
+    /// that a reset restores from quarantine. All others are known by their marker, or by the release's digest.
     func stagedDigests() throws -> [String: String] {
         var digests: [String: String] = [:]
         for effect in plan.effects {
@@ -152,7 +152,7 @@ final class WritableEffects {
         return proofs
     }
 
-    /// The fate of the rows of each database.
+    /// Returns the fate of the rows of each database.
     func fates() throws -> [RowFate] {
         try effects().flatMap { effect in
             effect.fates.map {
@@ -204,7 +204,7 @@ final class WritableEffects {
 
     // MARK: recovery
 
-    /// Whether the effect was already applied; recovery must not apply it twice.
+    /// Returns whether the effect was already applied; recovery must not apply it twice.
     func isDone(_ effect: Effect) throws -> Bool {
         switch effect.change {
         case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
@@ -213,8 +213,8 @@ final class WritableEffects {
         }
     }
 
-    /// Whether the database has this release's content. Before the decision nothing is replaced, whatever a file's marker says: a
-    /// file that is taken over may have had the same content before.
+    /// Returns whether the database has this release's content. Before the decision nothing is replaced, whatever a file's
+    /// marker says: a file that is taken over may have had the same content before.
     func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
         guard let database = effect.database.flatMap(release.database), !inodes.isEmpty || digests != nil,
             let facts = try Files.factsThroughLinks(place(path))

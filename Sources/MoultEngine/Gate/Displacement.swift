@@ -169,7 +169,7 @@ extension FileFacts {
 }
 
 extension Plan {
-    /// The paths at which a database's file may be, however far the update got.
+    /// Returns the paths at which a database's file may be, however far the update got.
     fileprivate func places(of database: String, _ layout: StoreLayout) -> [String] {
         effects.filter { $0.database == database }.flatMap(\.writtenPaths).map(layout.file)
     }

@@ -101,7 +101,7 @@ package struct Applier {
             cause: reason)
     }
 
-    /// The error for an update that is partly committed: the next command does the rest, and nothing is undone.
+    /// Returns the error for an update that is partly committed: the next command does the rest, and nothing is undone.
     static func irrevocable(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and can no longer be undone",

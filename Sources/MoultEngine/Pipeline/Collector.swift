@@ -79,7 +79,7 @@ package struct Collector {
         return (sound, broken)
     }
 
-    /// The times at which generations were replaced within the last `minimumAge` seconds, by name.
+    /// Returns the times at which generations were replaced within the last `minimumAge` seconds, by name.
     private func leavingTimes() throws -> [String: Int] {
         var times: [String: Int] = [:]
         let history = try HistoryReader(layout)

@@ -160,15 +160,15 @@ package struct Journal {
         return state
     }
 
-    /// Whether a line is a record that was synced before anything was done on the basis of it.
+    /// Returns whether a line is a record that was synced before anything was done on the basis of it.
     private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
         // A line that is not JSON is not a record.
         guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }
         return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }
 
-    /// Whether a recorded number means the same in a copy of the store: true for change counters, schema versions and times,
-    /// but not for inodes.
+    /// Returns whether a recorded number means the same in a copy of the store: true for change counters, schema versions and
+    /// times, but not for inodes.
     private static func meansTheSameInACopy(_ name: String) -> Bool {
         [Exchange.key(""), LiveReplacement.key(""), MadeFile.key("")].contains { name.hasPrefix($0) }
     }

@@ -37,7 +37,7 @@ final class PatchedFile: Sendable {
         }
     }
 
-    /// The next piece for this thread to digest; nil if another thread has it, or it does not exist yet.
+    /// Returns the next piece for this thread to digest; nil if another thread has it, or it does not exist yet.
     private func next() -> (Int, Range<Int>)? {
         state.withLock { state in
             guard !state.isDigesting, let range = state.written.removeValue(forKey: state.next) else { return nil }
@@ -58,7 +58,7 @@ package struct PatchFault: Error {
 
     package init(_ unfit: Set<String>, _ error: MoultError) { (self.unfit, self.error) = (unfit, error) }
 
-    /// Whether an error while patching is caused by the files, and not by a full disk or a cancellation.
+    /// Returns whether an error while patching is caused by the files, and not by a full disk or a cancellation.
     static func isOfFiles(_ error: MoultError) -> Bool {
         (300..<400).contains(error.code.rawValue) || error.code == .digest || (error.cause as? Errno) == .noEntry
     }

@@ -228,7 +228,7 @@ package final class Performer: Changes, @unchecked Sendable {
 
 /// Recognizes a file created by moult that no app has written to since: every write changes the modification time.
 enum MadeFile {
-    /// The key under which the decision records the mark.
+    /// Returns the key under which the decision records the mark.
     static func key(_ path: String) -> String { "made/\(path)" }
 
     static func mark(_ facts: FileFacts) -> UInt64 {

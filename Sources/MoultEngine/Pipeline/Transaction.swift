@@ -9,7 +9,7 @@ extension Transaction {
     package var journal: Journal { Journal(in: directory) }
     /// The directory into which the core unpacks.
     var unpacked: String { "\(directory)/unpacked" }
-    /// The path where a member is staged; the names of migrations include directories.
+    /// Returns the path where a member is staged; the names of migrations include directories.
     func place(of member: String) throws -> String {
         var directory = unpacked
         for part in member.split(separator: "/").dropLast() {
@@ -21,7 +21,7 @@ extension Transaction {
 
     /// The directory for staged writable files that will be in the store.
     var waiting: String { "\(directory)/waiting" }
-    /// The staged path of a writable file.
+    /// Returns the staged path of a writable file.
     func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
     /// The staged generation.
     var generation: String { "\(directory)/generation" }
@@ -64,7 +64,8 @@ extension Transaction {
         try LinkedFiles(layout).refresh()
     }
 
-    /// Whether this transaction created a generation's directory, according to its seal, which also holds in a copied store.
+    /// Returns whether this transaction created a generation's directory, according to its seal, which also holds in a copied
+    /// store.
     ///
     /// Seals of earlier versions do not record that; the inode recorded with the decision is used instead.
     func hasCreated(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
@@ -79,7 +80,7 @@ extension Transaction {
         return seal?.transaction.map { $0 == id } ?? (facts.inode == inodes["generation"])
     }
 
-    /// The manifest of the release that a plan installs, whether in place or still staged.
+    /// Returns the manifest of the release that a plan installs, whether in place or still staged.
     func release(of plan: Plan) throws -> Manifest? {
         for directory in [layout.generation(plan.to.generation), generation] {
             let path = "\(directory)/\(Generation.manifestName)"
@@ -89,13 +90,13 @@ extension Transaction {
         return nil
     }
 
-    /// Whether a file is the database as published. For files without a marker, in a copied store.
+    /// Returns whether a file is the database as published. For files without a marker, in a copied store.
     static func isPublished(_ path: String, _ digest: String) throws -> Bool {
         guard try Files.facts(path)?.kind == .file else { return false }
         return try SHA256.digest(ofFileAt: path).hex == digest
     }
 
-    /// The inodes of the staged files, by which recovery tells what was done.
+    /// Returns the inodes of the staged files, by which recovery tells what was done.
     func inodes(of plan: Plan) throws -> [String: UInt64] {
         var inodes: [String: UInt64] = [:]
         inodes["generation"] = try Files.facts(generation)?.inode

@@ -39,7 +39,7 @@ package struct ContentForecast {
         }
     }
 
-    /// A copy of the release's file; nil if it is not available.
+    /// Returns a copy of the release's file; nil if it is not available.
     private func unpack(_ member: String, _ plan: Plan, _ scratch: String) throws -> String? {
         let file = "\(scratch)/new.db"
         let kept = "\(layout.generation(plan.to.generation))/\(member)"
@@ -77,7 +77,7 @@ package struct ContentForecast {
 }
 
 extension Plan {
-    /// The path from which the same update moves the database.
+    /// Returns the path from which the same update moves the database.
     func movedFrom(_ path: String) -> String? {
         for effect in effects {
             if case .move(let from, path) = effect.change { return from }

@@ -46,7 +46,7 @@ package struct MigrationForecast {
         }
     }
 
-    /// The file from which the database was created; nil if it does not come from a release.
+    /// Returns the file from which the database was created; nil if it does not come from a release.
     private func template(of database: Database, _ plan: Plan) throws -> String? {
         guard let from = plan.from, let before = installed?.database(database.name) else { return nil }
         let path = "\(layout.generation(from.generation))/\(before.member)"

@@ -72,7 +72,7 @@ extension Plan.Reuse {
 }
 
 extension Plan.Reuse {
-    /// Whether the member is the base file itself, by a hard link or shared blocks.
+    /// Returns whether the member is the base file itself, by a hard link or shared blocks.
     func isLinked(in release: Manifest) -> Bool {
         patches.isEmpty && (release.content(of: member)?.size ?? 0) >= SourceSelection.minLinkedSize
     }

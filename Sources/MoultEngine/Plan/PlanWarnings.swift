@@ -14,8 +14,8 @@ enum PlanWarnings {
         return try warnings + misfits(manifest, in: context)
     }
 
-    /// A warning if the publisher has withdrawn the release, according to a feed on this machine: the last one seen by the
-    /// store, or one next to the manifest. It is only informative, so an unreadable feed is ignored.
+    /// Returns a warning if the publisher has withdrawn the release, according to a feed on this machine: the last one seen by
+    /// the store, or one next to the manifest. It is only informative, so an unreadable feed is ignored.
     static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [String] {
         for path in feeds.compactMap(\.self) {
             guard let bytes = try? Files.read(path, limit: Feed.largest),
@@ -56,7 +56,8 @@ enum PlanWarnings {
             + "the data from before that. It may be in quarantine: moult quarantine"
     }
 
-    /// What the file lacks of the release's schema; also nil for a file that cannot be read now, which the steps handle.
+    /// Returns what the file lacks of the release's schema; also nil for a file that cannot be read now, which the steps
+    /// handle.
     private static func lack(of place: String, _ template: String) throws -> String? {
         do {
             let expected = try SchemaShape(of: Connection(path: template, access: .immutable))

@@ -33,7 +33,7 @@ extension Planner {
         if !plan.bundled.isEmpty { try addBundle(bundle, to: &plan, view) }
     }
 
-    /// How many bytes of the bundle must be downloaded and read; nil if it is not available.
+    /// Returns how many bytes of the bundle must be downloaded and read; nil if it is not available.
     private func cost(of bundle: Manifest.Bundle, _ plan: Plan) throws -> (missing: Int, size: Int)? {
         if let path = plan.manifestPath {
             let facts = try Files.factsThroughLinks("\(Files.directory(of: path))/\(bundle.file)")

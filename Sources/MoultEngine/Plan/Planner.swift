@@ -25,7 +25,7 @@ package struct Planner {
 
     package var layout: StoreLayout { store.layout }
 
-    /// The same planner under the store's lock, with the store's present state.
+    /// Returns the same planner under the store's lock, with the store's present state.
     package func locked(_ store: StoreSnapshot) -> Planner {
         var planner = Planner(store: store, steps: steps, inProcess: inProcess, forcesRelease: forcesRelease)
         (planner.avoided, planner.isLocked) = (avoided, true)
@@ -82,7 +82,7 @@ package struct Planner {
                 isSignedItself: provenance.isSigned || request.hasProofs), request)
     }
 
-    /// The keys in force: a publisher may have replaced the pinned ones.
+    /// Returns the keys in force: a publisher may have replaced the pinned ones.
     private func presentKeys(_ settings: Settings) throws -> KeyChain? {
         guard let pinned = settings.keys else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
@@ -144,7 +144,7 @@ package struct Planner {
             now: "Install a later release, or accept this one with --allow-downgrade.")
     }
 
-    /// The manifest of a kept generation, which was verified when it was installed.
+    /// Returns the manifest of a kept generation, which was verified when it was installed.
     package func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
 
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
@@ -323,7 +323,7 @@ package struct Planner {
         }
     }
 
-    /// An id that is unique and sorts by time.
+    /// Returns an id that is unique and sorts by time.
     package static func newID() -> String {
         let stamp = Timestamp.now.description.filter { $0.isNumber }
         let random = String(UInt32.random(in: .min ... .max), radix: 16)

@@ -106,7 +106,7 @@ extension Found {
 }
 
 extension Plan.Fact {
-    /// The present value of a fact's field.
+    /// Returns the present value of a fact's field.
     static func read(_ path: String, _ field: String) throws -> Plan.Fact {
         let value: String
         switch field {

@@ -11,7 +11,7 @@ struct ReusableFiles {
         let standing: Seal.Standing
     }
 
-    /// Whether a file is as installed. If it was copied with its store, it is read to find out.
+    /// Returns whether a file is as installed. If it was copied with its store, it is read to find out.
     static func isSound(_ file: File, _ content: Manifest.Content) throws -> Bool {
         switch file.standing {
         case .confirmed: true
@@ -22,7 +22,7 @@ struct ReusableFiles {
 
     private(set) var files: [Manifest.Content: File] = [:]
 
-    /// The members of a release whose content exists in a generation.
+    /// Returns the members of a release whose content exists in a generation.
     func members(of release: Manifest) -> Set<String> {
         Set(release.databases.map(\.member).filter { release.content(of: $0).map { files[$0] != nil } ?? false })
     }

@@ -23,7 +23,7 @@ package struct RollbackTarget {
         name.hasPrefix(Generation.adopted) ? "0.0.0" : Generation.version(of: name)
     }
 
-    /// Whether a generation has this full name or version.
+    /// Returns whether a generation has this full name or version.
     package static func isNamed(_ wanted: String, _ generation: String) -> Bool {
         wanted == generation || wanted == version(of: generation)
     }

@@ -54,8 +54,8 @@ package struct SavedPlan {
 }
 
 extension History.Entry {
-    /// Whether the entry is at least a day older than the plan, which allows for clock changes; such an entry cannot be about
-    /// the plan.
+    /// Returns whether the entry is at least a day older than the plan, which allows for clock changes; such an entry cannot be
+    /// about the plan.
     func isLongBefore(_ plan: Plan) -> Bool { time.seconds < plan.created.seconds - 24 * 3600 }
 }
 

@@ -25,7 +25,7 @@ package struct SchemaForecast {
         }
     }
 
-    /// A file with the release's schema; nil if it is not available.
+    /// Returns a file with the release's schema; nil if it is not available.
     private func template(_ database: Database, _ plan: Plan, _ scratch: String) throws -> String? {
         if let reuse = plan.reuse.first(where: { $0.member == database.member }) {
             guard let base = reuse.base, reuse.patches.isEmpty else { return nil }
@@ -42,7 +42,7 @@ package struct SchemaForecast {
         return template
     }
 
-    /// Whether a user's database stays as it is, and its template is part of the release.
+    /// Returns whether a user's database stays as it is, and its template is part of the release.
     private func isKept(_ database: Database, _ plan: Plan) throws -> Bool {
         guard database.kind.isMigrated, database.schemaOwner == .release, plan.members.contains(database.member) else {
             return false

@@ -16,7 +16,7 @@ struct SourceSelection {
     /// Smaller files are copied, because that is faster than recording a hard link.
     static let minLinkedSize = 1 << 20
 
-    /// The members made without the bundle. `bundle` is the cost of the bundle; nil if that is not available.
+    /// Returns the members made without the bundle. `bundle` is the cost of the bundle; nil if that is not available.
     ///
     /// The plan needs the bundle unless the result covers all of the members.
     func reuse(for members: [String], bundle: (missing: Int, size: Int)?) throws -> [Plan.Reuse] {

@@ -51,7 +51,7 @@ package struct StepSet: Sendable {
         Phase.allCases.compactMap { phase in builtIn[phase].map { ($0, phase) } } + others.map { ($0, nil) }
     }
 
-    /// The steps of a phase for a release, in order: others before, the built-in one, others after.
+    /// Returns the steps of a phase for a release, in order: others before, the built-in one, others after.
     ///
     /// A reset concerns one database that the built-in steps know how to create, so other steps do not take part.
     package func steps(
@@ -68,7 +68,8 @@ package struct StepSet: Sendable {
         return steps(.before) + (builtIn[phase].map { [$0] } ?? []) + steps(.after)
     }
 
-    /// Where steps run: as the operator configured, otherwise as in the manifest; the operator's parameters take precedence.
+    /// Returns where steps run: as the operator configured, otherwise as in the manifest; the operator's parameters take
+    /// precedence.
     package func uses(for manifest: Manifest) -> [Manifest.StepUse] {
         let placed = settings.compactMap(\.use)
         let named = manifest.steps.filter { use in !placed.contains { $0.step == use.step } }
@@ -81,7 +82,7 @@ package struct StepSet: Sendable {
         }
     }
 
-    /// The external steps with effects in a plan.
+    /// Returns the external steps with effects in a plan.
     func others(of plan: Plan) -> [any Step] {
         others.filter { step in plan.effects.contains { $0.step == step.name } }
     }

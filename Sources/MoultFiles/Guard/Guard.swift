@@ -55,7 +55,7 @@ package struct Guard: Sendable {
     /// Confines this process permanently; it must not have other threads yet.
     package func confineThisProcess() throws { try confinement().confineThisProcess() }
 
-    /// The same for a program that is not started yet.
+    /// Does the same for a program that is not started yet.
     package func confinement() throws -> Confinement {
         let level = Self.level
         return Confinement(

@@ -40,7 +40,7 @@ struct LandlockRules {
         return rights
     }
 
-    /// A descriptor of the ruleset, which the caller closes.
+    /// Returns a descriptor of the ruleset, which the caller closes.
     func ruleset(_ profile: Profile, _ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
         // If everything is readable and executable, no rules are needed for that.
         let handled = reading == .everything ? changes : changes.union([.execute, .read])

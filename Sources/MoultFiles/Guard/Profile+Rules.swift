@@ -1,6 +1,6 @@
 /// The system calls that each profile allows. docs/confinement.md explains each call, and why others are missing.
 extension Profile {
-    /// All allowed calls. Landlock does not check truncation before version 3, nor signals before version 6.
+    /// Returns all allowed calls. Landlock does not check truncation before version 3, nor signals before version 6.
     package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
         if self == .archive { return Self.plain(Self.decoding) + [Self.signalsToItself(process)] }
         var rules = Self.plain(Self.everyProcess) + Self.arguments + opening(landlock)
@@ -115,7 +115,7 @@ extension Profile {
         [.init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)), signalsToItself(process)]
     }
 
-    /// A signal to one of its threads, as `abort()` sends it.
+    /// Returns a signal to one of its threads, as `abort()` sends it.
     private static func signalsToItself(_ process: Int32) -> SystemCallRule {
         .init("tgkill", .init(0, is: Int(process)))
     }

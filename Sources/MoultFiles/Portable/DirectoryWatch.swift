@@ -48,7 +48,7 @@ package final class DirectoryWatch: Sendable {
         _ = MoultLibc.write(stopIn, &byte, 1)
     }
 
-    /// The names and their files; empty if the directory is gone, which is a change like any other.
+    /// Returns the names and their files; empty if the directory is gone, which is a change like any other.
     private static func names(in directory: String) -> [String: FileNumber] {
         var found: [String: FileNumber] = [:]
         for name in (try? Files.list(directory)) ?? [] {

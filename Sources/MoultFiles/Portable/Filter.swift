@@ -4,6 +4,6 @@ package enum Filter {
 }
 
 extension SystemCallRule {
-    /// The number on this processor, which only a filter needs.
+    /// Returns the number on this processor, which only a filter needs.
     package static func number(of name: String) -> Int? { nil }
 }

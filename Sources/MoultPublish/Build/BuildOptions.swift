@@ -47,7 +47,7 @@ package enum BuildProgress: Equatable, Sendable {
 }
 
 extension BuildProgress {
-    /// The progress in words and bytes; the lines of a script and the final writing have no size.
+    /// Returns the progress in words and bytes; the lines of a script and the final writing have no size.
     package func part(of what: String) -> PackProgress {
         switch self {
         case .running(let place): PackProgress(what: "\(what): \(place)", done: 0, total: 0)

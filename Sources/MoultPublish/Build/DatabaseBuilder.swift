@@ -49,7 +49,7 @@ package struct DatabaseBuilder {
             revision: substitution.revision, unrepeatable: runner.unrepeatable, warnings: warnings.total)
     }
 
-    /// The time from SOURCE_DATE_EPOCH to which every clock is set; nil if it is not set.
+    /// Returns the time from SOURCE_DATE_EPOCH to which every clock is set; nil if it is not set.
     private func fixedClock() throws -> Int64? {
         guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
         // The last second of the year 9999, which is the last one that SQLite's date functions support.

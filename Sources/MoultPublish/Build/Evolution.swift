@@ -105,7 +105,7 @@ struct Evolution {
             pages: Int(try connection.int("PRAGMA main.page_count")))
     }
 
-    /// Why the layout of one is useless for the other; nil if it is useful.
+    /// Returns why the layout of one is useless for the other; nil if it is useful.
     private func schemaDifference(_ connection: Connection) throws -> String? {
         for pragma in ["page_size", "auto_vacuum"] {
             let old = try connection.int("PRAGMA main.\(pragma)")

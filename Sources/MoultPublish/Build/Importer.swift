@@ -64,7 +64,7 @@ struct Importer {
         return count
     }
 
-    /// The batch with the first row after `count` rows, and that row's index in it.
+    /// Returns the batch with the first row after `count` rows, and that row's index in it.
     private func skip(_ count: Int, of stream: RowStream) throws -> (RowBatch?, Int) {
         var count = count
         while let batch = try next(stream) {

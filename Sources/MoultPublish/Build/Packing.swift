@@ -9,7 +9,7 @@ enum Packing {
     /// For smaller databases the check does not pay.
     static let askFrom = 8 << 20
 
-    /// Whether the database is as compact as after VACUUM, if rows were only added to it.
+    /// Returns whether the database is as compact as after VACUUM, if rows were only added to it.
     static func isPacked(_ connection: Connection) throws -> Bool {
         let pages = try connection.int("PRAGMA page_count")
         let size = try connection.int("PRAGMA page_size") * pages

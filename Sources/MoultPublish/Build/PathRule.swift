@@ -18,13 +18,13 @@ struct PathRule {
         self.allowsOutside = allowsOutside
     }
 
-    /// The form in which messages show a path of the script.
+    /// Returns the form in which messages show a path of the script.
     func shown(_ path: String) -> String {
         if path.hasPrefix("/") || shownRoot.isEmpty { return path }
         return shownRoot == "/" ? "/\(path)" : "\(shownRoot)/\(path)"
     }
 
-    /// The absolute path of a file that the script uses.
+    /// Returns the absolute path of a file that the script uses.
     func resolve(_ path: String, at place: Place) throws -> String {
         func reject(_ why: String, _ now: String?) -> MoultError {
             MoultError(.script, what: "\(place): cannot open \(shown(path))", why: why, now: now)
@@ -50,19 +50,19 @@ struct PathRule {
         return real
     }
 
-    /// Whether a file may be read; the path is absolute and without links.
+    /// Returns whether a file may be read; the path is absolute and without links.
     func allows(_ real: String) -> Bool { allowsOutside || real.hasPrefix(root == "/" ? "/" : root + "/") }
 
-    /// Whether SQLite may open a file by this path. Opening a pipe would wait for another process.
+    /// Returns whether SQLite may open a file by this path. Opening a pipe would wait for another process.
     func allowsOpening(_ real: String) -> Bool { allows(real) && !Self.isSpecial(real) }
 
-    /// Whether something else than a regular file is there. What cannot be looked at, SQLite cannot open.
+    /// Returns whether something else than a regular file is there. What cannot be looked at, SQLite cannot open.
     static func isSpecial(_ path: String) -> Bool {
         guard let facts = try? Files.factsThroughLinks(path) else { return false }
         return facts.kind != .file
     }
 
-    /// The absolute path without links.
+    /// Returns the absolute path without links.
     static func real(_ path: String) throws -> String {
         guard let found = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot find \(path)") }
         defer { free(found) }

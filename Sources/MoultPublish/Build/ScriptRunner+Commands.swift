@@ -39,7 +39,7 @@ extension ScriptRunner {
         }
     }
 
-    /// The command with this name or with this prefix: three letters are enough, as in the shell.
+    /// Returns the command with this name or with this prefix: three letters are enough, as in the shell.
     private static func command(_ name: String) -> Command? {
         Command(rawValue: name) ?? (name.count < 3 ? nil : Command.allCases.first { $0.rawValue.hasPrefix(name) })
     }

@@ -107,7 +107,7 @@ extension ScriptRunner {
             "\(refused) is not in the directory of the script, \(rule.root): move it there, or build with --allow-outside."
     }
 
-    /// The first words of the statement on one line, without leading comments.
+    /// Returns the first words of the statement on one line, without leading comments.
     private static func compact(_ sql: String) -> String {
         var scanner = StatementScanner()
         var words: [UInt8] = []

@@ -130,7 +130,7 @@ final class ScriptRunner {
     }
 }
 
-/// Whether SQL contains a word, ignoring case, even inside a string or a longer word.
+/// Returns whether SQL contains a word, ignoring case, even inside a string or a longer word.
 private func mentions(_ word: StaticString, _ sql: String) -> Bool {
     let word = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
     var sql = sql

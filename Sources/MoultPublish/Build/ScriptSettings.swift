@@ -28,7 +28,7 @@ struct ScriptSettings {
         return true
     }
 
-    /// The format for `.import`. In CSV mode, the row separator `\r\n` becomes `\n`, and stays so.
+    /// Returns the format for `.import`. In CSV mode, the row separator `\r\n` becomes `\n`, and stays so.
     mutating func importFormat() throws(RowFormat.Unreadable) -> RowFormat {
         if mode == .csv, row == Array("\r\n".utf8) { row = Array("\n".utf8) }
         return try RowFormat(style: mode == .ascii ? .ascii : .csv, column: column, row: row)
@@ -36,7 +36,7 @@ struct ScriptSettings {
 }
 
 extension ScriptSettings {
-    /// A row in the form that the shell prints; nil is NULL.
+    /// Returns a row in the form that the shell prints; nil is NULL.
     func line(_ values: [[UInt8]?]) -> [UInt8] {
         var line: [UInt8] = []
         for (index, value) in values.enumerated() {

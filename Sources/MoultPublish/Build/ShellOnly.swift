@@ -12,7 +12,7 @@ enum ShellOnly {
     ]
     static let collations: Set<String> = ["decimal", "uint"]
 
-    /// The advice if SQLite reports that a function of the shell is missing; otherwise nil.
+    /// Returns the advice if SQLite reports that a function of the shell is missing; otherwise nil.
     static func advice(for message: String) -> String? {
         func named(_ prefix: String, _ names: Set<String>) -> String? {
             guard message.hasPrefix(prefix) else { return nil }

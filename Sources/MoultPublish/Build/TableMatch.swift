@@ -63,7 +63,7 @@ extension TableMatch {
     var main: String { "main.\(quoteIdentifier(table))" }
     var new: String { "new.\(quoteIdentifier(table))" }
 
-    /// The key columns of the row with this alias.
+    /// Returns the key columns of the row with this alias.
     func keys(of alias: String) -> [String] {
         switch key {
         case .rowid(let name, _): ["\(alias).\(name)"]
@@ -71,10 +71,10 @@ extension TableMatch {
         }
     }
 
-    /// A condition for rows with equal keys.
+    /// Returns a condition for rows with equal keys.
     func matches(_ a: String, _ b: String) -> String { equal(keys(of: a), keys(of: b)) }
 
-    /// A condition for the row with this alias whose key is in `x`, whose columns are k0, k1 and so on.
+    /// Returns a condition for the row with this alias whose key is in `x`, whose columns are k0, k1 and so on.
     func isNoted(_ alias: String) -> String {
         let own = keys(of: alias)
         return equal(own, own.indices.map { "x.k\($0)" })
@@ -88,7 +88,7 @@ extension TableMatch {
         }.joined(separator: " AND ")
     }
 
-    /// A condition for columns with different values, or with the same value in a different storage class.
+    /// Returns a condition for columns with different values, or with the same value in a different storage class.
     func differs(_ column: String, _ a: String, _ b: String) -> String {
         let name = quoteIdentifier(column)
         return "(typeof(\(a).\(name)) <> typeof(\(b).\(name)) OR \(a).\(name) IS NOT \(b).\(name) COLLATE BINARY)"

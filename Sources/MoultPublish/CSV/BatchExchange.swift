@@ -25,7 +25,7 @@ final class BatchExchange: @unchecked Sendable {  // All properties are accessed
         }
     }
 
-    /// The next filled batch; nil after the last one.
+    /// Returns the next filled batch; nil after the last one.
     func take() throws -> RowBatch? {
         let next: Result<RowBatch?, any Error>? = monitor.locked {
             monitor.wait { full.isEmpty && end == nil }

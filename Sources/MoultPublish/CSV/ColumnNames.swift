@@ -35,7 +35,7 @@ struct ColumnNames: Equatable {
         return text + ")"
     }
 
-    /// The name with ASCII case folded, as in SQLite.
+    /// Returns the name with ASCII case folded, as in SQLite.
     private static func folded(_ name: String) -> [UInt8] {
         name.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }

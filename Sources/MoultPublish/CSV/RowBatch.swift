@@ -71,7 +71,7 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it ac
         fieldRoom[row.firstField..<row.firstField + min(row.fieldCount, Self.widestRow)]
     }
 
-    /// The bytes of a field that is not missing.
+    /// Returns the bytes of a field that is not missing.
     func text(_ field: Field) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[Int(field.start)..<Int(field.end)])
     }

@@ -46,7 +46,7 @@ extension RowFormat {
         return byte
     }
 
-    /// The form of the separator in a script.
+    /// Returns the form of the separator in a script.
     static func shown(_ separator: [UInt8]) -> String {
         var text = ""
         for scalar in String(decoding: separator, as: UTF8.self).unicodeScalars {

@@ -226,7 +226,7 @@ private struct Pass {
     }
 }
 
-/// Whether the bytes are well-formed UTF-8.
+/// Returns whether the bytes are well-formed UTF-8.
 func isUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let span = unsafe Span<UInt8>(_unsafeBytes: bytes)
     do {

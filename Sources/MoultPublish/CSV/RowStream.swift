@@ -33,7 +33,7 @@ final class RowStream {
         thread?.wait()
     }
 
-    /// The next batch, valid until the next call; nil at the end.
+    /// Returns the next batch, valid until the next call; nil at the end.
     func next() throws -> RowBatch? {
         if let own { return try reader.fill(own) ? own : nil }
         if let lent { exchange?.giveBack(lent) }

@@ -35,7 +35,7 @@ package struct PatchMaking {
             size: try Files.facts(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
 
-    /// Whether two files have so little in common that a patch would be as large as the new one, compressed.
+    /// Returns whether two files have so little in common that a patch would be as large as the new one, compressed.
     package static func isUnlike(_ old: String, _ new: String) throws -> Bool {
         try PatchWriter(from: Descriptor(old, .read), to: Descriptor(new, .read)).isUnlike()
     }

@@ -20,7 +20,7 @@ struct ReleasePatches {
         let path: String
     }
 
-    /// The patches that save bytes, without duplicates.
+    /// Returns the patches that save bytes, without duplicates.
     func make(for release: Manifest) throws -> [Made] {
         var all: [Made] = []
         var older: [Manifest] = []
@@ -95,7 +95,7 @@ struct ReleasePatches {
             path: path)
     }
 
-    /// The patches of the older release, for use as intermediate steps; their files are next to its manifest.
+    /// Returns the patches of the older release, for use as intermediate steps; their files are next to its manifest.
     private func inherited(from before: Manifest, at manifest: String) throws -> [Made] {
         try before.patches.compactMap { patch in
             let path = "\(Files.directory(of: manifest))/\(patch.file)"

@@ -102,7 +102,7 @@ package struct DatabaseComparison {
         600 + Double(try Files.factsThroughLinks(path)?.size ?? 0) / 1e6
     }
 
-    /// Whether both are the same file, or two files with the same bytes and without sidecars.
+    /// Returns whether both are the same file, or two files with the same bytes and without sidecars.
     private func isSameFile() throws -> Bool {
         guard let one = try Files.factsThroughLinks(old), let two = try Files.factsThroughLinks(new) else {
             return false

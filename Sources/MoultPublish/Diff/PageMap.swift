@@ -59,7 +59,7 @@ package struct PageMap: Sendable, Equatable {
         var isNew: Bool
     }
 
-    /// The new file, divided into at most `limit` cells in page order.
+    /// Returns the new file, divided into at most `limit` cells in page order.
     func cells(atMost limit: Int) -> [Cell] {
         let count = min(limit, newCount)
         return (0..<count).map { cell in

@@ -70,7 +70,7 @@ struct TableComparison {
     private struct TooManyStrays: Error {}
     private static let strayLimit = 10_000
 
-    /// The unmatched rows. If there are many, and with `haveKeys` each row can be found by its key, throws
+    /// Returns the unmatched rows. If there are many, and with `haveKeys` each row can be found by its key, throws
     /// `TooManyStrays`.
     private func strays(
         _ walk: RowWalk, _ keyColumns: Int32, _ oldConnection: Connection, _ newConnection: Connection,

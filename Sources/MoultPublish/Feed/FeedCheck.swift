@@ -70,7 +70,7 @@ package struct FeedCheck {
         return report
     }
 
-    /// The manifests of releases that were in an earlier feed, with their signatures, and the record of uploads.
+    /// Returns the manifests of releases that were in an earlier feed, with their signatures, and the record of uploads.
     private func manifestsOfDroppedReleases(_ feed: Feed, except names: Set<String>) throws -> [String] {
         let newest = feed.releases.map(\.sequence).max() ?? 0
         return try Files.list(directory.path).filter { $0.hasSuffix(".json") && !names.contains($0) }.flatMap { name in
@@ -85,7 +85,7 @@ package struct FeedCheck {
         try Self.workDirectories.flatMap { try WorkDirectory.leftovers(of: $0, in: directory.path) }
     }
 
-    /// The feed, its signatures and the key lists.
+    /// Returns the feed, its signatures and the key lists.
     private func namesOfFeed(_ digest: String) throws -> Set<String> {
         let lists = (1...KeyList.maxLists).lazy.map { KeyList.fileName($0) }
         let heads = try [Feed.fileName] + lists.prefix { try Files.facts(directory.file($0)) != nil }
@@ -117,7 +117,7 @@ package struct FeedCheck {
         }
     }
 
-    /// The problem with a file that the feed names.
+    /// Returns the problem with a file that the feed names.
     private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(directory.file(name)) else { return "it is missing" }
         guard facts.kind == .file else { return "it is not a regular file" }

@@ -21,7 +21,7 @@ struct FeedDirectory {
             now: "Try again later.")
     }
 
-    /// The current feed; nil before the first.
+    /// Returns the current feed; nil before the first.
     func feed() throws -> (feed: Feed, digest: String)? {
         let name = file(Feed.fileName)
         guard let bytes = try Files.read(name, limit: Feed.largest) else { return nil }
@@ -64,7 +64,7 @@ struct FeedDirectory {
             why: "published files must not change", now: "Choose another version for the release.")
     }
 
-    /// The signature files for bytes: the first signer's under the usual name, and with several signers, also each
+    /// Returns the signature files for bytes: the first signer's under the usual name, and with several signers, also each
     /// under its own name.
     func signatures(of bytes: [UInt8], named name: String, by keys: [SecretKey]) throws -> [(String, [UInt8])] {
         try keys.enumerated().flatMap { index, key -> [(String, [UInt8])] in
@@ -110,7 +110,7 @@ struct FeedDirectory {
         return stale
     }
 
-    /// The bundles and patches of releases, except those that releases in the feed use. Their manifests stay, because a
+    /// Returns the bundles and patches of releases, except those that releases in the feed use. Their manifests stay, because a
     /// version is published only once.
     func files(of dropped: [Feed.Release], notOf feed: Feed) throws -> Set<String> {
         if dropped.isEmpty { return [] }
@@ -122,7 +122,7 @@ struct FeedDirectory {
         return try Set(dropped.flatMap(names).filter { try !used.contains($0) && Files.facts(file($0)) != nil })
     }
 
-    /// The manifest of a release, if it exists and matches the feed.
+    /// Returns the manifest of a release, if it exists and matches the feed.
     func manifest(of release: Feed.Release) throws -> Manifest? {
         let path = file(release.manifest.name)
         guard let bytes = try Files.read(path, limit: Manifest.largest),

@@ -26,7 +26,7 @@ package struct FeedFile: Sendable, Equatable {
 }
 
 extension FeedDirectory {
-    /// The files of the feed in an order that lets stores follow the copy at every moment: each file comes after the
+    /// Returns the files of the feed in an order that lets stores follow the copy at every moment: each file comes after the
     /// files that it names. Key lists come after the feed that they authorize, except before the first feed.
     func files(isFirst: Bool) throws -> [FeedFile] {
         guard let (feed, digest) = try feed() else {
@@ -82,7 +82,7 @@ extension FeedDirectory {
         }
     }
 
-    /// The feed's signatures that are not named after its digest or that of an earlier feed.
+    /// Returns the feed's signatures that are not named after its digest or that of an earlier feed.
     private func usualNames(of signatures: [(String, [UInt8])]) -> [String] {
         signatures.filter { name, bytes in
             // A file that cannot be read as a signature does not belong to the feed.

@@ -246,7 +246,7 @@ package struct FeedPublisher {
             "Choose one of them.")
     }
 
-    /// The key list to publish, with the files that stores need to verify it.
+    /// Returns the key list to publish, with the files that stores need to verify it.
     private func nextList(
         after list: KeyList?, _ product: String
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])])? {
@@ -276,7 +276,7 @@ package struct FeedPublisher {
         return nil
     }
 
-    /// The next list with one set of keys for all roles, signed by the current ones.
+    /// Returns the next list with one set of keys for all roles, signed by the current ones.
     private func plainList(
         _ keys: [PublicKey], threshold: Int, after list: KeyList?, _ product: String
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {

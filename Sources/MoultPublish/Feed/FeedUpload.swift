@@ -16,7 +16,7 @@ package struct FeedUpload {
         (self.directory, self.command) = (FeedDirectory(path: directory), command)
     }
 
-    /// The files of a feed, in the order in which to copy them.
+    /// Returns the files of a feed, in the order in which to copy them.
     package static func files(in directory: String) throws -> [FeedFile] {
         try FeedDirectory(path: directory).files(isFirst: true)
     }

@@ -107,7 +107,7 @@ final class RegistryCopy {
 
     // MARK: artifacts
 
-    /// The new artifact of a release; nil if it is unchanged.
+    /// Returns the new artifact of a release; nil if it is unchanged.
     func artifact(of release: Feed.Release, _ new: SealedRelease?) throws -> Artifact? {
         let before = artifacts[Self.tag(of: release)]
         // Only a pulled release can have changed.
@@ -129,7 +129,7 @@ final class RegistryCopy {
         return artifact == before ? nil : artifact
     }
 
-    /// The artifact with the feed, its signatures and the key lists, except signatures named after the feed's digest:
+    /// Returns the artifact with the feed, its signatures and the key lists, except signatures named after the feed's digest:
     /// they are for directories, where feed and signature are replaced one after the other.
     func feedArtifact() throws -> Artifact {
         let digest = try SHA256.digest(ofFileAt: directory.file(Feed.fileName)).hex

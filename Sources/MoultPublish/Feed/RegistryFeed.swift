@@ -37,7 +37,7 @@ package struct RegistryFeed {
         }
     }
 
-    /// The digest of the feed's artifact, even from a registry that does not report it.
+    /// Returns the digest of the feed's artifact, even from a registry that does not report it.
     private func currentDigest() throws -> String? {
         try transport.digest(repository, RegistryFile.feedTag)
             ?? transport.artifact(repository, RegistryFile.feedTag)?.digest

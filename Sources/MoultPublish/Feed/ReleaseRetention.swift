@@ -5,7 +5,7 @@ struct ReleaseRetention {
     /// The number of releases kept per channel.
     let count: Int
 
-    /// The releases that stay: the newest of each channel, all releases that stores need on the way to them, and
+    /// Returns the releases that stay: the newest of each channel, all releases that stores need on the way to them, and
     /// withdrawn ones, so that their users are warned.
     func kept(of feed: Feed) -> [Feed.Release] {
         let releases = feed.releases.sorted { $0.sequence < $1.sequence }
@@ -29,7 +29,7 @@ struct ReleaseRetention {
 }
 
 extension Feed.Release {
-    /// Whether a store with this release can be updated to the other one, and could not without it.
+    /// Returns whether a store with this release can be updated to the other one, and could not without it.
     fileprivate func leads(to release: Feed.Release) -> Bool {
         guard let range = release.requires.from, sequence < release.sequence else { return false }
         return (channel == release.channel || channel == Self.usualChannel) && range.contains(version)
@@ -42,7 +42,7 @@ extension Feed.Release {
 }
 
 extension [Feed.Release] {
-    /// The newest of them down to the first one that every store can install: stores never need older ones.
+    /// Returns the newest of them down to the first one that every store can install: stores never need older ones.
     fileprivate func untilReachable() -> ArraySlice<Feed.Release> {
         suffix(from: lastIndex { $0.isForEveryStore } ?? startIndex)
     }

@@ -51,7 +51,7 @@ struct SealedRelease {
         }
     }
 
-    /// The patches from a release in the feed, if they save bytes and their files are here.
+    /// Returns the patches from a release in the feed, if they save bytes and their files are here.
     func patches(
         from base: Feed.Release, _ new: [SealedRelease], _ directory: FeedDirectory
     ) throws -> [Manifest.Patch] {
@@ -92,7 +92,7 @@ struct SealedRelease {
         return new
     }
 
-    /// The manifest's signatures that are not in the directory yet: those next to it, and those by release keys.
+    /// Returns the manifest's signatures that are not in the directory yet: those next to it, and those by release keys.
     ///
     /// If stores require signatures in addition to the digest in the feed, they must be sufficient. `wrong` are files
     /// in the directory that are not signatures of this manifest, because an older one had the same name.

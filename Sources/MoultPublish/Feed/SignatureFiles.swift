@@ -3,14 +3,14 @@ internal import MoultTrust
 
 /// The signature files next to a file.
 enum SignatureFiles {
-    /// The signature files next to a file, by name.
+    /// Returns the signature files next to a file, by name.
     static func beside(_ path: String) throws -> [(String, [UInt8])] {
         let (name, directory) = (Files.name(of: path), Files.directory(of: path))
         return try Files.list(directory).filter { $0.hasPrefix("\(name).") && $0.hasSuffix(".minisig") }
             .compactMap { place in try Files.read("\(directory)/\(place)", limit: 1 << 14).map { (place, $0) } }
     }
 
-    /// Whether a signature does not match these bytes. Signatures by unavailable keys cannot be checked.
+    /// Returns whether a signature does not match these bytes. Signatures by unavailable keys cannot be checked.
     static func isWrong(_ file: (String, [UInt8]), of bytes: [UInt8], by keys: [PublicKey]) -> Bool {
         // A file that cannot be read as a signature proves nothing.
         guard let signature = try? Signature(file: file.1, named: file.0) else { return true }

@@ -90,7 +90,7 @@ extension DatabaseInspection {
         }
     }
 
-    /// The differences between this file and the release. The store assesses files that an app writes to.
+    /// Returns the differences between this file and the release. The store assesses files that an app writes to.
     private func differences(from declared: Database, isWritableCopy: Bool) -> [String] {
         if isWritableCopy { return [] }
         var differences: [String] = []

@@ -44,7 +44,7 @@ package struct Inspection: Sendable {
         }
     }
 
-    /// Whether the file of a database still exists after the inspection: a file from a bundle was only unpacked for it.
+    /// Returns whether the file of a database still exists after the inspection: a file from a bundle was only unpacked for it.
     package func hasFile(of entry: Entry) -> Bool {
         switch kind {
         case .bundle: false

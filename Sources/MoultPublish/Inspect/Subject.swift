@@ -42,13 +42,13 @@ package struct Subject: Sendable {
         (self.parts, self.notes, self.keeper) = (parts, notes, keeper)
     }
 
-    /// The database with this name, or with this file name.
+    /// Returns the database with this name, or with this file name.
     package func part(_ name: String) -> Part? {
         parts.first { $0.name == name } ?? parts.first { $0.declared?.member == name }
             ?? parts.first { $0.path.map(Files.name) == name }
     }
 
-    /// The error for an unknown database name.
+    /// Returns the error for an unknown database name.
     func unknown(_ name: String) -> MoultError {
         MoultError(
             .subject, .usage, what: "\(path) has no database \"\(name)\"",

@@ -16,7 +16,7 @@ struct Member {
     /// Nil if it is not declared.
     var sha256: String?
 
-    /// All members of the bundle of a sealed release.
+    /// Returns all members of the bundle of a sealed release.
     static func all(of manifest: Manifest) -> [Member] {
         manifest.databases.filter { $0.place == .generation }.flatMap { database in
             [

@@ -7,10 +7,10 @@ internal import StepKit
 struct KeyDirectory {
     let path: String
 
-    /// The newest list; nil if the directory has none. Each must be signed by root keys of the previous one.
+    /// Returns the newest list; nil if the directory has none. Each must be signed by root keys of the previous one.
     func newest() throws -> KeyList? { try all().last }
 
-    /// All lists, in order.
+    /// Returns all lists, in order.
     func all() throws -> [KeyList] {
         var lists: [KeyList] = []
         // Keys that have since expired were valid when they signed their list.
@@ -23,7 +23,7 @@ struct KeyDirectory {
         return try Files.facts(path) == nil ? nil : try Self.read(path, after: before, at: now).list
     }
 
-    /// A signed list from a file, which must be the one after `before`, and the files that stores need to verify it.
+    /// Returns a signed list from a file, which must be the one after `before`, and the files that stores need to verify it.
     static func read(
         _ path: String, after before: KeyList?, at now: Timestamp
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {

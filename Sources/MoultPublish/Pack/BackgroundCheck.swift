@@ -35,7 +35,7 @@ final class BackgroundCheck: @unchecked Sendable {
         thread = nil
     }
 
-    /// The databases with all fields of the sealed manifest.
+    /// Returns the databases with all fields of the sealed manifest.
     func databases() throws -> [Database] {
         wait()
         return try result.withLock { $0 }?.get() ?? []

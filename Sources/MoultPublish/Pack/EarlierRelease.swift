@@ -30,14 +30,14 @@ struct EarlierRelease {
         return json["manifest"] != nil && json["sequence"]?.integer ?? 0 >= Fields.countLimit
     }
 
-    /// All releases in a directory, newest first.
+    /// Returns all releases in a directory, newest first.
     static func all(in directory: String) throws -> [EarlierRelease] {
         try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted()
             .compactMap { try EarlierRelease("\(directory)/\($0)") }
             .sorted { $0.manifest.sequence > $1.manifest.sequence }
     }
 
-    /// The newest release in a directory, of a given product or of the only product in it.
+    /// Returns the newest release in a directory, of a given product or of the only product in it.
     static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
         let all = try all(in: directory).filter { product == nil || $0.manifest.product == product }
         let products = Set(all.map(\.manifest.product))
@@ -49,7 +49,7 @@ struct EarlierRelease {
         return all.first
     }
 
-    /// Whether the other release comes after this one.
+    /// Returns whether the other release comes after this one.
     func precedes(_ release: Manifest) -> Bool {
         manifest.product == release.product && manifest.sequence < release.sequence
     }

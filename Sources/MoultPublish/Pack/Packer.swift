@@ -202,7 +202,7 @@ package struct Packer {
         return name
     }
 
-    /// Whether the output directory has a file of this name with other content than the finished one.
+    /// Returns whether the output directory has a file of this name with other content than the finished one.
     private func isOther(_ file: String, _ ready: String) throws -> Bool {
         let there = "\(options.output)/\(file)"
         return try Files.facts(there) != nil
@@ -236,7 +236,7 @@ package struct Packer {
         try work.deliver(set)
     }
 
-    /// The files next to a manifest that belong to it.
+    /// Returns the files next to a manifest that belong to it.
     private static func files(of manifest: Manifest) -> Set<String> {
         let inPlace = manifest.databases.filter { $0.place == .inPlace }.map(\.member)
         return Set(inPlace + manifest.patches.map(\.file) + (manifest.bundle.map { [$0.file] } ?? []))

@@ -14,7 +14,7 @@ package struct ReleaseDraft {
 
     package init(of files: [String], for output: String) { (self.files, self.output) = (files, output) }
 
-    /// Whether a file is a database, and not a draft.
+    /// Returns whether a file is a database, and not a draft.
     package static func isDatabase(_ path: String) throws -> Bool {
         guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
         let magic = Array("SQLite format 3\0".utf8)
@@ -24,7 +24,7 @@ package struct ReleaseDraft {
         return count == magic.count && start == magic
     }
 
-    /// Why a file can be neither a database nor a draft; nil if it may be one.
+    /// Returns why a file can be neither a database nor a draft; nil if it may be one.
     package static func misfit(_ path: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(path) else { return "no such file" }
         switch facts.kind {
@@ -41,7 +41,7 @@ package struct ReleaseDraft {
         return "it is neither a SQLite database nor a draft, which is JSON"
     }
 
-    /// The draft, with sources relative to a directory if they are in it.
+    /// Returns the draft, with sources relative to a directory if they are in it.
     package func json(in directory: String) throws -> JSON {
         let before = try EarlierRelease.newest(in: output, of: product)
         guard let product = product ?? before?.manifest.product else {
@@ -79,7 +79,7 @@ package struct ReleaseDraft {
         before.map { Version($0.version.major, $0.version.minor + 1, 0) } ?? Version(1, 0, 0)
     }
 
-    /// The file name without extension, if it is a valid database name.
+    /// Returns the file name without extension, if it is a valid database name.
     private static func name(of file: String) throws -> String {
         let name = Files.name(of: file)
         let stem = name.lastIndex(of: ".").map { String(name[..<$0]) } ?? name

@@ -13,7 +13,7 @@ extension DiffPage {
             """
     }
 
-    /// The changes other than rows, one per line.
+    /// Returns the changes other than rows, one per line.
     private func schema(_ database: DatabaseDiff) -> Markup {
         let properties = database.properties.map { property in
             "<li class=changed><code>\(property.name)</code> \(exchange(property.old, property.new))</li>\n" as Markup
@@ -35,7 +35,7 @@ extension DiffPage {
         return Markup([was, now].compactMap(\.self).map { "\($0) " })
     }
 
-    /// The table of changes; tables that differ come first.
+    /// Returns the table of changes; tables that differ come first.
     private func tables(_ tables: [TableDiff]) -> Markup {
         if tables.isEmpty { return "" }
         let different = tables.filter(\.needsALine)
@@ -68,7 +68,7 @@ extension DiffPage {
             """
     }
 
-    /// The proportion of rows that differ, of all rows before and after.
+    /// Returns the proportion of rows that differ, of all rows before and after.
     private func bar(_ table: TableDiff) -> Markup {
         let all = table.rowsBefore + table.added
         let parts = [("added", table.added), ("removed", table.removed), ("changed", table.changed)]

@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension DiffPage {
-    /// The file as a grid of squares, with the first page at the top left; a darker square has more changed pages.
+    /// Returns the file as a grid of squares, with the first page at the top left; a darker square has more changed pages.
     func map(_ map: PageMap) -> Markup {
         let cells = map.cells(atMost: 1024)
         if cells.isEmpty { return "" }

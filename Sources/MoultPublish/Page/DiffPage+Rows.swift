@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension DiffPage {
-    /// The sample rows of a table.
+    /// Returns the sample rows of a table.
     func samples(_ table: TableDiff) -> Markup {
         if table.samples.isEmpty { return "" }
         let groups = RowSample.Kind.allCases.map { kind in

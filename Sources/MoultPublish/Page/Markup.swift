@@ -37,7 +37,7 @@ package struct Markup: ExpressibleByStringInterpolation {
     }
 }
 
-/// A number with thousands separators: `1,234,567`.
+/// Returns a number with thousands separators: `1,234,567`.
 func grouped(_ number: Int) -> String {
     let digits = Array(String(number.magnitude))
     let groups = digits.indices.map { index in
@@ -46,7 +46,7 @@ func grouped(_ number: Int) -> String {
     return (number < 0 ? "-" : "") + groups.joined()
 }
 
-/// A percentage, which is 0 or 100 only if it is exactly none or all.
+/// Returns a percentage, which is 0 or 100 only if it is exactly none or all.
 func percentage(_ part: Int, of whole: Int) -> String {
     if part == 0 || whole == 0 { return "0 %" }
     if part >= whole { return "100 %" }

@@ -17,7 +17,7 @@ final class LineReader {
         self.path = path
     }
 
-    /// The next line; nil at the end of the file.
+    /// Returns the next line; nil at the end of the file.
     func next() throws -> [UInt8]? {
         var bytes: [UInt8] = []
         while true {

@@ -33,7 +33,7 @@ final class ScriptReader {
         self.substitute = substitute
     }
 
-    /// The next item; nil at the end.
+    /// Returns the next item; nil at the end.
     func next() throws -> ScriptItem? {
         source = []
         while let line = try lines.next() {
@@ -120,7 +120,7 @@ private struct GatheredLines {
         try feed(UInt8(ascii: "\n"), at: place)
     }
 
-    /// The statements; the last one may be incomplete.
+    /// Returns the statements; the last one may be incomplete.
     mutating func finish() throws -> [ScriptStatement] {
         if let begin { try end(begin) }
         return statements
@@ -152,7 +152,7 @@ private struct GatheredLines {
         begin = nil
     }
 
-    /// The value in the form that its position needs: inside quotes, the same quote is doubled.
+    /// Returns the value in the form that its position needs: inside quotes, the same quote is doubled.
     private func quoted(_ value: String, _ name: String, _ place: Place) throws -> [UInt8] {
         func reject(_ why: String) -> MoultError {
             MoultError(.substitution, what: "\(place): ${\(name)} cannot be used here", why: why)

@@ -157,7 +157,7 @@ enum TypographicQuotes {
         ("–", "U+2013", "-"), ("—", "U+2014", "--"), ("\u{A0}", "U+00A0", "a space"),
     ]
 
-    /// The name of the character at the index, if it is one of those: `“ (U+201C), which stands where " should`.
+    /// Returns the name of the character at the index, if it is one of those: `“ (U+201C), which stands where " should`.
     static func name(at index: Int, in text: [UInt8]) -> String? {
         guard text[index] == 0xE2 || text[index] == 0xC2 else { return nil }
         return all.first { text[index...].starts(with: $0.character.utf8) }.map { found in
@@ -166,7 +166,7 @@ enum TypographicQuotes {
         }
     }
 
-    /// The name of the first of them in a word of a dot command.
+    /// Returns the name of the first of them in a word of a dot command.
     static func name(in word: [UInt8]) -> String? {
         word.indices.lazy.compactMap { name(at: $0, in: word) }.first
     }

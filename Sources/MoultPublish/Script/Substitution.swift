@@ -19,7 +19,7 @@ package final class Substitution {
         (self.defines, self.environment, self.directory) = (defines, environment, directory)
     }
 
-    /// The text with all placeholders replaced; the place is that of its first line.
+    /// Returns the text with all placeholders replaced; the place is that of its first line.
     package func apply(to text: String, at place: Place) throws -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
@@ -41,7 +41,7 @@ package final class Substitution {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The value of one name.
+    /// Returns the value of one name.
     package func value(of name: String, at place: Place) throws -> String {
         if name.hasPrefix("git.") { return try gitValue(name, at: place) }
         if name.hasPrefix("env."), let value = environment[String(name.dropFirst(4))] { return value }
@@ -92,7 +92,7 @@ enum Placeholder {
     case name(String)
     case escaped
 
-    /// The placeholder at the index, and the index after it; nil if none starts there.
+    /// Returns the placeholder at the index, and the index after it; nil if none starts there.
     ///
     /// Braces around anything but a name (letters, digits, `.`, `_`, `-`) are plain text: `'${"a"}'` is a path in JSON.
     static func at(_ index: Int, in text: [UInt8]) -> (Placeholder, next: Int)? {

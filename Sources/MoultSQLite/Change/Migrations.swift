@@ -108,7 +108,7 @@ package struct Migrations: Sendable {
         }
     }
 
-    /// The error for migrations that lost rows.
+    /// Returns the error for migrations that lost rows.
     package static func loses(_ loss: String, path: String) -> MoultError {
         failed("they lose rows", loss, path: path)
     }

@@ -15,7 +15,7 @@ package struct RowCounts: Equatable, Sendable {
         self.tables = tables
     }
 
-    /// The lost rows, as a sentence; nil if none are lost.
+    /// Returns the lost rows, as a sentence; nil if none are lost.
     ///
     /// A table may be renamed, split or merged: rows of a removed table may be in a new one. A table that remains must not
     /// shrink.

@@ -2,8 +2,8 @@ import MoultBasics
 
 /// The tables that differ between two databases, in their definition or in a row.
 package enum TableChanges {
-    /// The names of the tables that differ, sorted. A virtual table always counts as different, because only its module could
-    /// tell.
+    /// Returns the names of the tables that differ, sorted. A virtual table always counts as different, because only its module
+    /// could tell.
     package static func between(_ old: Connection, and new: Connection, ignoring: Set<String> = []) throws -> [String] {
         let (before, after) = (try tables(of: old, ignoring), try tables(of: new, ignoring))
         var changed: Set<SQLName> = []

@@ -49,7 +49,7 @@ package struct DividedCheck {
         }
     }
 
-    /// The parts to check, largest first, so that all threads finish at about the same time.
+    /// Returns the parts to check, largest first, so that all threads finish at about the same time.
     private func parts(_ connection: Connection) throws -> [Part] {
         let pages = try RawPages(path)
         var sizes = ["sqlite_schema": try pages.estimate(1)]

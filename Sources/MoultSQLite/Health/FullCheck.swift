@@ -25,8 +25,8 @@ extension Connection {
         }
     }
 
-    /// The tables whose key order `quickCheck` does not verify: those with indexes, and those WITHOUT ROWID, which are indexes
-    /// themselves.
+    /// Returns the tables whose key order `quickCheck` does not verify: those with indexes, and those WITHOUT ROWID, which are
+    /// indexes themselves.
     private func tablesWithOrder(_ schema: String) throws -> [String] {
         let schema = quoteIdentifier(schema)
         let indexed = try query("SELECT DISTINCT tbl_name FROM \(schema).sqlite_schema WHERE type = 'index'").map {

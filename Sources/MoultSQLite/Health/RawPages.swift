@@ -46,7 +46,7 @@ final class RawPages {
         return Int(UInt32(bigEndian: bytes))
     }
 
-    /// The number at an offset in the page read last.
+    /// Returns the number at an offset in the page read last.
     func number(_ place: Int) -> Int {
         Int(UInt32(bigEndian: page.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
     }
@@ -77,14 +77,15 @@ final class RawPages {
         return node
     }
 
-    /// The offset of a cell of the node read last.
+    /// Returns the offset of a cell of the node read last.
     func cell(_ index: Int, of node: Node) throws -> Int {
         let place = short(node.places + 2 * index)
         guard place >= node.places + 2 * node.cells, place + 4 <= usable else { throw NeedsFullCheck() }
         return place
     }
 
-    /// The first overflow page of a cell, and the number of its overflow pages; nil if the whole content is on this page.
+    /// Returns the first overflow page of a cell, and the number of its overflow pages; nil if the whole content is on this
+    /// page.
     func overflow(at place: Int, isTable: Bool) throws -> (first: Int, count: Int)? {
         var place = place
         let size = try varint(&place)

@@ -20,8 +20,8 @@ package struct Soundness: Equatable, Sendable {
         return finding.split(separator: " ").dropFirst(2).first == "in"
     }
 
-    /// The findings that a change added. A finding with a different name in it counts as the same if one of its kind has
-    /// disappeared: the change renamed a table or moved its rows.
+    /// Returns the findings that a change added. A finding with a different name in it counts as the same if one of its kind
+    /// has disappeared: the change renamed a table or moved its rows.
     package static func added(_ after: [String], since before: [String]) -> [String] {
         var old: [String: Int] = [:]
         for finding in before { old[finding, default: 0] += 1 }

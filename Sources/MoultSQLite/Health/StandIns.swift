@@ -32,7 +32,8 @@ extension Connection {
         return try result.get()
     }
 
-    /// The collations of indexes that are not built into SQLite. (A pragma lists them, but also those that have been removed.)
+    /// Returns the collations of indexes that are not built into SQLite. (A pragma lists them, but also those that have been
+    /// removed.)
     private func missingCollations(of table: String? = nil) throws -> [String] {
         let used = try query(
             """
@@ -78,7 +79,7 @@ extension Connection {
         AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
     }
 
-    /// The number of rows in a table, even if its indexes need collations that only the app has.
+    /// Returns the number of rows in a table, even if its indexes need collations that only the app has.
     package func rowCount(_ table: String, schema: String = "main") throws -> Int {
         let sql = "SELECT count(*) FROM \(quoteIdentifier(schema)).\(quoteIdentifier(table))"
         do { return Int(try int(sql)) } catch {

@@ -71,13 +71,13 @@ struct TableIndexes {
     /// The statement that reads the table without any index.
     var tableScan: String { "SELECT \((columns + [rowID]).joined(separator: ", ")) FROM \(source) NOT INDEXED" }
 
-    /// The statement that reads only the index, in its order.
+    /// Returns the statement that reads only the index, in its order.
     func scan(of index: Index) -> String {
         let names = index.columns.map { columns[Int($0)] } + [rowID]
         return "SELECT \(names.joined(separator: ", ")) FROM \(source) INDEXED BY \(quoteIdentifier(index.name))"
     }
 
-    /// Whether SQLite runs the scan of an index as intended, according to its query plan.
+    /// Returns whether SQLite runs the scan of an index as intended, according to its query plan.
     private func isCovered(_ index: Index, _ connection: Connection) throws -> Bool {
         let plan = try connection.query("EXPLAIN QUERY PLAN \(scan(of: index))")
         guard plan.count == 1, case .text(let detail)? = plan.first?.last else { return false }

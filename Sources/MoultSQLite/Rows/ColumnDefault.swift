@@ -4,7 +4,7 @@ import MoultBasics
 ///
 /// The same text may mean something else in a query: in `DEFAULT "unit"` and `DEFAULT unit` it is a string, in a query a column.
 enum ColumnDefault {
-    /// The value as an SQL literal; nil if it may differ from row to row, or cannot be evaluated.
+    /// Returns the value as an SQL literal; nil if it may differ from row to row, or cannot be evaluated.
     static func literal(of text: String) throws -> String? {
         // Functions may return a different value for each row.
         if text.contains("(") || text.uppercased().contains("CURRENT_") { return nil }

@@ -32,7 +32,7 @@ struct ColumnMap {
         dropped = old.columns.indices.filter { !placed.contains($0) }
     }
 
-    /// An expression that is true for old rows whose dropped columns have a value other than NULL and the default.
+    /// Returns an expression that is true for old rows whose dropped columns have a value other than NULL and the default.
     func losesValue(_ old: TableLayout) throws -> String {
         let tests = try dropped.map { place in
             let column = quoteIdentifier(old.columns[place].name)

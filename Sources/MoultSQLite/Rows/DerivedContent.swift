@@ -13,7 +13,7 @@ enum SearchIndexes {
         }
     }
 
-    /// The names of the indexes, each with the table that contains its text.
+    /// Returns the names of the indexes, each with the table that contains its text.
     static func all(in connection: Connection) throws -> [(name: String, content: SQLName)] {
         let sql = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
         return try connection.query(sql).compactMap { row in
@@ -22,7 +22,7 @@ enum SearchIndexes {
         }
     }
 
-    /// The value of the option `content`; nil if this is not a full-text index or has no such option.
+    /// Returns the value of the option `content`; nil if this is not a full-text index or has no such option.
     static func content(ofIndexMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)[...]
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,

@@ -36,7 +36,7 @@ struct ForeignKeys {
     /// Tables with foreign keys.
     var children: Set<SQLName> { Set(references.map(\.child)) }
 
-    /// The tables that refer to one of these.
+    /// Returns the tables that refer to one of these.
     func children(of parents: Set<SQLName>) -> Set<SQLName> {
         Set(references.filter { parents.contains($0.parent) }.map(\.child))
     }
@@ -76,8 +76,8 @@ struct ForeignKeys {
         return found
     }
 
-    /// The primary keys of the children without a parent. The parent's column is first in each comparison, because its collation
-    /// applies.
+    /// Returns the primary keys of the children without a parent. The parent's column is first in each comparison, because its
+    /// collation applies.
     private func orphans(_ reference: Reference, _ child: TableLayout, _ connection: Connection) throws -> String {
         let identity = child.identity.map { "c.\($0)" }.joined(separator: ", ")
         let isGiven = reference.columns.map { "c.\(quoteIdentifier($0.child)) IS NOT NULL" }

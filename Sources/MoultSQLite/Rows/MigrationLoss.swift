@@ -71,7 +71,7 @@ package struct MigrationLoss: Equatable, Sendable {
         Int(try side.connection.int("SELECT count(*) FROM \(side.layout.sql)"))
     }
 
-    /// Whether a new table contains all rows of a removed one.
+    /// Returns whether a new table contains all rows of a removed one.
     private static func holds(_ side: RowSearch.Side, _ table: SQLName, _ after: Connection) throws -> Bool {
         guard let layout = try TableLayout.of(table, in: after) else { return false }
         let pairs = RowSearch.pairs(side.layout, layout)

@@ -29,7 +29,7 @@ enum ModuleTables {
         return isPart(table, madeBy: made, ofTableMadeBy: virtual) ?? true
     }
 
-    /// The name of the virtual table whose part a table would be.
+    /// Returns the name of the virtual table whose part a table would be.
     static func owner(of table: String) -> String? { split(table)?.owner }
 
     /// Returns whether a table is a part of its owner, judging by the SQL of both; nil if the owner's module is not in `parts`.
@@ -54,7 +54,7 @@ enum ModuleTables {
         )
     }
 
-    /// The first word of each column in a `CREATE TABLE` written by a module.
+    /// Returns the first word of each column in a `CREATE TABLE` written by a module.
     private static func columnNames(_ sql: String) -> [String] {
         let tokens = sqlTokens(sql)[...]
         guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return [] }

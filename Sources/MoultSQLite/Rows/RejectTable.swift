@@ -19,7 +19,7 @@ package struct RejectTable: Sendable {
     }
     var insertSQL: String { "INSERT INTO main.\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
     var selectSQL: String { "SELECT \(columnsSQL) FROM main.\(quoteIdentifier(name))" }
-    /// The number of records with a value in a column added by an app. Only the other columns are carried over.
+    /// Returns the number of records with a value in a column added by an app. Only the other columns are carried over.
     package func recordsWithMore(in connection: Connection) throws -> Int {
         guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return 0 }
         let own = Set(Self.columns.map { SQLName($0) })

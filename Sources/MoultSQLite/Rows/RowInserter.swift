@@ -70,7 +70,7 @@ final class RowInserter {
         return try run(plain, carriesRowID: false)
     }
 
-    /// The identity of a row that shares a key with this one, if any.
+    /// Returns the identity of a row that shares a key with this one, if any.
     func conflict(_ row: borrowing Statement, anyRowID: Bool) throws -> StoredRows.Key? {
         if rowID != .notCarried, !anyRowID {
             try bind(row, to: rowIDConflict)

@@ -6,7 +6,7 @@ import MoultBasics
 /// NULL is null. Any other value is an object with one member: `{"real":"Infinity"}`, `{"text":"<hex of UTF-8>"}`,
 /// `{"text16":"<hex of UTF-16LE>"}` (invalid text of a UTF-16 database) or `{"blob":"<hex>"}`.
 enum RowJSON {
-    /// The current row of the statement as JSON; `first` is the column of the first name.
+    /// Returns the current row of the statement as JSON; `first` is the column of the first name.
     static func text(_ row: borrowing Statement, from first: Int32, _ names: [String], isUTF16: Bool) throws -> String {
         var members: [JSON.Member] = []
         for (offset, name) in names.enumerated() {

@@ -203,14 +203,14 @@ final class RowSearch {
         return true
     }
 
-    /// Whether both rows store the same value in a pair of columns.
+    /// Returns whether both rows store the same value in a pair of columns.
     func isSame(
         _ pair: (row: Int, other: Int), _ row: borrowing Statement, _ other: borrowing Statement
     ) throws -> Bool {
         try row.stores(Int32(pair.row + 1), as: other, Int32(pair.other + 1), encodingsDiffer: encodingsDiffer)
     }
 
-    /// The number of rows that have no equal row.
+    /// Returns the number of rows that have no equal row.
     func countUnmatched() throws -> Int {
         var count = 0
         try forEachUnmatched { _, _, _ in count += 1 }

@@ -2,7 +2,7 @@ import MoultBasics
 
 /// The conditions of a rule as SQL.
 enum Selection {
-    /// A WHERE clause for rows that satisfy one of the conditions; empty if one of them is true for every row.
+    /// Returns a WHERE clause for rows that satisfy one of the conditions; empty if one of them is true for every row.
     static func whereSQL(_ conditions: [String?], and other: String? = nil) -> String {
         let all = conditions.compactMap(\.self)
         var parts = other.map { [$0] } ?? []
@@ -14,7 +14,7 @@ enum Selection {
         return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
     }
 
-    /// Why a text is not a single expression inside parentheses; nil if it is.
+    /// Returns why a text is not a single expression inside parentheses; nil if it is.
     static func fault(_ condition: String) -> String? {
         if condition.utf8.contains(0) { return "it has a NUL character" }
         let tokens = sqlTokens(condition)
@@ -57,7 +57,7 @@ package struct RowSelection: Sendable {
         }
     }
 
-    /// Whether the database has an ordinary table of this name.
+    /// Returns whether the database has an ordinary table of this name.
     package static func hasTable(_ name: String, in connection: Connection) throws -> Bool {
         try connection.int(
             "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", [.text(name)])

@@ -75,7 +75,7 @@ enum TimeFunctions {
     static let names: Set<String> = ["date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff"]
     private static let moving: Set<String> = ["now", "localtime", "utc"]
 
-    /// Why the condition depends on when or where it is evaluated; nil if it does not.
+    /// Returns why the condition depends on when or where it is evaluated; nil if it does not.
     static func fault(in condition: String) -> String? {
         let tokens = sqlTokens(condition)[...]
         for index in tokens.indices.dropLast() {

@@ -28,7 +28,7 @@ package struct SelectionCheck {
         (self.connection, self.reservedPrefix) = (connection, reservedPrefix)
     }
 
-    /// Why rows of the table cannot be selected; nil if they can.
+    /// Returns why rows of the table cannot be selected; nil if they can.
     package func fault(inTable table: String) throws -> Fault? {
         let name = SQLName(table)
         if name.isInternal || name.hasPrefix(reservedPrefix) {
@@ -60,7 +60,7 @@ package struct SelectionCheck {
         }
     }
 
-    /// Why the new names of renamed columns do not match the table in this schema; nil if they do.
+    /// Returns why the new names of renamed columns do not match the table in this schema; nil if they do.
     package func fault(inNewNames columns: [String: String], of table: String) throws -> Fault? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return try fault(inTable: table) }
         var seen: [SQLName: String] = [:]
@@ -75,7 +75,7 @@ package struct SelectionCheck {
         return nil
     }
 
-    /// Why a column cannot be the old name of a renamed column in this schema; nil if it can.
+    /// Returns why a column cannot be the old name of a renamed column in this schema; nil if it can.
     package func fault(inOldName column: String, of table: String) throws -> Fault? {
         guard let layout = try TableLayout.of(SQLName(table), in: connection) else { return try fault(inTable: table) }
         return Self.fault(inColumn: column, of: layout, subject: .column(column))
@@ -92,7 +92,7 @@ package struct SelectionCheck {
             suggestion: didYouMean(column, among: table.columns.map(\.name)))
     }
 
-    /// Why the condition cannot select rows of the table; nil if it can. The table must exist.
+    /// Returns why the condition cannot select rows of the table; nil if it can. The table must exist.
     package func fault(inCondition condition: String, of table: String) throws -> Fault? {
         func fault(_ why: String, _ suggestion: String? = nil) -> Fault {
             Fault(subject: .condition, why: "the condition \(why)", suggestion: suggestion)
@@ -126,7 +126,7 @@ package struct SelectionCheck {
         }
     }
 
-    /// All faults of a rule, the table's first. New names of columns are checked against this schema too.
+    /// Returns all faults of a rule, the table's first. New names of columns are checked against this schema too.
     package func faults(in rule: RowRule) throws -> [Fault] {
         if let fault = try fault(inTable: rule.table) { return [fault] }
         let names = try fault(inNewNames: rule.columns, of: rule.table).map { [$0] } ?? []
@@ -138,7 +138,7 @@ package struct SelectionCheck {
             .map { ($0[1].textOrEmpty, $0[2].textOrEmpty) }
     }
 
-    /// The existing column nearest to one that SQLite cannot find.
+    /// Returns the existing column nearest to one that SQLite cannot find.
     private func suggestion(for message: String, _ table: String) throws -> String? {
         let prefix = "no such column: "
         guard message.hasPrefix(prefix), let layout = try TableLayout.of(SQLName(table), in: connection) else {

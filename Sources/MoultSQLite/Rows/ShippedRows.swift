@@ -31,7 +31,7 @@ final class ShippedRows {
         encodingsDiffer = try copyConnection.encoding != shipped.encoding
     }
 
-    /// Whether exactly this row was shipped. Its rowid or NULL comes first, then all stored columns.
+    /// Returns whether exactly this row was shipped. Its rowid or NULL comes first, then all stored columns.
     func contains(_ row: borrowing Statement) throws -> Bool {
         defer { find.reset() }
         for (index, column) in keyColumns.enumerated() { try find.bind(row, column, at: Int32(index + 1)) }

@@ -46,7 +46,7 @@ extension Statement {
         guard code == SQLITE_OK else { throw failure(code) }
     }
 
-    /// Whether two columns store the same value: storage class and bytes. Text of databases with different encodings is
+    /// Returns whether two columns store the same value: storage class and bytes. Text of databases with different encodings is
     /// compared in both encodings, because either conversion may lose invalid bytes.
     func stores(
         _ column: Int32, as other: borrowing Statement, _ otherColumn: Int32, encodingsDiffer: Bool
@@ -82,7 +82,7 @@ extension Statement {
         return Array(UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt16.self), count: count))
     }
 
-    /// The column's text in UTF-16, in this machine's byte order.
+    /// Returns the column's text in UTF-16, in this machine's byte order.
     func text16(_ column: Int32) throws -> [UInt16] {
         guard let start = sqlite3_column_text16(pointer, column) else {
             if !isNull(column) { throw failure(SQLITE_NOMEM) }

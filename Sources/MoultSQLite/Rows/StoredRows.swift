@@ -54,12 +54,12 @@ final class StoredRows {
         try remove.run()
     }
 
-    /// The short identity of a row passed by `withRow`.
+    /// Returns the short identity of a row passed by `withRow`.
     func digest(_ row: borrowing Statement) throws -> KeyDigest {
         layout.isWithoutRowID ? try KeyDigest(of: row, 0..<first) : KeyDigest(row.int64(0))
     }
 
-    /// The identity in the first columns of any row.
+    /// Returns the identity in the first columns of any row.
     func key(_ row: borrowing Statement, from column: Int32 = 0) throws -> Key {
         if !layout.isWithoutRowID { return .rowID(row.int64(column)) }
         var values: [OwnedValue] = []
@@ -67,7 +67,7 @@ final class StoredRows {
         return .primaryKey(values)
     }
 
-    /// A row passed by `withRow`, as JSON.
+    /// Returns a row passed by `withRow`, as JSON.
     func json(_ row: borrowing Statement) throws -> String {
         try RowJSON.text(row, from: first, layout.columns.map(\.name), isUTF16: isUTF16)
     }

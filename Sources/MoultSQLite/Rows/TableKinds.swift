@@ -32,7 +32,8 @@ struct TableKinds {
     /// Virtual tables with their own content.
     var virtual: [SQLName] { names("virtual").filter { !derived.contains($0) } }
 
-    /// The tables in which a virtual table keeps its content: only the table of its rows, if that is separate from its index.
+    /// Returns the tables in which a virtual table keeps its content: only the table of its rows, if that is separate from its
+    /// index.
     func shadows(of virtual: SQLName) -> [SQLName] {
         let content = SQLName("\(virtual)_content")
         return all[content]?.type == "shadow" ? [content] : names("shadow").filter { $0.hasPrefix("\(virtual)_") }
@@ -42,12 +43,12 @@ struct TableKinds {
 }
 
 extension RowSearch {
-    /// The positions of columns with the same name.
+    /// Returns the positions of columns with the same name.
     static func pairs(_ one: TableLayout, _ two: TableLayout) -> [(row: Int, other: Int)] {
         one.columns.indices.compactMap { place in two.place(of: one.columns[place].name).map { (place, $0) } }
     }
 
-    /// The number of rows in a virtual table's own tables without an equal in the other database.
+    /// Returns the number of rows in a virtual table's own tables without an equal in the other database.
     static func countUnmatched(
         virtual table: SQLName, _ kinds: TableKinds, _ connection: Connection, in other: Connection
     ) throws -> Int {

@@ -26,7 +26,7 @@ struct TableLayout {
     /// Whether a unique key other than the rowid covers all rows.
     let hasUniqueKey: Bool
 
-    /// The table whose name matches under SQLite's rules; nil if none of this type does.
+    /// Returns the table whose name matches under SQLite's rules; nil if none of this type does.
     static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
         for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table.text)))") {
             guard row[0] == .text("main"), case .text(let declared) = row[1], SQLName(declared) == table else {
@@ -76,13 +76,13 @@ struct TableLayout {
         isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
     }
 
-    /// The position of the column whose name matches under SQLite's rules.
+    /// Returns the position of the column whose name matches under SQLite's rules.
     func place(of column: String) -> Int? {
         let name = SQLName(column)
         return columns.firstIndex { SQLName($0.name) == name }
     }
 
-    /// Whether new rows never get the id of a deleted row.
+    /// Returns whether new rows never get the id of a deleted row.
     func isAutoincrement(in connection: Connection) throws -> Bool {
         guard let rowIDColumn else { return false }
         var isAutoincrement: Int32 = 0

@@ -82,8 +82,8 @@ final class TableTransfer {
         }
     }
 
-    /// The rowid, all stored columns, and whether a column that the new table lacks has a value. The order is the same each time,
-    /// so that a row's number identifies it.
+    /// Returns the rowid, all stored columns, and whether a column that the new table lacks has a value. The order is the same
+    /// each time, so that a row's number identifies it.
     func selectSQL() throws -> String {
         let columns = try [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []

@@ -56,8 +56,8 @@ final class TransferPass {
         outcomes.append(TableOutcome(table: rule.table, selected: rows, unplaced: rows))
     }
 
-    /// The carried rows that violate a foreign key, by table and number, with the reason. Other rows can violate one only because
-    /// a row they refer to was replaced; those are moved to the reject table.
+    /// Returns the carried rows that violate a foreign key, by table and number, with the reason. Other rows can violate one
+    /// only because a row they refer to was replaced; those are moved to the reject table.
     func violations() throws -> [SQLName: [Int: String]] {
         let keys = try ForeignKeys(new)
         var all: [SQLName: [Int: String]] = [:]

@@ -231,7 +231,7 @@ extension Salvage.Reader {
         return true
     }
 
-    /// Whether both files hold the same values with the same storage classes.
+    /// Returns whether both files hold the same values with the same storage classes.
     private func isExact(_ way: Way) throws -> Bool {
         let stored = way.stored
         let sql =

@@ -34,7 +34,7 @@ struct SQLNormalizer {
 }
 
 extension ArraySlice<SQLToken> {
-    /// The index of the parenthesis that closes the one at `open`; the end if it is missing.
+    /// Returns the index of the parenthesis that closes the one at `open`; the end if it is missing.
     func closingParenthesis(of open: Int) -> Int {
         var depth = 0
         for index in open..<endIndex {
@@ -45,7 +45,7 @@ extension ArraySlice<SQLToken> {
         return endIndex
     }
 
-    /// The parts separated by commas outside parentheses.
+    /// Returns the parts separated by commas outside parentheses.
     func splitAtCommas() -> [ArraySlice<SQLToken>] {
         var parts: [ArraySlice<SQLToken>] = []
         var start = startIndex

@@ -14,7 +14,7 @@ struct SQLToken: Equatable {
     /// A word in lower case, a name without its quotes, a string with them.
     var text: String
 
-    /// Whether it is this keyword or name, without quotes.
+    /// Returns whether it is this keyword or name, without quotes.
     func isWord(_ word: String) -> Bool { kind == .word && text == word }
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
 }
@@ -130,7 +130,7 @@ private struct Scanner {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-    /// The characters that SQLite allows in names: letters, digits, `_`, `$` and everything outside ASCII.
+    /// Returns the characters that SQLite allows in names: letters, digits, `_`, `$` and everything outside ASCII.
     private static func isWordByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -17,7 +17,7 @@ struct SchemaColumn {
         if case .integer(let hidden) = row[6] { self.hidden = hidden }
     }
 
-    /// All facts about the column except its name, on one line.
+    /// Returns all facts about the column except its name, on one line.
     func facts(
         _ metadata: (collation: String, isAutoincrement: Bool), _ generated: String?, _ normalizer: SQLNormalizer
     ) -> String {

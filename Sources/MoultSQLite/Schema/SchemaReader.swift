@@ -123,7 +123,7 @@ private struct SchemaReader {
 
     private var quoted: String { quoteIdentifier(schema) }
 
-    /// The collation of a column, and whether it is AUTOINCREMENT; no pragma reports these.
+    /// Returns the collation of a column, and whether it is AUTOINCREMENT; no pragma reports these.
     private func metadata(_ table: String, _ column: String) throws -> (collation: String, isAutoincrement: Bool) {
         var collation: UnsafePointer<CChar>?
         var isAutoincrement: Int32 = 0
@@ -164,7 +164,7 @@ private struct SchemaReader {
             + "(\(try keys(of: entry.name, parts)))\(predicate.isEmpty ? "" : " \(predicate)")"
     }
 
-    /// The key columns of an index with order and collation; `parts` has the text of each, if any.
+    /// Returns the key columns of an index with order and collation; `parts` has the text of each, if any.
     private func keys(of index: String, _ parts: [ArraySlice<SQLToken>] = []) throws -> String {
         try connection.query("PRAGMA \(quoted).index_xinfo(\(quoteIdentifier(index)))")
             .filter { $0[5] == .integer(1) }
@@ -180,7 +180,7 @@ private struct SchemaReader {
             .joined(separator: ", ")
     }
 
-    /// An index expression without its order and collation, which SQLite reports.
+    /// Returns an index expression without its order and collation, which SQLite reports.
     private func expression(_ part: ArraySlice<SQLToken>) -> String {
         var part = part
         if let last = part.last, last.isWord("asc") || last.isWord("desc") { part = part.dropLast() }

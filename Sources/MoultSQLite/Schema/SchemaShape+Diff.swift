@@ -1,7 +1,7 @@
 import MoultBasics
 
 extension SchemaShape {
-    /// The differences between this schema and the expected one, as sentences; empty if they are equal.
+    /// Returns the differences between this schema and the expected one, as sentences; empty if they are equal.
     package func diff(against expected: SchemaShape) -> [String] {
         var words: [String] = []
         pair(tables, expected.tables, by: \.name) { found, wanted in
@@ -24,8 +24,8 @@ extension SchemaShape {
         return words
     }
 
-    /// The parts of the expected schema that are missing or different in this one. Additional tables, columns and indexes do not
-    /// matter.
+    /// Returns the parts of the expected schema that are missing or different in this one. Additional tables, columns and
+    /// indexes do not matter.
     package func lacks(of expected: SchemaShape) -> [String] {
         let itemNames = Set(expected.items.map { Array("\($0.kind) \($0.name)".utf8) })
         let expectedTables = Dictionary(expected.tables.map { (Array($0.name.utf8), $0) }) { first, _ in first }
@@ -37,7 +37,7 @@ extension SchemaShape {
 }
 
 extension SchemaShape.Table {
-    /// The part of the table that another table also has.
+    /// Returns the part of the table that another table also has.
     fileprivate func part(that other: SchemaShape.Table) -> SchemaShape.Table {
         var part = self
         part.columns = columns.filter { column in other.columns.contains { $0.name.hasBytes(of: column.name) } }

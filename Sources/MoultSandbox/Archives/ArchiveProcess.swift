@@ -61,7 +61,7 @@ final class ArchiveProcess: @unchecked Sendable {
         }
     }
 
-    /// The next message; throws if it is a refusal.
+    /// Returns the next message; throws if it is a refusal.
     func next() throws -> Fields {
         try waitUntilReady()
         let message = try message()
@@ -110,7 +110,7 @@ final class ArchiveProcess: @unchecked Sendable {
         }
     }
 
-    /// The error for an invalid reply.
+    /// Returns the error for an invalid reply.
     func invalid(_ why: String) -> MoultError {
         failed("the process that reads it sent an invalid reply: \(String(why.prefix(200)))")
     }
@@ -121,7 +121,7 @@ final class ArchiveProcess: @unchecked Sendable {
             now: "Nothing was changed. Download the archive again, or pack it again.")
     }
 
-    /// The error for an unexpected end.
+    /// Returns the error for an unexpected end.
     private func end() throws -> any Error {
         let end = try child.finish()
         switch end.ending {

@@ -96,7 +96,7 @@ extension ConfinedArchive {
 }
 
 extension ConfinedArchive {
-    /// The members and their sizes in a bundle in moult's format; nil for other archives.
+    /// Returns the members and their sizes in a bundle in moult's format; nil for other archives.
     package func members() throws -> [(name: String, size: Int)]? {
         let file = try OpenFile(path)
         return try either { settings in
@@ -161,7 +161,7 @@ extension ConfinedArchive {
         return try ArchiveProcess(settings, ArchiveRequest(task: task, memory: memory), files)
     }
 
-    /// The layout sent by the process, which is untrusted.
+    /// Returns the layout sent by the process, which is untrusted.
     private func layout(from process: ArchiveProcess) throws -> BundleLayout? {
         let found = try process.next().object("layout")
         let members = try found.objects("members").map { (name: try $0.string("name"), size: try $0.count("size")) }

@@ -62,7 +62,7 @@ package struct TrialReport: Sendable {
 }
 
 extension TrialReport {
-    /// How the database then differs from the release's template; nil if it does not.
+    /// Returns how the database then differs from the release's template; nil if it does not.
     package func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
         if let wanted, wanted != userVersion {
             return "they end at user_version \(userVersion), and the database of the release has \(wanted)"

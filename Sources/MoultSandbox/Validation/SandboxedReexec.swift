@@ -53,7 +53,7 @@ package enum SandboxedReexec {
         return try result.get()
     }
 
-    /// A directory that only this user may read; nil if it cannot be created, because most databases need none.
+    /// Returns a directory that only this user may read; nil if it cannot be created, because most databases need none.
     private static func makeScratch() -> String? {
         // /tmp is not the first choice, because it may be in memory, and databases may be large.
         for parent in [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self) {
@@ -98,7 +98,7 @@ package enum SandboxedReexec {
         ).confineThisProcess()
     }
 
-    /// The path with all symlinks resolved; unchanged if it does not exist, which is reported when it is opened.
+    /// Returns the path with all symlinks resolved; unchanged if it does not exist, which is reported when it is opened.
     private static func realPath(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

@@ -30,7 +30,7 @@ final class ValidationQueue: Sendable {
         }
     }
 
-    /// All reports, or the first failure.
+    /// Returns all reports, or the first failure.
     func reports() throws -> [ValidationReport] {
         let results = state.withLock(\.results)
         for case .failure(let error)? in results { throw error }

@@ -11,7 +11,7 @@ protocol WorkerRequest: Sendable {
     var json: JSON { get }
     /// The processor time for everything in seconds.
     var processor: Int { get }
-    /// What the process may read, write and use; `scratch` is a directory for SQLite's temporary files.
+    /// Returns what the process may read, write and use; `scratch` is a directory for SQLite's temporary files.
     func protection(scratch: String) throws -> Guard
     /// Does the work in this process.
     func perform() -> Answer

@@ -28,7 +28,7 @@ package struct Assessment {
         /// A command that makes the file readable; nil if only another user can do that.
         case permit([String]?)
 
-        /// The command, without the store; nil if no command helps.
+        /// Returns the command, without the store; nil if no command helps.
         package func command(for database: Database) -> [String]? {
             switch self {
             case .apply: ["moult", "apply"]
@@ -190,7 +190,7 @@ package struct Assessment {
 
     // MARK: recording
 
-    /// Whether a database has changed since the last check.
+    /// Returns whether a database has changed since the last check.
     package func isOutdated() throws -> Bool {
         try generation.manifest.databases.contains {
             try !$0.kind.isSealed && store.checks.known($0, at: store.place(of: $0), generation.name) == nil

@@ -39,7 +39,7 @@ struct CheckRecord {
         return Entry(database: database, path: path, generation: generation, facts: facts, depth: depth, time: time)
     }
 
-    /// The record of the current file; nil if the file has changed.
+    /// Returns the record of the current file; nil if the file has changed.
     func known(_ database: Database, at place: String, _ generation: String) throws -> Entry? {
         guard
             let entry = entries.first(where: {
@@ -49,7 +49,7 @@ struct CheckRecord {
         return entry
     }
 
-    /// The metadata that identifies a file and its sidecars; nil if the file does not exist.
+    /// Returns the metadata that identifies a file and its sidecars; nil if the file does not exist.
     static func facts(of place: String) throws -> String? {
         guard let file = try Files.factsThroughLinks(place), file.kind == .file else { return nil }
         let sidecars = try Sidecars.of(place)

@@ -22,7 +22,7 @@ package struct NoOpCheck {
         return try isWhole(generation, reading: reading)
     }
 
-    /// The installed generation; nil if its manifest is damaged.
+    /// Returns the installed generation; nil if its manifest is damaged.
     private func installed() throws -> Generation? {
         guard let name = try store.installedName else { return nil }
         do { return try store.generation(name) } catch {
@@ -31,7 +31,7 @@ package struct NoOpCheck {
         }
     }
 
-    /// Whether every path of a generation exists, and its files are the verified ones.
+    /// Returns whether every path of a generation exists, and its files are the verified ones.
     package func isWhole(_ generation: Generation, reading: Bool = false) throws -> Bool {
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases {

@@ -18,7 +18,7 @@ package struct Downloads {
         package let sha256: String
         package var partial: String { "\(path).part" }
 
-        /// The number of bytes still to download.
+        /// Returns the number of bytes still to download.
         package func missing() throws -> Int {
             if let facts = try Files.facts(path), facts.size == size { return 0 }
             return size - min(size, try Files.facts(partial)?.size ?? 0)

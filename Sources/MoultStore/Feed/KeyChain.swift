@@ -126,7 +126,7 @@ package struct KeyChain {
         package var list: Int
     }
 
-    /// The mark for the seal of a new release; nil without keys.
+    /// Returns the mark for the seal of a new release; nil without keys.
     package static func mark(_ settings: Settings, in layout: StoreLayout) throws -> Mark? {
         guard let keys = settings.keys else { return nil }
         let chain = try KeyChain(pinned: keys, product: settings.product, in: layout)

@@ -19,7 +19,7 @@ package struct ReplayGuard: Equatable {
 
     package static func path(_ layout: StoreLayout) -> String { "\(layout.feed)/seen.json" }
 
-    /// Whether the record exists; otherwise `read` derives it from the generations.
+    /// Returns whether the record exists; otherwise `read` derives it from the generations.
     package static func isThere(_ layout: StoreLayout) throws -> Bool { try Files.facts(path(layout)) != nil }
 
     package static func read(_ layout: StoreLayout) throws -> ReplayGuard {
@@ -48,7 +48,7 @@ package struct ReplayGuard: Equatable {
         return seen
     }
 
-    /// Why a release must not be installed as a new one, although its version is newer than the installed one; nil if
+    /// Returns why a release must not be installed as a new one, although its version is newer than the installed one; nil if
     /// it may be. Otherwise, an attacker could present an older release as new after a rollback.
     package func refusal(of sequence: Int, after installed: Int?, _ policy: Policy) -> String? {
         guard !policy.takesOlder, sequence < self.sequence, let installed, installed < sequence else {

@@ -62,7 +62,7 @@ package final class Follower: Sendable {
 }
 
 extension Manifest {
-    /// The databases whose content belongs to the release and differs from the other release; all of them without
+    /// Returns the databases whose content belongs to the release and differs from the other release; all of them without
     /// another release.
     func changed(since other: Manifest?) -> [String] {
         databases.filter { database in

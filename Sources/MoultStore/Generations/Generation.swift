@@ -8,14 +8,14 @@ package struct Generation: Sendable {
     package static let manifestName = "manifest.json"
     /// The generation of files that were at their paths before moult; never removed automatically.
     package static let adopted = "0+adopted"
-    /// The number of a generation of adopted files: 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the generation
-    /// of a release.
+    /// Returns the number of a generation of adopted files: 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the
+    /// generation of a release.
     package static func adoptedNumber(of name: String) -> Int? {
         guard name.hasPrefix(adopted) else { return nil }
         return name == adopted ? 1 : Int(name.dropFirst(adopted.utf8.count + 1))
     }
 
-    /// The generations of adopted files, oldest first.
+    /// Returns the generations of adopted files, oldest first.
     package static func adopted(in layout: StoreLayout) throws -> [(number: Int, name: String)] {
         try names(layout).compactMap { name in adoptedNumber(of: name).map { ($0, name) } }.sorted { $0.0 < $1.0 }
     }
@@ -30,12 +30,12 @@ package struct Generation: Sendable {
         (self.name, directory, self.manifest, self.bytes) = (name, layout.generation(name), manifest, bytes)
     }
 
-    /// The name of a release's generation: its version, and eight digits of its manifest's digest.
+    /// Returns the name of a release's generation: its version, and eight digits of its manifest's digest.
     package static func name(of manifest: Manifest, bytes: [UInt8]) throws -> String {
         "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
     }
 
-    /// Whether a text is a valid name of a generation: a version, `+`, and a unique suffix.
+    /// Returns whether a text is a valid name of a generation: a version, `+`, and a unique suffix.
     package static func isName(_ name: String) -> Bool {
         let characters = name.utf8.allSatisfy {
             (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [43, 45, 46].contains($0)
@@ -62,7 +62,7 @@ package struct Generation: Sendable {
         }
     }
 
-    /// The generation that `current` points to; nil if nothing is installed.
+    /// Returns the generation that `current` points to; nil if nothing is installed.
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
@@ -88,8 +88,8 @@ package struct Generation: Sendable {
             .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Restore it with: moult recover")
     }
 
-    /// The last installed generation according to the history, if it exists and no update is running; used only if `current`
-    /// cannot be read.
+    /// Returns the last installed generation according to the history, if it exists and no update is running; used only if
+    /// `current` cannot be read.
     private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
         guard try names(layout).contains(where: { isName($0) }), try Transaction.all(layout).isEmpty else { return nil }
         let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }
@@ -116,12 +116,12 @@ package struct Generation: Sendable {
         }
     }
 
-    /// The version at the start of a generation's name: the part before the last `+`.
+    /// Returns the version at the start of a generation's name: the part before the last `+`.
     package static func version(of name: String) -> String {
         name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
     }
 
-    /// The size of a generation's own files, without files that it only links to.
+    /// Returns the size of a generation's own files, without files that it only links to.
     package static func size(_ name: String, _ layout: StoreLayout) throws -> Int {
         let directory = layout.generation(name)
         return try Files.list(directory).reduce(0) { sum, file in
@@ -132,7 +132,7 @@ package struct Generation: Sendable {
 
     package static func names(_ layout: StoreLayout) throws -> [String] { try Files.list(layout.generations) }
 
-    /// A database of the release, by its name.
+    /// Returns a database of the release, by its name.
     package func database(_ name: String) throws -> Database {
         if let database = manifest.database(name) { return database }
         throw MoultError(
@@ -143,7 +143,7 @@ package struct Generation: Sendable {
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
 
-    /// The record of the generation's files, written when they were sealed.
+    /// Returns the record of the generation's files, written when they were sealed.
     func seal() throws -> Seal {
         let path = path(Seal.fileName)
         guard let bytes = try Files.read(path, limit: 1 << 24) else {

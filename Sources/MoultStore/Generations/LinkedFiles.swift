@@ -75,7 +75,7 @@ extension FileFacts.Moment {
 }
 
 extension Fields {
-    /// A time of the file system, as seconds and nanoseconds.
+    /// Returns a time of the file system, as seconds and nanoseconds.
     func moment(_ name: String) throws -> FileFacts.Moment {
         let parts = json(name)?.array?.compactMap(\.integer) ?? []
         guard parts.count == 2 else { throw fail(name, "must be seconds and nanoseconds") }

@@ -24,7 +24,7 @@ package struct Seal: Sendable, Equatable {
 
         init(member: String, sealed: SealedFacts) { (self.member, self.sealed) = (member, sealed) }
 
-        /// The state of the file at a path, without reading it.
+        /// Returns the state of the file at a path, without reading it.
         package func standing(of path: String) throws -> Standing {
             guard let facts = try Files.factsThroughLinks(path) else { return .damaged("is missing") }
             if facts.kind != .file { return .damaged("is not a regular file") }
@@ -132,8 +132,8 @@ package struct SealedFacts: Sendable, Equatable {
 
     func isSameFile(_ facts: FileFacts) -> Bool { inode == facts.inode && (device ?? facts.device) == facts.device }
 
-    /// Whether this is the same file, and it was written to. A copy may have the inode of the file that it replaced, but its
-    /// creation time is later than this record.
+    /// Returns whether this is the same file, and it was written to. A copy may have the inode of the file that it replaced,
+    /// but its creation time is later than this record.
     fileprivate func isWritten(_ facts: FileFacts, _ path: String) throws -> Bool {
         guard device == facts.device, inode == facts.inode, let modified, modified != facts.modified else {
             return false

@@ -69,15 +69,14 @@ package struct Holders: Sendable {
         unseen = table.unseen
     }
 
-    /// The processes that have one of these databases open, in any generation.
+    /// Returns the processes that have one of these databases open, in any generation.
     package func using(_ databases: Set<String>) -> [ProcessFacts] {
         holders.filter { $0.uses.contains { $0.what == .database && databases.contains($0.name) } }.map(\.process)
     }
 
-    /// The processes that have files of an older release open without a lease, so they do not follow the store. For
-    /// instance, a server that keeps a stable path open reads old data until it opens the path again. The kernel's lock
-    /// table, which is long on a large machine, is read only if a process may be outdated: a lease of an older version
-    /// is such a lock.
+    /// Returns the processes that have files of an older release open without a lease, so they do not follow the store. For
+    /// instance, a server that keeps a stable path open reads old data until it opens the path again. The kernel's lock table,
+    /// which is long on a large machine, is read only if a process may be outdated: a lease of an older version is such a lock.
     package static func outdated(in store: StoreSnapshot, except current: String) throws -> [OutdatedReader] {
         if try Holders(of: store, .none).outdated(except: current).isEmpty { return [] }
         return try Holders(of: store).outdated(except: current)

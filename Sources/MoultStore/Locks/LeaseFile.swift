@@ -45,13 +45,13 @@ package enum LeaseFile {
         try Files.remove(layout.lease(generation))
     }
 
-    /// Whether a process reads the generation, including with a lease of an older version.
+    /// Returns whether a process reads the generation, including with a lease of an older version.
     package static func isHeld(_ generation: String, _ layout: StoreLayout) throws -> Bool {
         if try ReadLock.isHeld(layout.lease(generation)) { return true }
         return try FileLock.take(layout.generation(generation), .exclusive, directory: true) == nil
     }
 
-    /// The processes with a lease on a generation. Only root sees those of other users that hold no `flock`.
+    /// Returns the processes with a lease on a generation. Only root sees those of other users that hold no `flock`.
     package static func holders(
         of generation: String, _ layout: StoreLayout, in locks: KernelLocks? = nil
     ) throws -> [ProcessFacts] {

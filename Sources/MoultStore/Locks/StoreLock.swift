@@ -35,8 +35,8 @@ package final class StoreLock: Sendable {
     /// How long to wait for a lock whose holder has ended.
     private static let leftBehind = Duration.seconds(5)
 
-    /// Whether the lock's holder has ended: if it was killed while it was starting a child, the child has a copy of the lock
-    /// until it executes its program. The process ID may have been reused by now; then this does not wait for the lock.
+    /// Returns whether the lock's holder has ended: if it was killed while it was starting a child, the child has a copy of the
+    /// lock until it executes its program. The process ID may have been reused by now; then this does not wait for the lock.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
         // Without /proc, it is unknown whether the holder has ended.
         guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }

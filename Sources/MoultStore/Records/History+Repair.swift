@@ -4,7 +4,7 @@ internal import MoultFiles
 /// Repairs a history with lines that cannot be read, or with something other than a file at its path. Commands continue without
 /// it, and `moult recover` repairs it.
 extension History {
-    /// Whether the history is a file or missing. A link is refused when it is opened.
+    /// Returns whether the history is a file or missing. A link is refused when it is opened.
     static func isFile(_ layout: StoreLayout) throws -> Bool {
         try Files.facts(layout.history).map { $0.kind == .file || $0.kind == .link } ?? true
     }
@@ -15,7 +15,7 @@ extension History {
         MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: moult recover")
     }
 
-    /// The damage to the history; nil if every line can be read.
+    /// Returns the damage to the history; nil if every line can be read.
     package static func fault(_ layout: StoreLayout) throws -> String? {
         do {
             let reader = try HistoryReader(layout)

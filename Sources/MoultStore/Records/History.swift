@@ -142,7 +142,7 @@ package enum History {
         }
     }
 
-    /// The newest entries, oldest first, and the number of unreadable lines among them.
+    /// Returns the newest entries, oldest first, and the number of unreadable lines among them.
     package static func read(_ layout: StoreLayout, newest count: Int = .max) throws -> (entries: [Entry], torn: Int) {
         let reader = try HistoryReader(layout)
         var entries: [Entry] = []

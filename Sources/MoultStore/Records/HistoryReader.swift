@@ -29,7 +29,7 @@ package final class HistoryReader {
         if file != nil { position = try file?.facts().size ?? 0 }
     }
 
-    /// The next older entry; nil at the beginning of the file.
+    /// Returns the next older entry; nil at the beginning of the file.
     package func next() throws -> History.Entry? {
         while let line = try line() {
             if line.isEmpty { continue }
@@ -42,13 +42,13 @@ package final class HistoryReader {
         return nil
     }
 
-    /// The newest entry that meets a condition.
+    /// Returns the newest entry that meets a condition.
     package func first(where isWanted: (History.Entry) throws -> Bool) throws -> History.Entry? {
         while let entry = try next() { if try isWanted(entry) { return entry } }
         return nil
     }
 
-    /// The newest entry of a transaction; entries for which `isOld` returns true end the search. Few lines of other
+    /// Returns the newest entry of a transaction; entries for which `isOld` returns true end the search. Few lines of other
     /// transactions are parsed.
     package func entry(
         of transaction: String, until isOld: (History.Entry) -> Bool, where isWanted: (History.Entry) -> Bool

@@ -19,7 +19,7 @@ package struct Hold: Sendable, Equatable {
         (self.release, self.reason, self.since, self.transaction) = (release, reason, since, transaction)
     }
 
-    /// Whether a text is a version, a range or `*`.
+    /// Returns whether a text is a version, a range or `*`.
     package static func isRelease(_ text: String) -> Bool {
         text == everything || Version(text) != nil || VersionRange(text) != nil
     }

@@ -53,10 +53,10 @@ package struct Holds: Sendable, Equatable {
 
     // MARK: queries
 
-    /// The holds that block a release.
+    /// Returns the holds that block a release.
     package func covering(_ version: Version) -> [Hold] { all.filter { $0.covers(version) } }
 
-    /// Why a release is blocked, in a few words; nil if it may be installed.
+    /// Returns why a release is blocked, in a few words; nil if it may be installed.
     package func obstacle(to version: Version) -> String? {
         let holds = covering(version)
         if holds.isEmpty { return nil }
@@ -64,7 +64,7 @@ package struct Holds: Sendable, Equatable {
         return reasons.isEmpty ? "it is on hold" : "it is on hold: \(reasons.joined(separator: "; "))"
     }
 
-    /// The error for a blocked release, with the command that removes the hold; nil if the release may be installed.
+    /// Returns the error for a blocked release, with the command that removes the hold; nil if the release may be installed.
     package func refusal(of version: Version) -> MoultError? {
         let holds = covering(version)
         guard let first = holds.first else { return nil }
@@ -76,13 +76,13 @@ package struct Holds: Sendable, Equatable {
             now: remedy(holds))
     }
 
-    /// The same for a rollback, which a hold on every release does not block unless the record is damaged.
+    /// Does the same for a rollback, which a hold on every release does not block unless the record is damaged.
     package func rollbackRefusal(of version: Version) -> MoultError? {
         if fault != nil { return refusal(of: version) }
         return Holds(all.filter { !$0.isEverything }).refusal(of: version)
     }
 
-    /// How to remove the given holds: `Remove the hold with: moult unhold 2.0.0`.
+    /// Returns how to remove the given holds: `Remove the hold with: moult unhold 2.0.0`.
     package func remedy(_ holds: [Hold]) -> String {
         if fault != nil { return "Rebuild the record from the history: moult recover" }
         let names = holds.map(\.shellWord).joined(separator: " ")
@@ -139,7 +139,7 @@ package struct Holds: Sendable, Equatable {
         try Files.replace(layout.holds, with: bytes)
     }
 
-    /// The holds according to the history. If some may be missing, every release is on hold until the operator decides.
+    /// Returns the holds according to the history. If some may be missing, every release is on hold until the operator decides.
     static func rebuilt(_ layout: StoreLayout, _ settings: Settings) -> Holds {
         var holds = Holds([])
         var gap: String?
@@ -164,7 +164,7 @@ package struct Holds: Sendable, Equatable {
 }
 
 extension Holds {
-    /// The holds for a line of the history; nil if they cannot be read, because the line would be trusted.
+    /// Returns the holds for a line of the history; nil if they cannot be read, because the line would be trusted.
     package static func recorded(_ layout: StoreLayout) throws -> [Hold]? {
         let holds = try read(layout, Settings.read(layout))
         return holds.fault == nil ? holds.all : nil

@@ -45,7 +45,7 @@ package struct QuarantineShelf {
             ])
         }
 
-        /// The sentence after an update: what was kept, and how to see it.
+        /// Returns the sentence after an update: what was kept, and how to see it.
         package func keptText(_ storeWords: [String]) -> String {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id
@@ -59,7 +59,7 @@ package struct QuarantineShelf {
         }
     }
 
-    /// All sets, oldest first.
+    /// Returns all sets, oldest first.
     package func sets() throws -> [Set] {
         return try roots.flatMap { root in
             try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
@@ -73,7 +73,7 @@ package struct QuarantineShelf {
         [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
     }
 
-    /// The sets of one update.
+    /// Returns the sets of one update.
     package func sets(of transaction: String) throws -> [Set] {
         try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
     }

@@ -13,7 +13,7 @@ package struct Transaction {
 
     package var directory: String { layout.transaction(id) }
 
-    /// Whether a name has the form of a transaction: a time and a random number. Only such names may become paths.
+    /// Returns whether a name has the form of a transaction: a time and a random number. Only such names may become paths.
     package static func isID(_ id: String) -> Bool {
         let parts = id.split(separator: "-", omittingEmptySubsequences: false)
         return parts.count == 2 && parts[0].utf8.count == 14 && parts[0].utf8.allSatisfy { (48...57).contains($0) }
@@ -21,13 +21,13 @@ package struct Transaction {
             && parts[1].utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
     }
 
-    /// The directory among the transactions in which a generation is deleted.
+    /// Returns the directory among the transactions in which a generation is deleted.
     package static func trash(_ generation: String, _ layout: StoreLayout) -> Transaction {
         Transaction(layout: layout, id: "trash-\(generation)")
     }
     package var isTrash: Bool { id.hasPrefix("trash-") }
 
-    /// Whether moult created the directory: it has a journal, or only files that exist before or after one.
+    /// Returns whether moult created the directory: it has a journal, or only files that exist before or after one.
     private func isOurs() throws -> Bool {
         guard try Files.facts(directory)?.kind == .directory else { return false }
         if try isTrash || Files.facts("\(directory)/\(Self.journalName)") != nil { return true }
@@ -40,13 +40,13 @@ package struct Transaction {
         }
     }
 
-    /// The transactions of updates, and generations that are being removed.
+    /// Returns the transactions of updates, and generations that are being removed.
     package static func all(_ layout: StoreLayout) throws -> [Transaction] {
         try Files.list(layout.transactions).map { Transaction(layout: layout, id: $0) }
             .filter { try (isID($0.id) || $0.isTrash) && $0.isOurs() }
     }
 
-    /// The transactions that need recovery.
+    /// Returns the transactions that need recovery.
     package static func unfinished(_ layout: StoreLayout) throws -> [Transaction] {
         try all(layout).filter { !$0.isTrash }
     }

@@ -41,7 +41,7 @@ package struct Custody {
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
-    /// The store's directory, if another user created it or can write to it: such a user decides which content an undo
+    /// Returns the store's directory, if another user created it or can write to it: such a user decides which content an undo
     /// restores. Nil if root has listed the store as trusted. For commands of root, `check` checks more.
     package func directoryFault() throws -> Fault? {
         guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }
@@ -51,7 +51,7 @@ package struct Custody {
         return try isTrusted() ? nil : Self.fault(ofFile: layout.root)
     }
 
-    /// The parts that a user other than root can change, starting at the root directory.
+    /// Returns the parts that a user other than root can change, starting at the root directory.
     package func faults() throws -> [Fault] {
         var parts = [layout.settings, layout.hidden]
         if try Files.factsThroughLinks(layout.hidden)?.kind == .directory {
@@ -69,7 +69,7 @@ package struct Custody {
         return faults
     }
 
-    /// How to fix the fault: run as a different user, change the mode, or have root trust the store.
+    /// Returns how to fix the fault: run as a different user, change the mode, or have root trust the store.
     package func advice(_ fault: Fault) -> String {
         let first =
             if let user = fault.owner.map(Files.userName) {

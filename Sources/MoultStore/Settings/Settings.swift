@@ -106,14 +106,14 @@ package struct Settings: Sendable, Equatable {
         try fields.refuseUnknown()
     }
 
-    /// The settings, with the digests that `moult steps trust` pinned.
+    /// Returns the settings, with the digests that `moult steps trust` pinned.
     package static func read(_ layout: StoreLayout) throws -> Settings {
         var settings = try written(layout)
         if !settings.steps.isEmpty { settings.steps = TrustedSteps(layout).applied(to: settings.steps) }
         return settings
     }
 
-    /// The settings as the operator wrote them.
+    /// Returns the settings as the operator wrote them.
     package static func written(_ layout: StoreLayout) throws -> Settings {
         guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else {
             throw MoultError(

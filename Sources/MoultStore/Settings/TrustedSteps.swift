@@ -34,7 +34,7 @@ package struct TrustedSteps {
         }
     }
 
-    /// The steps of `moult.json` with the digests in effect.
+    /// Returns the steps of `moult.json` with the digests in effect.
     func applied(to steps: [StepSettings]) -> [StepSettings] {
         steps.map { step in
             var step = step

@@ -20,7 +20,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
     /// The base URL; only its host and port receive credentials.
     var root: String { "\(isPlain ? "http" : "https")://\(host)/v2" }
 
-    /// Whether an address has a registry scheme.
+    /// Returns whether an address has a registry scheme.
     package static func isMeant(_ text: String) -> Bool {
         let lower = text.lowercased()
         return lower.hasPrefix(scheme) || lower.hasPrefix(plainScheme)
@@ -77,7 +77,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte) }
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    /// Whether a host is a loopback address.
+    /// Returns whether a host is a loopback address.
     static func isLoopback(_ host: String) -> Bool {
         if host.hasPrefix("[::1]") { return true }
         let name = host.prefix { $0 != ":" }
@@ -121,6 +121,6 @@ package struct RegistryFile: Sendable, Equatable {
             repository: repository, tag: isOfFeed ? Self.feedTag : tag ?? self.tag, name: name, sha256: sha256)
     }
 
-    /// The tag of a release. Tags must not contain `+`, and versions never contain `_`.
+    /// Returns the tag of a release. Tags must not contain `+`, and versions never contain `_`.
     package static func tag(ofVersion version: String) -> String { version.replacing("+", with: "_") }
 }

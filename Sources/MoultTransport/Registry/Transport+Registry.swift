@@ -25,7 +25,7 @@ extension Transport {
         return again
     }
 
-    /// The header that answers a challenge; nil if the user has no credentials for it.
+    /// Returns the header that answers a challenge; nil if the user has no credentials for it.
     private func authorization(
         _ challenge: Challenge, _ purpose: Purpose, _ until: ContinuousClock.Instant
     ) throws -> String? {
@@ -111,7 +111,7 @@ extension Transport {
         return result
     }
 
-    /// The error for an unsuccessful answer.
+    /// Returns the error for an unsuccessful answer.
     func refusal(_ head: WebHead, _ purpose: Purpose, failed: String) throws -> any Error {
         if let transient = head.transient(failed) { return transient }
         let login = "Log in first, for example with: skopeo login \(purpose.repository.host)"
@@ -167,7 +167,7 @@ extension Transport {
         return .bytes(bytes, tag: digest)
     }
 
-    /// The digest that a tag refers to; nil if the registry does not have the tag or does not report the digest.
+    /// Returns the digest that a tag refers to; nil if the registry does not have the tag or does not report the digest.
     package func digest(_ repository: Repository, _ tag: String) throws -> String? {
         let purpose = Purpose(repository: repository, writes: false)
         return try retryingSmallRequest { until in
@@ -183,7 +183,7 @@ extension Transport {
         }
     }
 
-    /// The artifact that a tag refers to, and its digest; nil if the registry does not have the tag.
+    /// Returns the artifact that a tag refers to, and its digest; nil if the registry does not have the tag.
     package func artifact(_ repository: Repository, _ tag: String) throws -> (artifact: Artifact, digest: String)? {
         let purpose = Purpose(repository: repository, writes: false)
         let place = "\(repository):\(tag)"
@@ -208,7 +208,7 @@ extension Transport {
         return (artifact, try Artifact.digest(of: bytes))
     }
 
-    /// The blob with a digest; nil if the registry does not have it.
+    /// Returns the blob with a digest; nil if the registry does not have it.
     package func blob(_ repository: Repository, _ sha256: String, named name: String, limit: Int) throws -> [UInt8]? {
         let purpose = Purpose(repository: repository, writes: false)
         return try retryingSmallRequest { until in

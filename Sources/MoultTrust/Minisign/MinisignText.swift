@@ -35,7 +35,7 @@ struct MinisignText {
         if lines.contains(where: { $0.last == UInt8(ascii: "\r") }) { throw error("it has Windows line endings") }
     }
 
-    /// The comment on a line with the given prefix.
+    /// Returns the comment on a line with the given prefix.
     func comment(line: Int, prefix: String) throws -> String {
         guard lines[line].starts(with: prefix.utf8) else {
             throw error("line \(line + 1) does not begin with “\(prefix)”")
@@ -47,7 +47,7 @@ struct MinisignText {
         return text
     }
 
-    /// The Base64-decoded bytes of a line, exactly `count`.
+    /// Returns the Base64-decoded bytes of a line, exactly `count`.
     func bytes(line: Int, count: Int) throws -> [UInt8] {
         guard let bytes = Base64.decode(lines[line]) else { throw error("line \(line + 1) is not Base64") }
         guard bytes.count == count else {

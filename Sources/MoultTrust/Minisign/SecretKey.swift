@@ -41,7 +41,7 @@ extension SecretKey: CustomStringConvertible {
     package var description: String { "secret key \(publicKey.id)" }
 }
 
-/// The digest that minisign signs instead of a file's bytes.
+/// Returns the digest that minisign signs instead of a file's bytes.
 package func blake2b512(ofFileAt path: String) throws -> [UInt8] {
     var hasher = try RunningDigest(.blake2b512)
     try forEachBlock(of: Descriptor(path, .read)) { try hasher.update($0) }

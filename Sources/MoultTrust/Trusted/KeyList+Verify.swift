@@ -32,7 +32,7 @@ extension KeyList {
 }
 
 extension TrustedKeys {
-    /// Whether enough of these keys signed the bytes; throws if that cannot be determined.
+    /// Returns whether enough of these keys signed the bytes; throws if that cannot be determined.
     fileprivate func haveSigned(
         _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
     ) throws -> Bool {

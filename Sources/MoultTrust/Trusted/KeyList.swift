@@ -34,7 +34,7 @@ package struct KeyList: Sendable, Equatable {
         (self.product, self.serial, roles, isPlain) = (product, serial, KeyRoles(all: keys), true)
     }
 
-    /// The name of a list next to the feed.
+    /// Returns the name of a list next to the feed.
     package static func fileName(_ serial: Int) -> String { "keys-\(serial).json" }
 
     package init(parsing bytes: [UInt8], source: String) throws {

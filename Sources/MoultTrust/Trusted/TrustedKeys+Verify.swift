@@ -6,12 +6,12 @@ extension MoultError.Code {
 }
 
 extension TrustedKeys {
-    /// The possible names of signatures next to a file: minisign's, and one for each further signer.
+    /// Returns the possible names of signatures next to a file: minisign's, and one for each further signer.
     package func signatureNames(of name: String) -> [String] {
         ["\(name).minisig"] + entries.map { Self.signatureName(of: name, by: $0.key.id) }
     }
 
-    /// The path of the signature by one of several signers.
+    /// Returns the path of the signature by one of several signers.
     package static func signatureName(of name: String, by id: KeyID) -> String { "\(name).\(id).minisig" }
 
     /// Verifies that enough of these keys signed the bytes, and returns the signers; nothing is parsed before that.

@@ -76,9 +76,9 @@ package struct Feed: Sendable, Equatable {
 
 /// The names of files next to a feed.
 package enum FeedNames {
-    /// The base name of the signatures of exactly this feed. Feed and signature are two files and cannot be replaced in
-    /// one step. So the name of a signature contains the digest of its feed, and the signature is published before the
-    /// feed and stays as long as a store may still be reading that feed.
+    /// Returns the base name of the signatures of exactly this feed. Feed and signature are two files and cannot be replaced in
+    /// one step. So the name of a signature contains the digest of its feed, and the signature is published before the feed and
+    /// stays as long as a store may still be reading that feed.
     package static func ofSignatures(_ name: String, digest: String) -> String { "\(name).\(digest.prefix(16))" }
 
     /// Signatures next to the feed that no reader needs any more: those that are not in `kept`, and do not belong to

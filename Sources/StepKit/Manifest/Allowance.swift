@@ -31,7 +31,7 @@ public struct Allowance: Sendable, Equatable, CustomStringConvertible {
         measure = .share(millionths: whole * 10_000 + part)
     }
 
-    /// Whether `change` of `total` rows may change.
+    /// Returns whether `change` of `total` rows may change.
     public func allows(_ change: Int, of total: Int) -> Bool {
         switch measure {
         case .share(let millionths): Double(change) * 1_000_000 <= Double(millionths) * Double(total)

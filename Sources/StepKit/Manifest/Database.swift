@@ -44,7 +44,7 @@ public struct Database: Sendable, Equatable {
         /// Whether it can be recreated at any time, so that it is set aside if it does not match. It may be in a
         /// different directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
-        /// Whether a database of this kind may continue to use the file of one of another kind.
+        /// Returns whether a database of this kind may continue to use the file of one of another kind.
         public func continues(_ before: Self) -> Bool { self == before || (before.isReplaced && isMigrated) }
     }
 
@@ -234,7 +234,7 @@ public struct Database: Sendable, Equatable {
         /// The highest accepted `user_version`.
         public var userVersionAtMost: Int?
 
-        /// Why these values do not match; nil if they do.
+        /// Returns why these values do not match; nil if they do.
         public func fault(applicationID id: Int, userVersion version: Int) -> String? {
             if let applicationID, id != applicationID { return "its application_id is \(id), not \(applicationID)" }
             if let least = userVersionAtLeast, version < least {

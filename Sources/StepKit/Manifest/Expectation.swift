@@ -42,7 +42,7 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
         if relation != .equal, relation != .notEqual, Self.number(value) == nil { return nil }
     }
 
-    /// Whether a result, as text, is the expected one; numbers are compared as numbers.
+    /// Returns whether a result, as text, is the expected one; numbers are compared as numbers.
     public func isMet(by answer: String) -> Bool {
         // Integers first, because a Double cannot represent all of them.
         if let number = Int(answer), let wanted = Int(value) { return holds(number, wanted) }
@@ -65,7 +65,7 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// A decimal number; words that Swift parses as numbers, such as `nan` and `infinity`, are text.
+    /// Returns a decimal number; words that Swift parses as numbers, such as `nan` and `infinity`, are text.
     private static func number(_ text: String) -> Double? {
         let isDecimal = text.utf8.allSatisfy { Version.isDigit($0) || "+-.eE".utf8.contains($0) }
         return isDecimal ? Double(text) : nil

@@ -35,7 +35,7 @@ extension Manifest {
         }
     }
 
-    /// The content of a member of the release; nil if no member has this name.
+    /// Returns the content of a member of the release; nil if no member has this name.
     package func content(of member: String) -> Content? {
         for database in databases {
             if database.member == member { return Content(size: database.size, sha256: database.sha256) }
@@ -46,12 +46,12 @@ extension Manifest {
         return nil
     }
 
-    /// The content that a patch produces.
+    /// Returns the content that a patch produces.
     package func result(of patch: Patch) -> Content? { patch.result ?? content(of: patch.member) }
 
-    /// The cheapest sequence of patches that produces a member from the available files, in the order of application,
-    /// with the old file of the first patch; nil if none exists. `cost` returns the cost of a patch, or nil if it is
-    /// not available.
+    /// Returns the cheapest sequence of patches that produces a member from the available files, in the order of application,
+    /// with the old file of the first patch; nil if none exists. `cost` returns the cost of a patch, or nil if it is not
+    /// available.
     package func cheapestWay(
         to member: String, from bases: Set<Content>, cost: (Patch) -> Int?
     ) -> (patches: [Patch], base: Content?, cost: Int)? {
@@ -77,7 +77,7 @@ extension Manifest {
 }
 
 extension Manifest {
-    /// The patches that produce this release from an older one, if they are at most three quarters of the size of the
+    /// Returns the patches that produce this release from an older one, if they are at most three quarters of the size of the
     /// bundle; otherwise nil.
     package func worthwhilePatches(from older: Manifest, among isThere: (Patch) -> Bool = { _ in true }) -> [Patch]? {
         guard let bundle else { return nil }

@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension Manifest {
-    /// The sealed manifest, with its fields in a fixed order; reading it gives an equal manifest.
+    /// Returns the sealed manifest, with its fields in a fixed order; reading it gives an equal manifest.
     ///
     /// Default values are left out, and so are fields that only drafts have.
     package func sealedJSON() -> JSON {
@@ -29,16 +29,16 @@ extension Manifest {
 }
 
 extension JSON {
-    /// A list; nil if it is empty.
+    /// Returns a list; nil if it is empty.
     static func unlessEmpty(_ values: [JSON]) -> JSON? { values.isEmpty ? nil : .array(values) }
 
-    /// An object with the members that have a value; nil if none has.
+    /// Returns an object with the members that have a value; nil if none has.
     static func unlessEmpty(_ members: KeyValuePairs<String, JSON?>) -> JSON? {
         let object = JSON.compact(members)
         return object.members?.isEmpty == true ? nil : object
     }
 
-    /// An object with the texts, ordered by name.
+    /// Returns an object with the texts, ordered by name.
     static func unlessEmpty(_ texts: [String: String]) -> JSON? {
         texts.isEmpty ? nil : .object(texts.sorted { $0.key < $1.key }.map { Member($0.key, .string($0.value)) })
     }

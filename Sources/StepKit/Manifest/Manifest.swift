@@ -47,7 +47,7 @@ public struct Manifest: Sendable, Equatable {
     /// Problems that do not prevent reading: fields that this version does not know.
     public var warnings: [String]
 
-    /// Whether the budget allows the table to shrink that much; a table without a limit must not shrink.
+    /// Returns whether the budget allows the table to shrink that much; a table without a limit must not shrink.
     public func mayShrink(_ database: String, table: String, from old: Int, to new: Int) -> Bool {
         budget.contains {
             $0.database == database && SQLName($0.table) == SQLName(table)
@@ -62,7 +62,7 @@ public struct Manifest: Sendable, Equatable {
         return ([nil] + names.filter { $0 != nil }).filter(names.contains).map(group)
     }
 
-    /// The databases of one group; nil for those without one.
+    /// Returns the databases of one group; nil for those without one.
     public func group(_ name: String?) -> AttachGroup {
         let all = databases.filter { $0.attach.group == name }
         let main = all.first { $0.kind.isMain }
@@ -79,7 +79,7 @@ public struct Manifest: Sendable, Equatable {
         public let others: [Database]
     }
 
-    /// The database with this name; nil if the release has none.
+    /// Returns the database with this name; nil if the release has none.
     public func database(_ name: String) -> Database? { databases.first { $0.name == name } }
 
     /// The requirements of a release.

@@ -105,7 +105,7 @@ struct ManifestReader {
         return time
     }
 
-    /// A number of bytes, limited to the maximum size of a SQLite database, so that sums never overflow.
+    /// Returns a number of bytes, limited to the maximum size of a SQLite database, so that sums never overflow.
     func size(_ fields: Fields, _ name: String) throws -> Int {
         let size = try fields.count(name)
         guard size <= 1 << 48 else { throw fields.fail(name, "must be at most \(1 << 48), but is \(size)") }

@@ -29,7 +29,7 @@ struct ManifestRules {
 
     private typealias Named = (place: String, name: String)
 
-    /// All members of a database that are in the bundle, or that the generation links to.
+    /// Returns all members of a database that are in the bundle, or that the generation links to.
     private func members(_ database: Database) -> [Named] {
         let place = "databases.\(database.name)"
         return [("\(place).member", database.bundlePath)]

@@ -165,7 +165,7 @@ final class StepTestBench {
         value.split(separator: token, omittingEmptySubsequences: false).joined(separator: text)
     }
 
-    /// The kind and the digest of each file in the granted directory, by path.
+    /// Returns the kind and the digest of each file in the granted directory, by path.
     func content() throws -> [String: String] {
         try Footprint([granted]).entries.reduce(into: [:]) { found, entry in
             let digest = entry.value.kind == .file ? try SHA256.digest(ofFileAt: entry.key).hex : ""

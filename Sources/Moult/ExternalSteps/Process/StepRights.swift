@@ -13,7 +13,7 @@ package struct StepRights: Sendable {
         (self.writable, self.sockets, self.plans) = (writable, sockets, plans)
     }
 
-    /// The protection in force, as shown in the plan.
+    /// Returns the protection in force, as shown in the plan.
     static func level(mountsReadOnly: Bool) -> String {
         "planned without write access, enforced by Landlock \(Guard.level.landlock), seccomp"
             + (mountsReadOnly ? ", read-only mounts" : "")

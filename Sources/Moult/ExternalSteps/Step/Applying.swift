@@ -23,8 +23,8 @@ struct Applying {
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
     }
 
-    /// The paths to which Landlock lets the step write: an existing path itself; for a file that does not exist, or did not
-    /// exist when the update began, its directory, so that the step can create and remove the file. Other changes in that
+    /// Returns the paths to which Landlock lets the step write: an existing path itself; for a file that does not exist, or did
+    /// not exist when the update began, its directory, so that the step can create and remove the file. Other changes in that
     /// directory are found by comparison.
     private func grants(
         for writes: [String], remembering: Bool
@@ -98,7 +98,7 @@ struct Footprint: Equatable {
         for name in try Files.list(path) { try walk("\(path)/\(name)", isSkipped) }
     }
 
-    /// The paths that differ from before, sorted.
+    /// Returns the paths that differ from before, sorted.
     func changes(since before: Footprint) -> [String] {
         Set(entries.keys).union(before.entries.keys).filter { entries[$0] != before.entries[$0] }.sorted()
     }

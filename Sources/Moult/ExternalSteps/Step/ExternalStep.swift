@@ -28,7 +28,7 @@ package struct ExternalStep: PlacedStep {
         return step
     }
 
-    /// The sealed copy of the program; throws unless it is the one that the operator trusts.
+    /// Returns the sealed copy of the program; throws unless it is the one that the operator trusts.
     package func trusted() throws -> StepExecutable {
         try program.executable.withLock { known in
             if let known { return known }
@@ -122,10 +122,10 @@ package struct ExternalStep: PlacedStep {
         }
     }
 
-    /// The step's own directory in a transaction. It exists from the prepare phase to the end of the update.
+    /// Returns the step's own directory in a transaction. It exists from the prepare phase to the end of the update.
     func own(_ staging: String) -> String { "\(staging)/steps/\(name)" }
 
-    /// The manifest's parameters, overridden by the operator's.
+    /// Returns the manifest's parameters, overridden by the operator's.
     func parameters(_ context: PlanContext, _ phase: Phase?) -> JSON {
         let use =
             use ?? settings.use

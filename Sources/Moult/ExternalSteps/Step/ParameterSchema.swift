@@ -29,7 +29,7 @@ struct ParameterSchema {
         return nil
     }
 
-    /// The first violation of the schema in a value, with its position.
+    /// Returns the first violation of the schema in a value, with its position.
     func fault(in value: JSON, at place: String) -> String? {
         if schema.bool == false { return "\(place) is not allowed" }
         for rule in schema.members ?? [] {

@@ -31,7 +31,7 @@ struct Planning {
         }
     }
 
-    /// The files that only moult writes. Apps may write to their writable databases at any time.
+    /// Returns the files that only moult writes. Apps may write to their writable databases at any time.
     private func footprint() throws -> Footprint {
         let root = context.store.root
         return try Footprint(["\(root)/moult.json", "\(root)/.moult/current", "\(root)/.moult/generations"])
@@ -66,7 +66,7 @@ struct Planning {
 }
 
 extension ExternalStep {
-    /// The paths that an effect writes to. Each must be granted by the operator.
+    /// Returns the paths that an effect writes to. Each must be granted by the operator.
     func writes(of effect: Effect) throws -> [String] {
         guard case .custom(_, _, let with) = effect.change, let list = with["writes"] else { return [] }
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
@@ -91,14 +91,14 @@ extension ExternalStep {
 
 /// Resolves paths, so that no symlink and no `..` leads out of the granted paths.
 enum PathRules {
-    /// The path with symlinks resolved; nil if nothing exists there.
+    /// Returns the path with symlinks resolved; nil if nothing exists there.
     static func resolved(_ path: String) throws -> String? {
         guard let found = realpath(path, nil) else { return nil }
         defer { free(found) }
         return String(cString: found)
     }
 
-    /// The resolved path of a file that need not exist yet; its directory must.
+    /// Returns the resolved path of a file that need not exist yet; its directory must.
     static func resolvedForWriting(_ path: String) throws -> String? {
         if let there = try resolved(path) { return there }
         let name = Files.name(of: path)

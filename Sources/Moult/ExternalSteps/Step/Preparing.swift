@@ -50,7 +50,7 @@ struct Preparing {
 
     private func path(_ database: Database) -> String { "\(context.stagedGeneration)/\(database.member)" }
 
-    /// The read-only databases that the step may change: unpacked, but not yet verified.
+    /// Returns the read-only databases that the step may change: unpacked, but not yet verified.
     private func staged() throws -> [Database] {
         let isProven = step.use?.phase == .verify && step.use?.when == .after
         let isUnpacked = (step.use?.phase ?? .copy) > .copy || step.use?.phase == .copy && step.use?.when == .after

@@ -29,7 +29,7 @@ struct CoverSearch {
         (count, sourceCount) = (piece.count, old.bytes.count)
     }
 
-    /// The covers in order; the bytes after the last one are new. `start` is the most likely shift at the beginning.
+    /// Returns the covers in order; the bytes after the last one are new. `start` is the most likely shift at the beginning.
     func covers(start: Int) -> [Cover] {
         var covers: [Cover] = []
         var shift = agrees(at: 0, start) ? start : nil
@@ -58,7 +58,7 @@ struct CoverSearch {
         }
     }
 
-    /// The next part that matches the old file, with the same shift or elsewhere.
+    /// Returns the next part that matches the old file, with the same shift or elsewhere.
     private func match(from end: Int, _ shift: Int?) -> Match? {
         var best: Match?
         var stop = count
@@ -106,21 +106,21 @@ struct CoverSearch {
 
     private func isClearlyBetter(_ part: Range<Int>, than shift: Int) -> Bool { agreeing(part, shift) + 8 < part.count }
 
-    /// Whether the bytes between two parts with the same shift are cheaper to encode as differences than as new bytes.
+    /// Returns whether the bytes between two parts with the same shift are cheaper to encode as differences than as new bytes.
     private func isOneCover(_ gap: Range<Int>, _ shift: Int) -> Bool {
         if gap.count <= 8 { return true }
         let same = agreeing(gap, shift)
         return same * 4 >= gap.count || gap.count <= 200 && same * 8 >= gap.count
     }
 
-    /// The number of matching bytes in the part.
+    /// Returns the number of matching bytes in the part.
     private func agreeing(_ part: Range<Int>, _ shift: Int) -> Int {
         var sum = 0
         for place in part where isInside(place, shift) && byte(new, place) == byte(source, place + shift) { sum += 1 }
         return sum
     }
 
-    /// How far a cover extends into the gap after it: to the position with the most matches.
+    /// Returns how far a cover extends into the gap after it: to the position with the most matches.
     private func extended(_ gap: Range<Int>, _ shift: Int) -> Int {
         var (score, best, end) = (0, 0, gap.lowerBound)
         for place in gap {
@@ -141,7 +141,7 @@ struct CoverSearch {
         return begin
     }
 
-    /// The border between two covers that could both contain the part.
+    /// Returns the border between two covers that could both contain the part.
     private func border(_ part: Range<Int>, _ one: Int, _ other: Int) -> Int {
         var (score, best, border) = (0, 0, part.lowerBound)
         for place in part {
@@ -156,14 +156,14 @@ struct CoverSearch {
 
     private func isInside(_ place: Int, _ shift: Int) -> Bool { place + shift >= 0 && place + shift < sourceCount }
 
-    /// Whether the next eight bytes agree.
+    /// Returns whether the next eight bytes agree.
     @inline(__always)
     private func agrees(at place: Int, _ shift: Int) -> Bool {
         guard place + 8 <= count, place + shift >= 0, place + shift + 8 <= sourceCount else { return false }
         return word(new, place) == word(source, place + shift)
     }
 
-    /// The number of matching bytes from this position.
+    /// Returns the number of matching bytes from this position.
     @inline(__always)
     private func equal(_ place: Int, _ shift: Int) -> Int {
         let most = min(count - place, sourceCount - place - shift)

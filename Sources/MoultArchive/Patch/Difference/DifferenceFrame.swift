@@ -14,7 +14,7 @@ enum DifferenceFrame {
         return [mark] + littleEndian(columns.count) + littleEndian(Int(crc(columns))) + packed
     }
 
-    /// The columns, or nil if it is not such a frame.
+    /// Returns the columns, or nil if it is not such a frame.
     static func decode(_ frame: UnsafeRawBufferPointer) throws -> [UInt8]? {
         guard frame.first == mark else { return nil }
         guard frame.count >= headerSize else { throw ArchiveRefusal.difference }

@@ -24,7 +24,7 @@ final class OldFile: @unchecked Sendable {
         }
     }
 
-    /// Whether it has exactly this content at a position.
+    /// Returns whether it has exactly this content at a position.
     func has(_ content: UnsafeRawBufferPointer, at offset: Int) -> Bool {
         guard offset + content.count <= bytes.count, let one = content.baseAddress, let other = bytes.baseAddress else {
             return false
@@ -32,7 +32,7 @@ final class OldFile: @unchecked Sendable {
         return memcmp(one, other + offset, content.count) == 0
     }
 
-    /// Whether samples of the content have almost nothing in common with the old file, so that a full search would not
+    /// Returns whether samples of the content have almost nothing in common with the old file, so that a full search would not
     /// pay. `start` is the position of the content in the new file.
     func isUnlike(_ content: UnsafeRawBufferPointer, start: Int) -> Bool {
         guard content.count >= 4 * Self.samples * Self.sampleSize else { return false }
