@@ -35,7 +35,7 @@ extension MoultError.Code {
 
 /// Why an archive is refused, without the name of the archive.
 struct ArchiveRefusal: Error {
-    /// All possible advice, so that a process that an archive has taken over cannot send other advice.
+    /// The complete list of advice, so that a process that an archive has taken over cannot send any other advice.
     enum Advice: String {
         case again = "Download the archive again, or pack it again."
         case renameOne = "Rename one of them."
@@ -83,14 +83,14 @@ struct ArchiveRefusal: Error {
 /// The content does not begin, or end, like the format that the file name declares.
 struct NotThisFormat: Error {}
 
-/// Runs a function that reads an archive; turns a refusal into an error that names the file.
+/// Runs a function that reads an archive, and turns a refusal into an error that names the file.
 func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
         throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now?.rawValue)
     }
 }
 
-/// Runs a function that writes an archive; turns a refusal into an error of packing.
+/// Runs a function that writes an archive, and turns a refusal into a packing error.
 func packing<Result>(_ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
         throw MoultError(refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now?.rawValue)
@@ -98,8 +98,8 @@ func packing<Result>(_ body: () throws -> Result) throws -> Result {
 }
 
 extension MoultError {
-    /// A refusal from a process that reads an archive, which the archive may have taken over: it can only choose among
-    /// the known codes and advice, and the text of the reason.
+    /// Creates the error for a refusal from a process that reads an archive, which the archive may have taken over: the process
+    /// can only choose among the known codes and advice, and the text of the reason.
     package init(refusalOf path: String, code: Int, why: String, now: String?) {
         let code =
             (Code.archiveKind.rawValue...Code.archiveFrames.rawValue).contains(code) ? Code(code) : .archiveProcess

@@ -17,7 +17,7 @@ package enum ArchiveKind: Hashable, Sendable {
 
     private static let unsupported = ".7z"
 
-    /// Returns whether a file name is that of an archive, supported or not.
+    /// Returns whether a file name has the extension of an archive, supported or not.
     package static func isArchive(fileName name: String) -> Bool {
         name.hasSuffix(unsupported) || endings.contains { name.hasSuffix($0.ending) }
     }

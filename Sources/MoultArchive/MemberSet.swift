@@ -31,7 +31,7 @@ struct MemberSet {
         for name in names { _ = try set.take(name) }
     }
 
-    /// Handles the next entry: returns its member's name and declared size, or throws why it is refused.
+    /// Checks the next entry: returns the name and declared size of its member, or throws why it is refused.
     ///
     /// A leading `./`, as written by `tar -C directory .`, is not part of the name.
     mutating func take(_ entry: String) throws -> (name: String, size: Int) {
@@ -48,7 +48,7 @@ struct MemberSet {
         return (name, size)
     }
 
-    /// Handles a directory entry. It is harmless if it contains a declared member; no directory is created.
+    /// Checks a directory entry. It is harmless if it contains a declared member; no directory is created.
     mutating func takeDirectory(_ entry: String) throws {
         var path = Self.withoutDot(entry)
         if path.hasSuffix("/") { path.removeLast() }
@@ -64,7 +64,7 @@ struct MemberSet {
         guard seen.insert(name).inserted else { throw ArchiveRefusal(.archiveDuplicate, "it contains “\(name)” twice") }
     }
 
-    /// The maximum number of entries without a surplus one.
+    /// The maximum number of entries if none is superfluous.
     var maxEntries: Int { sizes.count + directories.count }
 
     /// Refuses an archive in which members are missing.
@@ -80,7 +80,7 @@ struct MemberSet {
 
     private static let maxLevels = 8
 
-    /// Refuses every name that may not be a plain file below the directory of unpacking.
+    /// Refuses every name that cannot be a plain file below the target directory.
     private static func check(_ name: String) throws {
         func refused(_ why: String) -> ArchiveRefusal {
             ArchiveRefusal(
@@ -119,8 +119,8 @@ func printable(_ name: String) -> String {
     shortened(visible(name), to: 100)
 }
 
-/// The declared members of an archive that another process reads: the ones received so far, and the size received of
-/// the current one.
+/// The declared members of an archive that another process reads: the members received so far, and the number of bytes received
+/// of the current one.
 package struct ExpectedMembers {
     private var set: MemberSet
     private let path: String

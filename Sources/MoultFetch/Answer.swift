@@ -61,7 +61,7 @@ final class Answer {
         }
     }
 
-    /// Returns false if the parent no longer reads.
+    /// Passes on a part of the body. Returns false if the parent no longer reads.
     func body(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // The body of an error is a page for people.
         guard status == 200 || status == 206 else {
@@ -86,7 +86,7 @@ final class Answer {
         return head.message.withUnsafeBytes(write)
     }
 
-    /// The error code of a registry. Other text from the server is not passed on.
+    /// The error code of a registry. No other text from the server is passed on.
     private var code: String? {
         // Other servers send HTML.
         guard !page.isEmpty, let json = try? JSON(parsing: page, source: ""),

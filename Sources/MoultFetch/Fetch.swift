@@ -26,7 +26,7 @@ enum Fetch {
 
     private static func say(_ json: JSON) {
         let line = json.line + "\n"
-        // If it cannot be written, the parent has ended.
+        // If this fails, the parent has ended.
         _ = write(STDERR_FILENO, line, line.utf8.count)
     }
 
@@ -60,7 +60,7 @@ enum Fetch {
         let curl = try Handle()
         let answer = Answer(to: url)
         let body = Body(request)
-        // Not sent after a redirect to another host.
+        // The Authorization header is not sent after a redirect to another host.
         let isKnown = Origin(url) == authority
         let headers = try HeaderList(request, authorization: isKnown ? request.authorization : nil)
         var message = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))

@@ -10,7 +10,7 @@ struct Request {
         case put = "PUT"
         case patch = "PATCH"
 
-        /// Whether it changes nothing, so that redirects may be followed.
+        /// Whether the request changes nothing, so that redirects may be followed.
         var isRead: Bool { self == .get || self == .head }
     }
 
@@ -22,7 +22,7 @@ struct Request {
     let contentType: String?
     /// A small body.
     let text: String?
-    /// A body from the file on descriptor 3: this range of it.
+    /// The body as a range of the file on descriptor 3.
     let file: Range<Int>?
     /// The Authorization header.
     let authorization: String?
@@ -32,17 +32,17 @@ struct Request {
     let usesNetrc: Bool
     /// The offset at which to resume; 0 requests the whole file.
     let offset: Int
-    /// Resumes only if the server's file still has this tag.
+    /// Resume only if the server's file still has this tag.
     let ifRange: String?
-    /// Requests no body if the file on the server still has this tag.
+    /// Request no body if the file on the server still has this tag.
     let ifNoneMatch: String?
     /// Seconds after which to give up on a server that does not answer or is slower than `minimumRate`.
     let patience: Int
-    /// Bytes per second.
+    /// The speed in bytes per second below which to give up.
     let minimumRate: Int
-    /// Seconds for the whole transfer.
+    /// The time limit for the whole transfer, in seconds.
     let deadline: Int
-    /// Bytes per second; 0 means no limit.
+    /// The maximum speed in bytes per second; 0 means no limit.
     let bandwidth: Int
 
     static let fileNumber: Int32 = 3

@@ -5,7 +5,7 @@ internal import MoultFiles
 enum Helper {
     static let name = "moult-fetch"
 
-    /// Its path: from a variable, next to this program, in the installation directory, or in PATH.
+    /// Returns the path of the helper: from a variable, next to this program, in the installation directory, or in PATH.
     static func path() throws -> String {
         let environment = Subprocess.ownEnvironment
         if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }

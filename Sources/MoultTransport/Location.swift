@@ -45,7 +45,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
 
     package init(_ text: String) throws { try self.init(Address(text)) }
 
-    /// A URL of a directory stands for the feed in it.
+    /// Appends the name of the feed to the URL of a directory.
     private static func ofFeed(_ address: Address) -> Address {
         let url = address.withSecrets
         let isHost = url.drop { $0 != ":" }.dropFirst(3).allSatisfy { $0 != "/" && $0 != "?" && $0 != "#" }
@@ -99,7 +99,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Whether it is a file on this machine.
+    /// Whether this is a file on this machine.
     package var isLocal: Bool { if case .file = self { true } else { false } }
 
     package var description: String {
@@ -110,7 +110,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The last part of its path.
+    /// The last component of the location's path.
     package var name: String {
         switch self {
         case .file(let path): Files.name(of: path)

@@ -12,7 +12,7 @@ package final class NetworkBudget: Sendable {
 
     private init(_ limit: Duration, of whole: NetworkBudget?) { (self.limit, self.whole) = (limit, whole) }
 
-    /// The remaining time; never more than that of the budget that this one is a share of.
+    /// The remaining time; never more than the parent budget has left.
     package var left: Duration {
         let own = limit - spent.withLock { $0 }
         return max(.zero, whole.map { min(own, $0.left) } ?? own)

@@ -3,7 +3,7 @@ internal import MoultFiles
 
 extension Transport {
     /// Downloads a large file from the first location that provides it, with exactly the expected size. `path` keeps a
-    /// truncated or interrupted download, which is resumed. The caller verifies the file, and removes it if it is
+    /// truncated or interrupted download, which the next attempt resumes. The caller verifies the file, and removes it if it is
     /// wrong. `progress` gets the number of bytes received.
     package func download(
         _ location: Location, to path: String, size: Int, progress: @escaping (Int) throws -> Void

@@ -17,13 +17,13 @@ package struct Transport: Sendable {
         package var bandwidth = 0
         /// The number of consecutive attempts without progress.
         package var attempts = 4
-        /// The approximate pause before the second attempt, in milliseconds; it doubles before each further attempt.
+        /// The approximate pause before the second attempt, in milliseconds. It doubles before each further attempt.
         package var pause = 500
         package init() {}
 
-        /// Feeds, signatures, key lists and manifests are small.
+        /// The time limit for a small file in seconds: feeds, signatures, key lists and manifests are small.
         static let smallFileDeadline = 300
-        /// The longest pause that a server may ask for.
+        /// The longest pause that moult accepts from a server, in seconds.
         static let longestPause = 120
     }
 
@@ -97,8 +97,8 @@ package struct Transport: Sendable {
                 }
                 let gained = progress() - before
                 before += gained
-                // Over a bad line that transfers a part each time, the download completes; from a server that sends a
-                // few bytes at a time, it does not.
+                // A download over a bad line completes, because each attempt transfers a part. A server that sends only a few
+                // bytes per attempt does not count as progress.
                 if gained > (failure.isSlow ? retryPolicy.minimumRate * retryPolicy.patience : 0) {
                     attempt = 0
                 } else if failure.isSlow {
@@ -112,7 +112,7 @@ package struct Transport: Sendable {
     }
 
     /// Waits for a random time, up to twice as long as the last pause, so that clients that were cut off together do not return
-    /// together. It is at least as long as the server requests; if that is too long, the error is thrown.
+    /// together. The pause is at least as long as the server requests; if that is too long, throws the error.
     private func pauseBeforeRetry(after attempt: Int, _ failure: Retryable, _ until: ContinuousClock.Instant) throws {
         let longest = min(retryPolicy.pause << (attempt - 1), 30_000)
         let asked = failure.pause ?? 0

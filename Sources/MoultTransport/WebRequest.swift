@@ -94,7 +94,7 @@ struct WebRequest {
     private var text: String? { if case .text(let text, _) = body { text } else { nil } }
     private var part: Range<Int>? { if case .file(_, let part) = body { part } else { nil } }
 
-    /// No time is left for another attempt.
+    /// The error if no time is left for another attempt.
     private var late: Retryable {
         Retryable(
             MoultError(
@@ -113,8 +113,8 @@ struct WebRequest {
         guard end.ending == .exited(1), let said = try? JSON(parsing: last, source: Helper.name),
             let why = said["why"]?.string.map({ url.redacted($0) })
         else {
-            // The helper crashed, perhaps because of the server's data, perhaps because of a signal to all of us. Another
-            // attempt will show.
+            // The helper crashed, perhaps because of the server's data, perhaps because of a signal to the whole process group.
+            // Another attempt shows which.
             throw MoultError(
                 .unreachable, .busy, what: failed,
                 why: "\(Helper.name) failed: \(url.redacted(end.complaint))", now: "Try again later.")

@@ -6,7 +6,7 @@ package final class BackgroundDigest: Sendable {
     private let work: Work
     private let thread: Mutex<Threads.Running?>
 
-    /// The files are opened at once, so they may be moved afterwards; their content must not change.
+    /// Opens the files at once, so they may be moved afterwards; their content must not change.
     package init(of paths: [String: String]) throws {
         let work = try Work(paths.map { (name: $0.key, file: File(try Descriptor($0.value, .read))) })
         self.work = work
@@ -19,7 +19,7 @@ package final class BackgroundDigest: Sendable {
         wait()
     }
 
-    /// Waits for all digests; nil for a name without a file.
+    /// Waits for all digests, and returns one of them; nil for a name without a file.
     package func digest(_ name: String) throws -> String? {
         wait()
         return try work.results.withLock { $0[name] }?.get()

@@ -101,7 +101,7 @@ package enum Ed25519 {
     }
 }
 
-/// Random bytes from the system, for keys and salts.
+/// Returns random bytes from the system, for keys and salts.
 func randomBytes(_ count: Int) throws -> [UInt8] {
     try Library.begin()
     var bytes = [UInt8](repeating: 0, count: count)

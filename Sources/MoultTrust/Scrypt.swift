@@ -12,7 +12,7 @@ package struct Scrypt: Equatable {
     }
 
     /// The protection of new keys: N = 2^17, r = 8, p = 1, which takes 128 MiB and a few tenths of a second. A key file
-    /// contains its limits, so minisign can open these keys, too.
+    /// contains its limits, so minisign can open these keys as well.
     package static let usual = Scrypt(operations: 4_194_304, memory: 134_217_728)
     /// The protection that minisign uses for its own keys: 1 GiB and a few seconds.
     package static let sensitive = Scrypt(operations: 33_554_432, memory: 1_073_741_824)
@@ -38,7 +38,7 @@ package struct Scrypt: Equatable {
         return key
     }
 
-    /// N and p for the limits, chosen as in libsodium, so that its keys open here and ours there.
+    /// N and p for the limits, chosen as in libsodium, so that minisign and moult can open each other's keys.
     private var parameters: (cost: UInt64, parallel: UInt64) {
         let operations = max(operations, 32_768)
         if operations < memory / 32 {

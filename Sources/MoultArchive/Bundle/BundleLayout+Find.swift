@@ -3,8 +3,8 @@ package import MoultFiles
 extension BundleLayout {
     /// Finds the layout of a file, if it is a moult bundle: a seek table, and tar headers in their proper places.
     ///
-    /// Nil for every other archive, which the strict reader reads. The result is only what the file claims: compare
-    /// names and sizes with the manifest. `BundleReader` proves that the headers match the layout to the byte.
+    /// Nil for every other archive, which the strict reader reads. The result is only what the file claims, so the caller
+    /// compares names and sizes with the manifest. `BundleReader` proves that the headers match the layout to the byte.
     package static func find(in file: borrowing Descriptor) throws -> (layout: BundleLayout, frames: [Frame])? {
         guard let frames = try SeekTable.read(file), frames.count <= 2 * maxFrames else { return nil }
         var members: [TarHeader.Fields] = []
@@ -49,7 +49,8 @@ extension BundleLayout {
         // If a member does not fill a frame, any larger frame size gives the same layout, so the largest is used.
         guard let frameSize = sizes.max(), let modified = members.first?.modified,
             members.allSatisfy({ $0.modified == modified }),
-            // Errors are about invalid names: such a bundle is not ours, and the strict reader reports the reason.
+            // The only errors are about invalid names. moult did not make such a bundle, and the strict reader reports the
+            // reason.
             let layout = try? BundleLayout(
                 members: members.map { ($0.name, $0.size) }, modified: modified, frameSize: frameSize),
             layout.contentSizes == sizes

@@ -1,6 +1,6 @@
 /// The positions of everything in a moult bundle: a tar archive in which each member's content has its own frames.
 ///
-/// Members, frame size and time determine it to the byte, so packing and unpacking use the same layout.
+/// Members, frame size and time determine the layout to the byte, so packing and unpacking use the same one.
 package struct BundleLayout: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package let name: String

@@ -31,7 +31,7 @@ package final class FrameReader: FrameSource {
 
     package var contentSizes: [Int] { frames.map(\.contentSize) }
 
-    /// Their buffers need at most 32 MiB in total.
+    /// The buffers of these threads need at most 32 MiB in total.
     package var maxThreads: Int { Self.maxThreads(for: frames) }
 
     package static func maxThreads(for frames: [Frame]) -> Int {
@@ -72,7 +72,7 @@ final class FrameDecoder {
     let content: UnsafeMutableRawBufferPointer
     private let ownsContent: Bool
 
-    /// The content is written to `memory`, if given, which must outlive this decoder.
+    /// Writes the content to `memory`, if given, which must outlive this decoder.
     init(packedSize: Int, contentSize: Int, into memory: UnsafeMutableRawBufferPointer? = nil) throws {
         guard let context = ZSTD_createDCtx() else {
             throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
@@ -104,7 +104,8 @@ final class FrameDecoder {
         return UnsafeRawBufferPointer(packed)
     }
 
-    /// `prefix` is the dictionary that the frame was compressed with, if any; it must stay until the call has returned.
+    /// Decodes the loaded frame. `prefix` is the dictionary that the frame was compressed with, if any; it must stay until the
+    /// call has returned.
     func decode(
         _ packed: UnsafeRawBufferPointer, at offset: Int, contentSize: Int,
         behind prefix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -113,7 +114,7 @@ final class FrameDecoder {
         guard ZSTD_findFrameCompressedSize(packed.baseAddress, packed.count) == packed.count else {
             throw ArchiveRefusal(.archiveFrames, "the frame at \(offset) does not end where it should")
         }
-        // It applies to one frame only.
+        // A prefix applies to one frame only.
         let referred = ZSTD_DCtx_refPrefix(context, prefix.baseAddress, prefix.count)
         guard ZSTD_isError(referred) == 0 else {
             throw ArchiveRefusal(

@@ -11,7 +11,7 @@ package struct FrameWriter: ~Copyable {
     private var slot: FrameRing.Slot
     private var filled = 0
     private var frames: [Frame] = []
-    /// The number of frames given to the workers; the first `frames.count` of them are written.
+    /// The number of frames passed to the workers; the first `frames.count` of them are written.
     private var submitted = 0
 
     /// Creates a writer for the duration of `body`, finishes with the seek table, and returns the frames.

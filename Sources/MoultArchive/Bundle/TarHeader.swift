@@ -30,7 +30,7 @@ package enum TarHeader {
         return block
     }
 
-    /// Octal digits and a NUL; from 8 GiB on, big-endian bytes with the top bit set, which every current tar reads.
+    /// Returns octal digits and a NUL; from 8 GiB on, big-endian bytes with the top bit set, which every current tar reads.
     private static func number(_ number: Int, width: Int) -> [UInt8] {
         let digits = Array(String(number, radix: 8).utf8)
         if number >= 0, digits.count < width {
@@ -55,7 +55,7 @@ package enum TarHeader {
     static func fields(of block: UnsafeRawBufferPointer) -> Fields? {
         guard let name = String(validating: block[..<nameSize].prefix { $0 != 0 }, as: UTF8.self),
             let size = number(block[124..<136]), let modified = number(block[136..<148]), size >= 0,
-            // It throws only for a name that is too long, which cannot come from a field of this length.
+            // This fails only if the name is too long, which a field of this length cannot contain.
             let again = try? Self.block(name: name, size: size, modified: modified), block.elementsEqual(again)
         else { return nil }
         return Fields(name: name, size: size, modified: modified)

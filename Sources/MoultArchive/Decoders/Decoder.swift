@@ -1,8 +1,8 @@
 /// Decompresses one format, piece by piece.
 protocol Decoder: AnyObject {
-    /// Decodes from `input`, removing the bytes that it used, into `output`; returns the number of bytes written.
+    /// Decodes from `input` into `output`. Removes the used bytes from `input`, and returns the number of bytes written.
     ///
-    /// It is called until it writes nothing more, even with no input left.
+    /// Callers repeat this until nothing more is written, even with no input left.
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int
 
     /// Whether the input may end here.
@@ -13,12 +13,12 @@ protocol Decoder: AnyObject {
 let decoderMemoryLimit = 64 << 20
 
 extension ArchiveRefusal {
-    /// The decoder would need more memory than `decoderMemoryLimit`.
+    /// Returns the refusal if the decoder would need more memory than `decoderMemoryLimit`.
     static func memory(_ what: String, now: Advice) -> ArchiveRefusal {
         ArchiveRefusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
     }
 
-    /// Other bytes follow the end of the compressed stream.
+    /// Returns the refusal if other bytes follow the end of the compressed stream.
     static func behindEnd(of format: String) -> ArchiveRefusal {
         ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its \(format) stream")
     }

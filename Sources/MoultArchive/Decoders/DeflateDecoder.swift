@@ -43,7 +43,7 @@ final class DeflateDecoder: Decoder {
         let result = inflate(&stream, Z_NO_FLUSH)
         input = UnsafeRawBufferPointer(rebasing: input[(input.count - Int(stream.avail_in))...])
         switch result {
-        // The latter means that it needs more input.
+        // Z_BUF_ERROR means that zlib needs more input.
         case Z_OK, Z_BUF_ERROR: break
         case Z_STREAM_END: mayEnd = true
         default:

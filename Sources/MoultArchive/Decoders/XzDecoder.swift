@@ -13,7 +13,7 @@ final class XzDecoder: Decoder {
 
     deinit { lzma_end(&stream) }
 
-    /// liblzma detects the end itself and fails if the input ends elsewhere.
+    /// True because liblzma detects the end itself, and fails if the input ends elsewhere.
     var mayEnd: Bool { isDone }
 
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int {

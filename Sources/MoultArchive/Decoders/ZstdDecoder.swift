@@ -35,7 +35,8 @@ final class ZstdDecoder: Decoder {
         return target.pos
     }
 
-    /// zstd itself refuses NUL bytes after a frame, so the message names the program that writes them.
+    /// Returns the refusal for bytes after the last frame. zstd itself refuses NUL bytes there, so the message names the
+    /// program that writes them.
     private static func behindEnd(next byte: UInt8) -> ArchiveRefusal {
         guard byte == 0 else { return .behindEnd(of: "zstd") }
         return ArchiveRefusal(

@@ -15,7 +15,7 @@ final class PatchCompressor {
 
     deinit { ZSTD_freeCCtx(context) }
 
-    /// `near` is the part of the old file that zstd uses.
+    /// Compresses a piece. `near` is the part of the old file that zstd uses.
     func compress(
         _ content: UnsafeRawBufferPointer, of piece: PatchLayout.Piece, behind near: UnsafeRawBufferPointer
     ) throws -> [UInt8] {
@@ -53,7 +53,7 @@ final class PatchCompressor {
         try set(ZSTD_c_windowLog, windowLog)
         // Detects a wrong base at once.
         try set(ZSTD_c_checksumFlag, 1)
-        // The search always covers the end of the same prefix, so the decoder does not need to know.
+        // The search always covers the end of the same prefix, so the decoder does not need to know this limit.
         let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.maxNear))
         try check(ZSTD_CCtx_refPrefix(context, near.baseAddress, near.count))
         return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in

@@ -6,7 +6,7 @@ internal import MoultFiles
 /// of both files determine the layout, so writer and reader of a patch use the same one.
 package struct PatchLayout: Hashable, Sendable {
     package struct Piece: Hashable, Sendable {
-        /// Its offset in the new file.
+        /// The offset of the piece in the new file.
         package let offset: Int
         package let count: Int
         /// The part of the old file that zstd uses: all of it, if the window is large enough.
@@ -34,7 +34,7 @@ package struct PatchLayout: Hashable, Sendable {
             let near = MappedFile.roundedUp(place + Self.lookahead)
             var base = 0..<baseSize
             if baseSize > Self.maxBase {
-                // Equal parts before and after the position, if the file is large enough.
+                // The base consists of equal parts before and after the position, if the file is large enough.
                 let first = max(0, min(near - Self.maxBase / 2, MappedFile.roundedUp(baseSize - Self.maxBase)))
                 let start = first / MappedFile.alignment * MappedFile.alignment
                 base = start..<min(baseSize, start + Self.maxBase)
@@ -60,7 +60,7 @@ package struct PatchLayout: Hashable, Sendable {
 }
 
 extension PatchLayout.Piece {
-    /// The window from the end of the piece back to the beginning of its prefix.
+    /// The window size that reaches from the end of the piece back to the beginning of its prefix.
     var windowLog: Int32 {
         let reach = base.count + MappedFile.alignment + count
         return max(10, Int32(Int.bitWidth - (reach - 1).leadingZeroBitCount))

@@ -2,10 +2,10 @@ internal import CZstd
 internal import MoultBasics
 package import MoultFiles
 
-/// Applies a patch: produces the new file's content from the patch and the old file. Its frames are the pieces of
+/// Applies a patch: produces the new file's content from the patch and the old file. The patch's frames are the pieces of
 /// `PatchLayout`.
 ///
-/// The caller verifies the output: a wrong old file causes an error, or wrong bytes.
+/// The caller verifies the output, because a wrong old file causes an error or wrong bytes.
 package final class PatchReader: FrameSource {
     private let file: Descriptor
     private let base: Descriptor?
@@ -24,7 +24,7 @@ package final class PatchReader: FrameSource {
                     found == nil ? "it is not a patch, or it is truncated" : "it is for files of different sizes",
                     now: .samePatch)
             }
-            // Larger than zstd's output for incompressible content.
+            // No frame is larger than zstd's output for incompressible content.
             guard found.allSatisfy({ $0.packedSize <= ZSTD_compressBound($0.contentSize) }) else {
                 throw ArchiveRefusal(.archiveFrames, "one of its frames is too large", now: .patchAgain)
             }
@@ -38,8 +38,8 @@ package final class PatchReader: FrameSource {
 
     package var contentSizes: [Int] { layout.contentSizes }
 
-    /// As many as fit into the memory limit: their buffers need at most 64 MiB in total, plus the columns of differences and
-    /// the memory of LZMA.
+    /// The number of threads that fit into the memory limit: their buffers need at most 64 MiB in total, plus the columns of
+    /// differences and the memory of LZMA.
     package var maxThreads: Int { Self.maxThreads(for: layout) }
 
     package static func maxThreads(for layout: PatchLayout) -> Int {
@@ -59,7 +59,7 @@ package final class PatchReader: FrameSource {
         }
     }
 
-    /// The decoder owns the content until its next call.
+    /// Decodes one piece. The decoder owns the content until its next call.
     private func decode(
         _ frame: UnsafeRawBufferPointer, _ piece: PatchLayout.Piece, _ offset: Int, by decoder: FrameDecoder
     ) throws -> UnsafeRawBufferPointer {

@@ -3,7 +3,7 @@ package import MoultFiles
 
 /// Reads an untrusted archive: exactly the declared members, with exactly the declared sizes, and nothing else.
 ///
-/// It writes nothing to disk; the caller must still compare the output with its digest.
+/// The reader writes nothing to disk; the caller must still compare the output with its digest.
 package struct ArchiveReader: ~Copyable {
     private let path: String
     private let kind: ArchiveKind
@@ -108,7 +108,7 @@ package struct ArchiveReader: ~Copyable {
         guard count == size else { throw ArchiveRefusal.size(of: name, is: "\(count)", declared: size) }
     }
 
-    /// Describes the file by its content if that contradicts its name.
+    /// Returns a refusal that describes the file by its content if that contradicts its name.
     private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> ArchiveRefusal {
         if file.size == 0 { return ArchiveRefusal(.archiveCut, "it is empty", now: .copyAgain) }
         let start = try file.bytes(at: 0, count: min(512, file.size))

@@ -33,7 +33,7 @@ final class LibArchive: EntrySource {
         let result = archive_read_next_header(handle, &entry)
         if result == ARCHIVE_EOF, feed.error == nil { return nil }
         let name = archive_entry_pathname(entry).map { String(cString: $0) }
-        // libarchive warns about names with other characters than ASCII; the caller refuses them with a better message.
+        // libarchive warns about non-ASCII names; the caller refuses them with a better message.
         let isNonASCIIName = result == ARCHIVE_WARN && name?.utf8.allSatisfy { $0 < 0x80 } != true
         if !isNonASCIIName { try check(result) }
         return ArchiveEntry(

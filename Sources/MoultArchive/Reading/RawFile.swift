@@ -38,7 +38,7 @@ final class RawFile {
         return min(size - end, most)
     }
 
-    /// Exactly `count` bytes at an offset in the file.
+    /// Returns exactly `count` bytes at an offset in the file.
     func bytes(at offset: Int, count: Int) throws -> [UInt8] {
         guard offset >= 0, count >= 0, offset <= size, count <= size - offset else { throw ArchiveRefusal.cut }
         return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

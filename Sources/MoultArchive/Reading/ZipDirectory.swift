@@ -22,7 +22,7 @@ struct ZipDirectory {
     /// The offset of the directory in the file.
     let start: Int
 
-    /// Far more than the declared entries can need.
+    /// The maximum size of the directory, far more than the declared entries can need.
     private static let maxBytes = 1 << 20
     private static let maxComment = 0xffff
     private static let maxPadding = 1 << 20

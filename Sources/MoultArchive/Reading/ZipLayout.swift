@@ -16,7 +16,7 @@ struct ZipLayout {
         let content: Range<Int>
     }
 
-    /// In the order of their position in the file.
+    /// Sorted by their position in the file.
     let entries: [Entry]
 
     private static let headerSize = 30
@@ -129,7 +129,8 @@ struct ZipLayout {
             checksum: entry.checksum, size: entry.sizes.plain, content: content)
     }
 
-    /// The upper half of the attributes is a Unix mode or zero; the lower half has the MS-DOS flag for directories.
+    /// Determines the kind of an entry. The upper half of the attributes is a Unix mode or zero; the lower half has the MS-DOS
+    /// flag for directories.
     private static func kind(of entry: ZipDirectory.Entry, isNamedAsDirectory: Bool) -> ArchiveEntry.Kind {
         let mode = entry.attributes >> 16
         if mode & 0o170000 == 0 { return isNamedAsDirectory || entry.attributes & 0x10 != 0 ? .directory : .file }

@@ -8,7 +8,7 @@ final class ZipWriter {
     private let time: [UInt8]
     private var entries: [Entry] = []
     private var position = 0
-    // For the member that is being written.
+    // State of the member that is being written.
     private var encoder: DeflateEncoder?
     private var checksum: UInt = 0
     private var contentStart = 0
@@ -26,7 +26,7 @@ final class ZipWriter {
     }
 
     private static let elsewhere = 0xffff_ffff
-    /// Version 2.0, or 4.5 for zip64.
+    /// Returns version 2.0, or 4.5 for zip64.
     private static func version(_ isLarge: Bool) -> [UInt8] { [isLarge ? 45 : 20, 0] }
 
     init(modified: Int, level: Int, _ output: @escaping ArchiveOutput) {
@@ -35,7 +35,7 @@ final class ZipWriter {
         time = Self.dosTime(modified)
     }
 
-    /// Starts a member; its content follows with `write`, and then `end`.
+    /// Starts a member. Its content is passed to `write`, then `end` is called.
     func begin(_ name: String, size: Int) throws {
         let entry = Entry(name: Array(name.utf8), size: size, offset: position)
         try put(header(of: entry))

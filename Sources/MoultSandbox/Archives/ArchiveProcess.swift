@@ -9,25 +9,26 @@ final class OpenFile: Sendable {
     init(_ path: String) throws { descriptor = try Descriptor(path, .read) }
 }
 
-/// A process that reads an untrusted archive. Nothing that it sends is trusted, because the archive may have taken it over. It is
-/// killed on deinitialization. Used by one thread at a time.
+/// A process that reads an untrusted archive. Nothing that the process sends is trusted, because the archive may have taken it
+/// over. Deinitialization kills the process. Used by one thread at a time.
 final class ArchiveProcess: @unchecked Sendable {
     // Sendable because one thread at a time uses it: only `ConfinedFrames.idle` hands it over.
 
-    /// The program does not support such requests: an older moult, or a different program. It has not read a byte of the archive.
+    /// The program does not support such requests: it is an older moult, or a different program. It has not read any byte of
+    /// the archive.
     struct NotSupported: Error {}
 
     /// The settings shared by all processes that read the same archive.
     struct Settings: Sendable {
         let path: String
         let program: String
-        /// How many seconds it may be silent.
+        /// The maximum number of seconds without a message from the process.
         let patience: Int
         /// Polled several times a second while waiting; may throw.
         let stop: @Sendable () throws -> Void
     }
 
-    /// No message is longer, not even the layout of a bundle with the maximum number of members.
+    /// The maximum length of a message: even the layout of a bundle with the maximum number of members is shorter.
     private static let longestLine = 4 << 20
 
     private let settings: Settings
@@ -41,7 +42,7 @@ final class ArchiveProcess: @unchecked Sendable {
     init(_ settings: Settings, _ request: ArchiveRequest, _ files: [OpenFile]) throws {
         (self.settings, self.request) = (settings, request)
         memory = try .inMemory(size: request.memory)
-        // Its exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
+        // The exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
         var command = Subprocess.Command(
             [settings.program, ArchiveRequest.verb], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
@@ -99,7 +100,7 @@ final class ArchiveProcess: @unchecked Sendable {
         }
     }
 
-    /// Copies data from the shared memory, which the process could change at any time, into our own.
+    /// Copies data from the shared memory, which the process could change at any time, into this process's own memory.
     func copy(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
         var done = 0
         while done < buffer.count {

@@ -11,7 +11,7 @@ struct ArchiveRequest: Sendable {
     enum Task: Sendable {
         /// All members, with declared sizes, of an archive whose format follows from its name.
         case members([String: Int], archive: String)
-        /// The layout of a bundle in moult's format, if `tellsLayout`, and these frames, one at a time.
+        /// The frames of a bundle in moult's format, one at a time; before them its layout, if `tellsLayout` is set.
         case bundle([Frame], tellsLayout: Bool)
         /// The pieces of a file produced by a patch, one at a time.
         case patch(resultSize: Int)
@@ -27,7 +27,7 @@ struct ArchiveRequest: Sendable {
     static let partSize = 256 << 10
     static let parts = 8
 
-    /// Far more than honest archives need. A patch maps its base file up to twice, with the end rounded up.
+    /// Limits far above what honest archives need. A patch maps its base file up to twice, with the end rounded up.
     var limits: Guard.Limits {
         let content =
             switch task {

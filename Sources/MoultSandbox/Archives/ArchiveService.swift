@@ -99,7 +99,7 @@ enum ArchiveService {
 private struct RequestInput {
     private var channel = ParentChannel(longest: 4 << 20)
 
-    /// Nil at the end.
+    /// Returns the next request; nil at the end.
     mutating func next() throws -> Fields? {
         guard let json = try channel.next() else { return nil }
         return try Fields(json) { place, why, _ in

@@ -2,11 +2,12 @@ package import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 
-/// An untrusted archive, read by a sandboxed process: it receives the open file, opens no other, and sends names and bytes.
+/// An untrusted archive, read by a sandboxed process that receives the open file, cannot open others, and sends names and
+/// bytes.
 ///
-/// The names and sizes that it sends are checked here as if it had been taken over; its content is unusable until the digest is
-/// verified. If no process can be started (`Validator.here`), or an older moult is installed alongside an app, this process reads
-/// the archive itself.
+/// This process checks the names and sizes as if the archive had taken over the sandboxed process, and the content is unusable
+/// until its digest is verified. If no process can be started (`Validator.here`), or an older moult is installed alongside an
+/// app, this process reads the archive itself.
 package struct ConfinedArchive: Sendable {
     private let path: String
     private let place: Validator

@@ -47,7 +47,7 @@ extension MigrationRun {
         try connection.close()
     }
 
-    /// High enough that a row which violates a rule is not counted as new because others hid it before.
+    /// The limit on findings, high enough that a row which violates a rule is not counted as new because others hid it before.
     private static let maxFindings = 10_000
 
     private func soundness(_ connection: Connection) throws -> Soundness {
@@ -67,7 +67,7 @@ extension MigrationRun {
                 + "moult reset \(name) --set-user-data-aside")
     }
 
-    /// Adds to the error of a migration that rows already violated a rule before it, if that is so.
+    /// Returns the error of a migration, with the remark that rows already violated a rule before it, if that is so.
     private func blaming(_ error: any Error, _ connection: Connection) throws -> any Error {
         guard error.sqlite?.resultCode.primary == .constraint, var explained = error as? MoultError else {
             return error

@@ -6,7 +6,7 @@ package import MoultSQLite
 package struct MigrationRun: Sendable, Equatable {
     package struct Script: Sendable, Equatable {
         package var name: String
-        /// The `user_version` that it results in.
+        /// The `user_version` that the script sets.
         package var number: Int
         package var file: String
 
@@ -21,7 +21,7 @@ package struct MigrationRun: Sendable, Equatable {
     package var place: String
     /// The copy, in a separate directory.
     package var copy: String
-    /// A database with the schema that they should produce.
+    /// A database with the schema that the migrations should produce.
     package var template: String
     package var scripts: [Script]
     package var depth: Validation.Depth
@@ -62,7 +62,7 @@ package struct TrialReport: Sendable {
 }
 
 extension TrialReport {
-    /// Returns how the database then differs from the release's template; nil if it does not.
+    /// Returns how the migrated database differs from the release's template; nil if it does not.
     package func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
         if let wanted, wanted != userVersion {
             return "they end at user_version \(userVersion), and the database of the release has \(wanted)"
@@ -89,7 +89,7 @@ extension MigrationRun: WorkerRequest {
                 try Script(
                     name: fields.string("name"), number: fields.integer("number"), file: fields.string("file"))
             }, depth: depth)
-        // Older libraries call it a deadline.
+        // Older libraries call this field a deadline.
         processor = try fields.optionalCount("processor") ?? fields.count("deadline")
         countsLosses = try fields.optionalBool("countsLosses") ?? false
     }

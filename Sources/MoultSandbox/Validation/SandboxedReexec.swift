@@ -5,15 +5,15 @@ internal import MoultLibc
 internal import Synchronization
 
 /// Runs a verb that opens possibly hostile databases in a new process of the same program, with the same command line. That
-/// process confines itself before it opens the first database; if it crashes, this one reports the error.
+/// process confines itself before it opens the first database; if it crashes, this process reports the error.
 package enum SandboxedReexec {
-    /// The argument before a scratch directory and a command line that marks such a process.
+    /// The first argument of such a process, before its scratch directory and the command line.
     private static let marker = "secluded-1"
 
-    /// The scratch directory of this process, empty if it has none; nil if this is not such a process.
+    /// The scratch directory of this process, empty without one; nil if this is not such a process.
     private static let scratchArgument = Mutex<String?>(nil)
 
-    /// Recognizes a process started by `carryOut` by its first argument, and removes the arguments that only mark it.
+    /// Recognizes a process started by `carryOut` by its first argument, and removes the arguments that `carryOut` added.
     package static func enter(_ words: [String?]) -> [String?] {
         guard words.count > 1, words[0] == marker, let scratch = words[1] else { return words }
         scratchArgument.withLock { $0 = scratch }
@@ -27,7 +27,7 @@ package enum SandboxedReexec {
     package static var scratch: String? { scratchArgument.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
 
     /// Runs this process's command line in another process and returns its exit status. Nil if the caller must do the work
-    /// itself, because this is that other process, or because the program cannot start itself.
+    /// itself: this is already that other process, or the program cannot start itself.
     ///
     /// `what` names the operation that fails if that process crashes: "compare a.db with b.db". `body` gets the directory where
     /// the process could leave files.
@@ -78,8 +78,8 @@ package enum SandboxedReexec {
         }
     }
 
-    /// Restricts a process started by `carryOut` to reading these databases. From here on it reads no file outside their
-    /// directories, writes only to its scratch directory, and starts nothing.
+    /// Restricts a process started by `carryOut` to reading these databases. From here on the process reads no file outside
+    /// their directories, writes only to its scratch directory, and starts no program.
     package static func confine(to databases: [String]) throws {
         guard scratchArgument.withLock({ $0 }) != nil else { return }
         // The progress display of a finished operation takes a moment to end.

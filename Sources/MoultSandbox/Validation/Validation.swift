@@ -9,9 +9,9 @@ extension MoultError.Code {
 /// The checks to run on an untrusted database.
 package struct Validation: Sendable, Equatable {
     package enum Depth: String, Sendable, CaseIterable {
-        /// Whether it opens.
+        /// Whether the database can be opened.
         case header
-        /// The structure of the file, and each row on its own.
+        /// The structure of the file, and each single row.
         case quick
         /// Also whether tables and indexes contain the same rows.
         case full
@@ -21,13 +21,13 @@ package struct Validation: Sendable, Equatable {
     package var name: String
     package var path: String
     package var depth: Depth
-    /// SQLite checks CHECK constraints only if it could write to the file; nothing is written.
+    /// Whether to open the database read-write, because only then does SQLite check CHECK constraints; nothing is written.
     package var isWritable = false
     package var wantsIdentity = false
     package var wantsForeignKeys = false
     /// The search ends after this many findings of each kind.
     package var maxFindings = 100
-    /// Each must return a single value.
+    /// Queries that must each return a single value.
     package var queries: [String] = []
     /// The tables whose rows are counted, here and in the file to compare with.
     package var tables: [String] = []
@@ -56,7 +56,7 @@ extension Validation {
         guard let depth = try fields.word("depth", Depth.self) else { throw fields.fail("depth", "is missing") }
         self.init(
             name: try fields.string("name"), path: try fields.string("path"), depth: depth,
-            // Older libraries call it a deadline.
+            // Older libraries call this field a deadline.
             processor: try fields.optionalCount("processor") ?? fields.count("deadline"))
         isWritable = try fields.optionalBool("isWritable") ?? false
         wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false

@@ -22,7 +22,7 @@ final class ValidationQueue: Sendable {
         }
     }
 
-    /// After a failure nothing new is started.
+    /// Stores a result. After a failure, no other validation starts.
     func put(_ result: Result<ValidationReport, any Error>, at number: Int) {
         state.withLock { state in
             state.results[number] = result

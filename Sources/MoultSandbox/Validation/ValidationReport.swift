@@ -26,12 +26,12 @@ package struct ValidationReport: Sendable, Equatable {
         }
     }
 
-    /// Whether it could be opened.
+    /// Whether the database could be opened.
     package var isOpen = false
-    /// It could be read only with its sidecars, and no further check was made.
+    /// Whether the database can be read only with its sidecars; then it was not checked any further.
     package var isWAL = false
     package var identity: Identity?
-    /// Its faults, empty if there are none; nil if unknown.
+    /// The faults of the database; empty if there are none, nil if unknown.
     package var findings: [String]?
     package var answers: [Answer] = []
     package var rows: [Rows] = []

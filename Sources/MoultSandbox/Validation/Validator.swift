@@ -8,9 +8,9 @@ internal import MoultSQLite
 /// than temporary ones and copies, and its resources are limited. The command re-executes itself for this. An app cannot do
 /// that, so it uses the installed command, if any.
 package enum Validator: Sendable, Equatable {
-    /// By a program that answers to `Validator.verb`.
+    /// With a program that answers to `Validator.verb`.
     case process(String)
-    /// In this process, because no other one can be started for it.
+    /// In this process, because no separate process can be started.
     case here(why: String)
 
     /// The first argument that makes a program a validator. Its number changes with the format of requests and replies.
@@ -29,10 +29,10 @@ package enum Validator: Sendable, Equatable {
         guard SystemFeatures.startsPrograms else { return .here(why: "this build cannot start other programs") }
         guard let own = try Files.ownProgram() else { return .here(why: "/proc is not mounted") }
         #if SANITIZED
-            // The running program may be valgrind, which knows only the name of the program that it runs.
+            // The running program may be valgrind, which knows the program that it runs only by name.
             if WorkerService.isOffered { return .process(own) }
         #endif
-        // The link leads to this program, even if another one has its name by now.
+        // The link leads to this program, even if another program now has its name.
         if WorkerService.isOffered {
             return .process(
                 try Files.target(ofLink: "\(SystemFeatures.proc)/self/exe") == nil

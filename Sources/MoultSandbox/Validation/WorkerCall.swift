@@ -24,9 +24,9 @@ protocol WorkerRequest: Sendable {
     var work: String { get }
     /// The disk space that it may use: "twice its size".
     var diskLimit: String { get }
-    /// The next step.
+    /// The advice if the process fails.
     var advice: String { get }
-    /// The next step if it took too long.
+    /// The advice if the process takes too long.
     var timeoutAdvice: String { get }
 }
 
@@ -37,7 +37,8 @@ struct WorkerCall<Asked: WorkerRequest> {
     /// A directory for SQLite's temporary files; created and removed for this call.
     let scratch: String
 
-    /// The program does not support such requests: an older moult, or a different program. It has not opened the database.
+    /// The program does not support such requests: it is an older moult, or a different program. It has not opened the
+    /// database.
     struct NotSupported: Error {}
 
     func run(stop: () throws -> Void) throws -> Asked.Answer {
@@ -48,7 +49,7 @@ struct WorkerCall<Asked: WorkerRequest> {
     }
 
     private func answer(_ stop: () throws -> Void) throws -> Asked.Answer {
-        // Its exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
+        // The exit status shows what happened. Printing a backtrace takes seconds, and hides the signal.
         var command = Subprocess.Command([program, Asked.verb], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
         let child = try Subprocess(
@@ -56,8 +57,8 @@ struct WorkerCall<Asked: WorkerRequest> {
         var lines = MessageLines(longest: WorkerService.largest)
         var messages: [[UInt8]] = []
         do {
-            // The process stops by itself; this limit is for one that hangs. On a busy machine it gets only part of a
-            // processor.
+            // The process stops by itself; this limit is for a process that hangs. On a busy machine, the process gets only
+            // part of a processor.
             let patience = 10 * request.processor + 15
             let end = ContinuousClock.now + .seconds(patience)
             func stopInTime() throws {

@@ -4,7 +4,7 @@ internal import MoultLibc
 internal import MoultSQLite
 internal import Synchronization
 
-/// The service side of a validation: a process started only for that.
+/// The service side of a validation: a process started only for this purpose.
 package enum WorkerService {
     private static let offered = Atomic(false)
 
@@ -14,20 +14,20 @@ package enum WorkerService {
     /// The maximum size of a request or a reply in bytes.
     static let largest = 16 << 20
 
-    /// If the arguments ask for it, answers a request and ends the process; otherwise records that this program can do so.
+    /// Answers a request and ends the process if the arguments say so; otherwise records that this program can answer requests.
     package static func offer(_ words: [String?]) {
         do {
             switch words {
             case [Validation.verb]: try serve(Validation.self)
             case [MigrationRun.verb]: try serve(MigrationRun.self)
-            // From libraries that expect only the reply.
+            // Sent by older libraries, which expect only the reply.
             case ["examine-1"]: try serve(Validation.self, tellsReady: false)
             case ["try-1"]: try serve(MigrationRun.self, tellsReady: false)
             case [ArchiveRequest.verb]: try ArchiveService.serve()
             default: return offered.store(true, ordering: .relaxed)
             }
         } catch {
-            // The parent reads it, and no other process could.
+            // Only the parent reads this, and no other process can.
             let text = Array("\(error)\n".utf8)
             _ = MoultLibc.write(2, text, text.count)
             exit(1)
@@ -48,7 +48,7 @@ package enum WorkerService {
         let scratch = try fields.string("scratch")
         guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "no memory") }
         try request.protection(scratch: scratch).confineThisProcess()
-        // On a busy machine it gets only part of a processor.
+        // On a busy machine, this process gets only part of a processor.
         DeadlineClock.countProcessorTime()
         if tellsReady { try (ready + [UInt8(ascii: "\n")]).withUnsafeBytes { try ParentChannel.send($0) } }
         try ParentChannel.send(Asked.json(of: request.perform()))

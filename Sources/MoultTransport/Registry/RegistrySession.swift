@@ -36,7 +36,7 @@ final class RegistrySession: Sendable {
     func artifact(_ place: String) -> Artifact? { state.withLock { $0.artifacts[place] } }
     func keep(_ artifact: Artifact?, at place: String) { state.withLock { $0.artifacts[place] = artifact } }
 
-    /// Looked up only once, and only when a registry requires them.
+    /// Returns the credentials, which are looked up only once, and only when a registry requires them.
     func credentials(for repository: Repository, stop: () throws -> Void) throws -> RegistryCredentials.Found {
         if let found = state.withLock({ $0.credentials[repository] }) { return found }
         let found = try RegistryCredentials.find(for: repository, stop: stop)

@@ -14,7 +14,7 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
     private static let scheme = "oci://"
     private static let plainScheme = "oci+http://"
 
-    /// A URL of this repository's API.
+    /// Returns a URL of this repository's API.
     func url(_ path: String) -> Address { Address("\(root)/\(name)/\(path)") }
 
     /// The base URL; only its host and port receive credentials.
@@ -90,10 +90,10 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
 /// One file in an artifact of a registry.
 package struct RegistryFile: Sendable, Equatable {
     package let repository: Repository
-    /// The tag of the artifact that contains it.
+    /// The tag of the artifact that contains this file.
     package let tag: String
     package let name: String
-    /// Its digest, if known: then the artifact need not be requested first.
+    /// The file's digest, if known: then the artifact need not be requested first.
     package var sha256: String?
 
     package init(repository: Repository, tag: String = feedTag, name: String, sha256: String? = nil) {
@@ -114,7 +114,8 @@ package struct RegistryFile: Sendable, Equatable {
 
     private var isHead: Bool { name == Self.feedName || name == Self.release }
 
-    /// Another file of the same feed: in the feed's artifact, in that of the given tag, or otherwise in this one.
+    /// Returns another file of the same feed: in the feed's artifact, in the artifact of the given tag, or otherwise in this
+    /// one.
     func beside(_ name: String, sha256: String?, tag: String?) -> RegistryFile {
         let isOfFeed = name == Self.feedName || name.hasPrefix("\(Self.feedName).") || name.hasPrefix("keys-")
         return RegistryFile(

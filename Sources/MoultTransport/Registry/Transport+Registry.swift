@@ -79,7 +79,7 @@ extension Transport {
         return token
     }
 
-    /// The token service receives the password, so it must use TLS or a loopback address.
+    /// Throws unless the token service uses TLS or a loopback address, because it receives the password.
     private func checkRealm(_ realm: String, _ repository: Repository) throws {
         let lower = realm.lowercased()
         let isPlainHere =

@@ -18,7 +18,7 @@ struct MinisignText {
     let name: String
     let lines: [ArraySlice<UInt8>]
 
-    /// Larger than any real file of this kind, so that an attacker cannot make us read forever.
+    /// Larger than any real file of this kind, so that an attacker cannot make this process read forever.
     private static let limit = 1 << 20
 
     /// Splits a file into exactly `count` lines; the last one may lack its line break.
@@ -76,7 +76,8 @@ struct MinisignText {
         }
     }
 
-    /// Control characters could move the cursor and change what a comment appears to say; tabs are common.
+    /// Returns whether a text has no control characters other than tabs: they could move the cursor and change how a comment
+    /// appears.
     private static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { $0 == "\t" || $0.properties.generalCategory != .control }
     }

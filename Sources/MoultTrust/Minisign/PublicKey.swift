@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// A minisign public key, which verifies signatures of its secret key.
+/// A minisign public key, which verifies signatures made with its secret key.
 package struct PublicKey: Hashable, Sendable {
     package let id: KeyID
     /// The 32 bytes of the Ed25519 key.
@@ -28,7 +28,7 @@ package struct PublicKey: Hashable, Sendable {
         let bytes = try text.bytes(line: line, count: 2 + KeyID.size + Ed25519.publicKeySize)
         guard bytes.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
         let key = Array(bytes[10...])
-        // Anyone can make signatures that such a key accepts.
+        // Signatures that such a key accepts can be made without the secret key.
         if Ed25519.isWeak(publicKey: key) { throw text.error("it is a weak key, for which anyone can make signatures") }
         self.init(id: KeyID(bytes[2..<10]), bytes: key)
     }

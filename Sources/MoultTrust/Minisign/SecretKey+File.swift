@@ -17,7 +17,7 @@ extension SecretKey {
     package init(file bytes: [UInt8], named name: String, password: () throws -> [UInt8]) throws {
         let text = try MinisignText(bytes, kind: "secret key", named: name, lines: 2)
         _ = try text.comment(line: 0, prefix: MinisignText.untrusted)
-        // Only whether it is a public key matters here, not why it is not.
+        // Only used to detect a public key, so the error does not matter.
         if (try? PublicKey(file: bytes, named: name)) != nil { throw text.error("it is a public key") }
         let fields = try text.bytes(line: 1, count: 6 + Self.saltSize + 16 + Self.secretSize)
         guard fields.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }

@@ -2,13 +2,13 @@ internal import MoultBasics
 
 /// A detached minisign signature (`.minisig`), which proves nothing until a key has verified it.
 package struct Signature: Hashable, Sendable {
-    /// The key that claims to have made it.
+    /// The key that claims to have made the signature.
     package let keyID: KeyID
-    /// Whether it was made over the BLAKE2b digest (`ED`), as by current versions of minisign, or over the bytes
+    /// Whether the signature is over the BLAKE2b digest (`ED`), as made by current versions of minisign, or over the bytes
     /// (`Ed`).
     let isPrehashed: Bool
     let bytes: [UInt8]
-    /// Only `verify` returns it, after proving it.
+    /// The trusted comment, which only `verify` returns, after verifying it.
     let unprovenComment: String
     /// Signs the signature and the trusted comment, so that neither can be exchanged.
     let commentSignature: [UInt8]

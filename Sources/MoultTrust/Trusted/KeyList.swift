@@ -14,14 +14,14 @@ package import MoultBasics
 package struct KeyList: Sendable, Equatable {
     package static let format = 2
     package static let largest = 1 << 16
-    /// More lists than any publisher needs.
+    /// The maximum number of lists, more than any publisher needs.
     package static let maxLists = 256
 
     package var product: String
     /// 1 for the first list after the keys that stores have pinned, then 2.
     package var serial: Int
     package var roles: KeyRoles
-    /// Whether it has one set of keys for all roles (format 1).
+    /// Whether the list has one set of keys for all roles (format 1).
     package var isPlain: Bool
 
     /// A list of format 2.

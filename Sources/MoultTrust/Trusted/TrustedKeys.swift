@@ -26,7 +26,7 @@ package struct TrustedKeys: Sendable, Equatable {
         guard entries.count >= threshold else {
             throw fields.fail("trusted", "must have at least \(threshold) keys, because \"threshold\" is \(threshold)")
         }
-        // The ID is only a name: the same key with another ID would count twice.
+        // Compares the keys themselves, because the same key with another ID would count twice.
         for (index, entry) in entries.enumerated() {
             guard let same = entries[..<index].first(where: { $0.key.bytes == entry.key.bytes }) else { continue }
             throw fields.fail("trusted[\(index)]", "is the same key as \(same.key.id)")

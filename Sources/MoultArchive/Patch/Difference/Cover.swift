@@ -1,8 +1,8 @@
 /// A part of a piece of the new file that is identical or nearly identical to a part of the old file.
 struct Cover: Hashable {
-    /// The number of new bytes before it.
+    /// The number of new bytes before this part.
     let literals: Int
-    /// Its position in the piece.
+    /// The position of this part in the piece.
     let place: Int
     let count: Int
     /// The amount to add to a position in the piece to get the position in the old file.

@@ -1,7 +1,7 @@
 /// Finds the parts that a piece of the new file has in common with the old file.
 ///
-/// It follows the old file as long as enough bytes match, including across short differences, and searches elsewhere
-/// when too few do.
+/// The search follows the old file as long as enough bytes match, including across short differences, and looks elsewhere if
+/// too few do.
 struct CoverSearch {
     private let old: OldContent
     private let new: UnsafeRawPointer

@@ -6,7 +6,8 @@ enum DifferenceFrame {
     /// A zstd frame never starts with this byte.
     private static let mark: UInt8 = 1
     private static let headerSize = 9
-    /// A piece that needs more has little in common with the old file, and is encoded differently.
+    /// The maximum size of the columns. A piece that needs more has little in common with the old file, and is encoded
+    /// differently.
     static let maxColumns = 4 << 20
 
     static func encode(_ columns: [UInt8]) throws -> [UInt8] {
@@ -14,7 +15,7 @@ enum DifferenceFrame {
         return [mark] + littleEndian(columns.count) + littleEndian(Int(crc(columns))) + packed
     }
 
-    /// Returns the columns, or nil if it is not such a frame.
+    /// Returns the columns; nil for a different kind of frame.
     static func decode(_ frame: UnsafeRawBufferPointer) throws -> [UInt8]? {
         guard frame.first == mark else { return nil }
         guard frame.count >= headerSize else { throw ArchiveRefusal.difference }

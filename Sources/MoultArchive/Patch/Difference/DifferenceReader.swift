@@ -75,7 +75,7 @@ struct DifferenceReader {
                 continue
             } else {
                 unequal = try number(.unequal, most: .max)
-                // Otherwise the loop would not end.
+                // A run of zero bytes would make the loop endless.
                 guard unequal > 0 else { throw ArchiveRefusal.difference }
                 isEqualNext = true
                 continue
@@ -114,7 +114,7 @@ private struct ColumnReader {
         return UnsafeRawBufferPointer(rebasing: rest[..<count])
     }
 
-    /// Never negative.
+    /// Returns the next number, which is never negative.
     mutating func number() throws -> Int {
         var (number, shift) = (0, 0)
         while shift < Int.bitWidth - 1 {

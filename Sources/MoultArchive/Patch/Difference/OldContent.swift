@@ -6,7 +6,7 @@ final class OldContent: @unchecked Sendable {
     private let step: Int
     private let shift: UInt64
 
-    /// A position is found if this many bytes match, and `step - 1` more.
+    /// A position is certain to be found if this many bytes match, and `step - 1` more.
     static let width = 12
     /// Newer positions come first; the oldest ones are dropped.
     private static let ways = 4
@@ -55,7 +55,7 @@ final class OldContent: @unchecked Sendable {
         return table + Int((mixed &* 0x1656_67b1_9e37_79f9) >> shift) * Self.ways
     }
 
-    /// Runs of zeros and the like occur everywhere, so a match means nothing.
+    /// Returns whether all bytes are equal: such runs occur everywhere, so a match means nothing.
     private static func isOneByteOnly(_ pointer: UnsafeRawPointer) -> Bool {
         let first = pointer.loadUnaligned(as: UInt64.self)
         return first == pointer.loadUnaligned(fromByteOffset: width - 8, as: UInt64.self)

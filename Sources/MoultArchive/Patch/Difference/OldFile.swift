@@ -1,8 +1,8 @@
 internal import MoultLibc
 internal import Synchronization
 
-/// The old file of a patch. The index of its content is created when the first piece needs it: nearly identical files
-/// do not need one.
+/// The old file of a patch. Its content is indexed when the first piece needs the index: nearly identical files do not need
+/// one.
 final class OldFile: @unchecked Sendable {
     // Unchecked: nothing writes to the bytes of the old file, and the index is protected by the lock until it is
     // complete.
@@ -24,7 +24,7 @@ final class OldFile: @unchecked Sendable {
         }
     }
 
-    /// Returns whether it has exactly this content at a position.
+    /// Returns whether the old file has exactly this content at a position.
     func has(_ content: UnsafeRawBufferPointer, at offset: Int) -> Bool {
         guard offset + content.count <= bytes.count, let one = content.baseAddress, let other = bytes.baseAddress else {
             return false
