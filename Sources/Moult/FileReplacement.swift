@@ -297,7 +297,7 @@ package struct FileReplacement {
         if try Files.facts(layout.settings) != nil { return }
         throw MoultError(
             .notReplaceable, .refused, what: "nothing to undo for \(name)",
-            why: "moult replace keeps old copies in \(layout.root), which does not exist",
+            why: "`moult replace` keeps old copies in \(layout.root), which does not exist",
             now: "Replace the file first: \(shellLine(["moult", "replace", name])) NEW.db")
     }
 }

@@ -14,13 +14,15 @@ enum StoreErrors {
     static func failedAgain(_ path: String, _ why: String) -> MoultError {
         MoultError(
             .willNotLoad, what: "the database \(path) does not load, although it was just recreated", why: why,
-            now: "It was not recreated again. Check which program damages it, and whether the disk is failing.")
+            now:
+                "moult did not recreate it again. Check which program damages the file, and whether the disk is failing."
+        )
     }
 
     static func moved(_ database: Database, _ target: String) -> MoultError {
         MoultError(
             .willNotLoad, what: "the database \(database.name) no longer exists", why: "it was used at \(target)",
-            now: "If the app has moved, install its release from its new place: moult apply RELEASE")
+            now: "If the app was moved, install the release from the app's new directory: moult apply RELEASE")
     }
 
     static func empty(_ layout: StoreLayout) -> MoultError {

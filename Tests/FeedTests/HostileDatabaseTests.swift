@@ -78,7 +78,7 @@ import Testing
             through: "strace -f -qq -o trace -e trace=prctl -e inject=prctl:signal=\(signal)", status: 3)
         let reason =
             signal == "KILL"
-            ? "SIGKILL ended the check, probably because memory ran out" : "SIG\(signal) ended the check"
+            ? "the check ended with SIGKILL, probably because memory ran out" : "the check ended with SIG\(signal)"
         #expect(
             why == """
                 moult: error: food.db cannot be checked: \(reason)

@@ -32,7 +32,7 @@ import Testing
                 == """
                 moult: error: key \(try bench.id("a")) is not allowed to publish: keys-1.json does not have it, and stores trust the \
                 keys of that list
-                  Use a key of the list with --key FILE: 1 of \(try bench.id("b"))
+                  Use a key of the list with --key FILE: \(try bench.id("b"))
 
                 """)
         // Once the change of keys is complete, repeating the command that made it succeeds, and the old key signs nothing.

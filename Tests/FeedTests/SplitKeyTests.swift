@@ -151,11 +151,11 @@ import Testing
         let refusal = try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
         #expect(
             refusal.contains(
-                "is not signed by the root keys that it names: it must be signed by 1 of \(try bench.id("new"))"))
+                "is not signed with its own root keys: the list needs a signature by key \(try bench.id("new"))"))
         // Stores also refuse the list, and keep their list.
         try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key || true")
         try bench.replaceFeed(by: "online") { $0.setting("serial", to: 2) }
-        #expect(try bench.refusal("moult check", status: 3).contains("is not signed by the root keys that it names"))
+        #expect(try bench.refusal("moult check", status: 3).contains("is not signed with its own root keys"))
         try bench.must(
             "moult sign -q keys/keys-2.json -k new.key; moult publish public -q --trust keys/keys-2.json -k online.key --serial 3 || true"
         )
@@ -176,7 +176,7 @@ import Testing
         try bench.release("2.0.0", sequence: 2)
         #expect(
             try bench.refusal("moult publish public rel/test-2.0.0.json -k online.key -k release.key", status: 3)
-                == "moult: error: test-2.0.0.json lacks signatures of release keys: stores require 2 of "
+                == "moult: error: test-2.0.0.json lacks signatures by release keys: stores require signatures by at least 2 of these keys: "
                 + "\(try bench.id("release")), \(try bench.id("new"))\n"
                 + "  Use a release key with --key FILE, or sign the manifest on the machine that has the key: moult sign MANIFEST --key FILE\n"
         )
@@ -194,12 +194,13 @@ import Testing
     @Test func `several signers sign a key list`() throws {
         let roots = "--root root.pub --root new.pub --threshold root=2"
         let made = try bench.must("moult trust keys \(roots) -k root.key --json")
-        let both = "2 of \(try bench.id("root")), \(try bench.id("new"))"
+        let both =
+            "the list needs signatures by at least 2 of these keys: \(try bench.id("root")), \(try bench.id("new"))"
         #expect(
-            try JSON(parsing: Array(made.utf8), source: "made")["missing"]?.string == "it must be signed by \(both)")
+            try JSON(parsing: Array(made.utf8), source: "made")["missing"]?.string == both)
         #expect(
             try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
-                == "moult: error: keys/keys-2.json is not signed by the root keys that it names: it must be signed by \(both)\n"
+                == "moult: error: keys/keys-2.json is not signed with its own root keys: \(both)\n"
                 + "  Sign it with a root key: moult sign keys/keys-2.json --key ROOT.key\n")
         try bench.must("moult sign -q keys/keys-2.json -k new.key")
         try bench.must("moult publish public -q --trust keys/keys-2.json -k online.key; moult check")
@@ -208,7 +209,7 @@ import Testing
         try bench.must("cp keys/keys-3.json.minisig keys/keys-3.json.$(head -1 new.pub | sed 's/.* //').minisig")
         #expect(
             try bench.refusal("moult publish public --trust keys/keys-3.json -k online.key", status: 3)
-                .contains("keys/keys-3.json is not signed by the keys of list 2: it must be signed by \(both)"))
+                .contains("keys/keys-3.json is not signed by the keys of list 2: \(both)"))
         try bench.must("cp keys/keys-3.json* public")
         #expect(try bench.must("moult check; ls store/.moult/keys").contains("keys-3") == false)
     }
@@ -290,16 +291,16 @@ import Testing
         let online = try bench.id("online")
         #expect(
             try refusal("-k release.key")
-                == "moult: error: the feed lacks signatures of timestamp keys: stores require 1 of \(online)\n"
+                == "moult: error: the feed lacks signatures by timestamp keys: stores require a signature by key \(online)\n"
                 + "  Use a timestamp key with --key FILE.\n")
-        #expect(try refusal("-k online.key").contains("test-2.0.0.json lacks signatures of release keys"))
+        #expect(try refusal("-k online.key").contains("test-2.0.0.json lacks signatures by release keys"))
         #expect(
             try refusal("-k online.key -k root.key")
                 == "moult: error: key \(try bench.id("root")) is not allowed to publish: it is a root key, which signs key lists only\n"
                 + "  Use a key of the list with --key FILE, or add this one to the next list: moult trust\n")
         #expect(
             try refusal("-k online.key -k new.key").contains(
-                "keys-1.json has it neither as a release key nor as a timestamp key"))
+                "keys-1.json has this key neither as a release key nor as a timestamp key"))
         #expect(
             try refusal("-k online.key -k release.key --trust new.pub").contains("keys-1.json has keys for each role"))
     }

@@ -54,7 +54,7 @@ import Testing
         let help = text(CommandHelp(steps))
         #expect(help.hasPrefix("moult steps: "))
         #expect(help.contains("\nSteps, the phases of an update, and how to add your own steps:\n"))
-        #expect(help.contains("The phases run twice."))
+        #expect(help.contains("moult goes through the phases twice."))
     }
 
     /// Help shows the shortest form first, and users can copy everything in it.

@@ -83,7 +83,8 @@ import Testing
         examined.validation.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
         examined.validation.processor = 1
         // On a busy machine, the time may be over before this much CPU time was used.
-        #expect(["it took more than 1 s of CPU time", "it did not end in time"].contains(examined.refusal()))
+        #expect(
+            ["the check took more than 1 s of CPU time", "the check did not end in time"].contains(examined.refusal()))
     }
 
     /// Sorting uses temporary files, which must not fill the disk.
@@ -92,7 +93,7 @@ import Testing
         examined.validation.queries = [
             "SELECT count(*) FROM (\(Self.endless) SELECT DISTINCT i || hex(zeroblob(100000)) FROM n)"
         ]
-        #expect(examined.refusal() == "it needed more disk space than twice its size")
+        #expect(examined.refusal() == "the check needed more disk space than twice its size")
         #expect(try Files.list(examined.scratch.path) == ["food.db"])
     }
 
@@ -117,20 +118,20 @@ import Testing
     }
 
     @Test(arguments: [
-        End(script: "kill -SEGV $$", why: "SIGSEGV ended the check"),
-        End(script: "kill -BUS $$", why: "SIGBUS ended the check"),
-        End(script: "kill -ABRT $$", why: "SIGABRT ended the check"),
-        End(script: "kill -KILL $$", why: "SIGKILL ended the check, probably because memory ran out"),
-        End(script: "echo broken >&2; exit 9", why: "it was stopped: broken"),
-        End(script: "exit 9", why: "it was stopped: it ended with status 9"),
-        End(script: "cat /dev/zero", why: "its reply is too long"),
+        End(script: "kill -SEGV $$", why: "the check ended with SIGSEGV"),
+        End(script: "kill -BUS $$", why: "the check ended with SIGBUS"),
+        End(script: "kill -ABRT $$", why: "the check ended with SIGABRT"),
+        End(script: "kill -KILL $$", why: "the check ended with SIGKILL, probably because memory ran out"),
+        End(script: "echo broken >&2; exit 9", why: "the process of the check failed: broken"),
+        End(script: "exit 9", why: "the process of the check failed: it ended with status 9"),
+        End(script: "cat /dev/zero", why: "the reply of its process is too long"),
         End(
             script: "echo x >> food.db; echo ready; echo '{\"isOpen\":true}'",
-            why: "it was changed while it was read"),
+            why: "the file was changed while it was read"),
         End(
             script: "echo ready; echo '{\"rows\":3}'",
-            why: "rows of its answer must be a list of objects, but is a whole number"),
-        End(script: "exec sleep 1000", why: "it did not end in time"),
+            why: "rows in the result of the check must be a list of objects, but is a whole number"),
+        End(script: "exec sleep 1000", why: "the check did not end in time"),
     ])
     func `a database whose checking process ends early is refused`(end: End) throws {
         var examined = try Examined("CREATE TABLE t(x);")

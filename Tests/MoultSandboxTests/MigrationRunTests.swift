@@ -64,7 +64,7 @@ import Testing
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the migrations of user cannot be tested")
         // On a busy machine, the time may be over before this much CPU time was used.
-        #expect(["it took more than 1 s of CPU time", "it did not end in time"].contains(error?.why))
+        #expect(["the trial took more than 1 s of CPU time", "the trial did not end in time"].contains(error?.why))
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 
@@ -80,10 +80,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("kill -SEGV $$", "SIGSEGV ended the trial"),
-        ("kill -KILL $$", "SIGKILL ended the trial, probably because memory ran out"),
-        ("kill -XFSZ $$", "it needed more disk space than four times the database's size"),
-        ("echo ready; echo '{}'", "applicationID of its answer is missing"),
+        ("kill -SEGV $$", "the trial ended with SIGSEGV"),
+        ("kill -KILL $$", "the trial ended with SIGKILL, probably because memory ran out"),
+        ("kill -XFSZ $$", "the trial needed more disk space than four times the database's size"),
+        ("echo ready; echo '{}'", "applicationID in the result of the trial is missing"),
     ])
     func `a migration whose process ends early is refused`(script: String, why: String) throws {
         let path = scratch.path("impostor")

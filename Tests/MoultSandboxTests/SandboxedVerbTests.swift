@@ -121,7 +121,7 @@ import Testing
         let what = names.count == 1 ? "inspect \(names[0])" : "compare \(names[0]) with \(names[1])"
         #expect(
             ended.errors == """
-                moult: error: cannot \(what): it took more CPU time than legitimate databases of that size need
+                moult: error: cannot \(what): the process that reads the databases took more CPU time than legitimate databases of that size need
                   Nothing was changed. Do not use a database that does this.
 
                 """)
@@ -133,7 +133,9 @@ import Testing
         try release(spoilt: "os.replace('slow.db', work + '/food.db')")
         let ended = try harmless("ulimit -S -t 1; moult plan --deep rel/test-2.0.0.json")
         #expect(ended.status == 3)
-        #expect(ended.errors.contains("it took more CPU time than legitimate databases of that size need"))
+        #expect(
+            ended.errors.contains(
+                "the process that reads the databases took more CPU time than legitimate databases of that size need"))
     }
 
     /// The advice names the file of the user, not the unpacked file.
@@ -154,7 +156,7 @@ import Testing
         let wrapper = "strace -f -qq -o trace -e trace=prctl -e inject=prctl:signal=SEGV"
         let ended = try harmless("\(wrapper) moult \(verb)")
         #expect(ended.status == 3, "\(ended.errors)")
-        #expect(ended.errors.contains(": SIGSEGV ended the process that reads it\n"), "\(ended.errors)")
+        #expect(ended.errors.contains(": the process that reads the databases ended with SIGSEGV\n"), "\(ended.errors)")
         let json = try run("\(wrapper) moult \(verb) --json")
         #expect(try JSON(parsing: json.output, source: "its answer")["error"]?["code"]?.string == "E412")
     }

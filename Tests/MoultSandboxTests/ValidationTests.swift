@@ -74,7 +74,7 @@ import Testing
         let examined = try Examined(Self.sql)
         #expect(
             try examined.refusal(by: examined.impostor("echo ready; exit 64"))
-                == "it was stopped: it ended with status 64")
+                == "the process of the check failed: it ended with status 64")
     }
 
     @Test func `a request to stop is obeyed`() throws {

@@ -16,7 +16,7 @@ extension Orchestrator {
         if let file = layout.onlyFile {
             throw MoultError(
                 .store, .refused, what: "cannot create a store at \(layout.root)",
-                why: "this name is reserved for the copies that moult replace keeps of \(file)",
+                why: "this name is reserved for the old copies of \(file), which `moult replace` keeps",
                 now: "Choose another name, or replace the file: \(shellLine(["moult", "replace", file])) NEW.db")
         }
         return try create(layout, settings, wanting: names, mode: 0o755)

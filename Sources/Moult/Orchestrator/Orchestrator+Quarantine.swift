@@ -22,8 +22,9 @@ extension Orchestrator {
         let names = sets.compactMap { $0.record?.database } + sets.map(\.id)
         throw MoultError(
             .quarantine, .refused, what: "quarantine has no set or database named \"\(name)\"",
-            why: sets.isEmpty ? "the quarantine of \(layout.root) is empty" : "it has \(counted(sets.count, "set"))",
-            now: didYouMean(name, among: names) ?? "To see its sets: moult quarantine")
+            why: "the quarantine of \(layout.root) "
+                + (sets.isEmpty ? "is empty" : "has \(counted(sets.count, "set"))"),
+            now: didYouMean(name, among: names) ?? "To list the sets: moult quarantine")
     }
 
     /// Copies the database of a set, including the content of its sidecars, into a new file.
@@ -112,8 +113,9 @@ extension Orchestrator {
         if isThere { return names.first { $0 == SQLName(table) }?.text ?? table }
         throw MoultError(
             .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
-            why: "it has \(names.map(\.text).joined(separator: ", "))", now: didYouMean(table, among: names.map(\.text))
-        )
+            why: names.isEmpty
+                ? "its database has no tables" : "its tables are \(names.map(\.text).joined(separator: ", "))",
+            now: didYouMean(table, among: names.map(\.text)))
     }
 
     /// Returns the columns that are stored in a set's table but generated in the database.

@@ -67,7 +67,7 @@ extension Doctor {
             findings.append(
                 Finding(
                     kind: "secrets", path: layout.settings,
-                    what: "every user can read it, and a feed URL in it contains a secret",
+                    what: "every user can read the settings, and a feed URL in them contains a secret",
                     why: "the query of a URL can contain a token or a signature",
                     fix: command("chmod", "o-r", layout.settings)))
         }
@@ -88,7 +88,7 @@ extension Doctor {
         return [
             Finding(
                 kind: "history", path: layout.history, what: fault,
-                why: "some changes of the store are missing from the history",
+                why: "some changes to the store are missing from the history",
                 fix: command("moult", "recover", "--store", layout.root))
         ]
     }
@@ -115,7 +115,8 @@ extension Doctor {
         }
         return try strange.map {
             Finding(
-                kind: "unknown", path: $0, what: "moult does not recognize it", why: "moult did not create it",
+                kind: "unknown", path: $0, what: "unknown file",
+                why: "this version of moult does not use a file of this name; another program may have created it",
                 fix: try moveAway($0))
         }
     }
@@ -134,7 +135,7 @@ extension Doctor {
                 let isCurrent = name == current
                 return Finding(
                     kind: "generation", path: layout.generation(name), what: error.why ?? error.what,
-                    why: isCurrent ? "it is in service" : "the store cannot roll back to it",
+                    why: isCurrent ? "this generation is in service" : "the store cannot roll back to this generation",
                     fix: isCurrent
                         ? command("moult", "apply", "--store", layout.root, "RELEASE")
                         : command("moult", "clean", "--store", layout.root))

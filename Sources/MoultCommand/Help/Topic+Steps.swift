@@ -11,21 +11,22 @@ extension Topic {
                 ("verify", "Checks that the app's paths lead to the verified files."),
             ]),
             """
-            The phases run twice. The first pass stages and verifies everything next to the store's files; no program \
-            sees it. Then one record on disk, the decision, starts the second pass, which makes the changes. If one of \
-            them fails, all are undone.
+            moult goes through the phases twice. The first pass stages and verifies all changes, on the store's file \
+            system; apps do not see them yet. Then moult writes one record to disk, the decision, and the second pass \
+            makes the changes. If a change fails, moult undoes all of them.
             """,
             """
             The bundle is unpacked between check and delete, so the bundle of a release that check refuses is not \
             unpacked. To see how long each part took: moult history --verbose
             """,
-            "A manifest can run steps before or after a built-in step:",
+            "A manifest can add steps before or after a built-in step:",
             .literal(#""steps": [ { "step": "acme.reindex", "after": "copy", "with": { } } ]"#),
             """
-            Such a step is a program that implements the protocol in docs/step-protocol.md and is named in moult.json. \
-            moult runs it only after moult steps trust, and only while the program is unchanged. It is sandboxed: \
-            while planning it cannot write at all, and later only where both moult.json and its plan allow it.
+            Such a step is a program that implements the protocol in docs/step-protocol.md and is configured in \
+            moult.json. moult runs the program only if the operator has trusted it with `moult steps trust`, and only \
+            while it is unchanged. The program is sandboxed: during planning it cannot write at all, and later it can \
+            write only where both moult.json and its plan allow it.
             """,
-            "To list the available steps: moult steps. A release that needs any other step is refused.",
+            "To list the available steps: moult steps. A release that needs another step is refused.",
         ])
 }

@@ -52,10 +52,11 @@ enum StandardInput {
                 continue
             }
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw MoultError(.system, .usage, what: "cannot read stdin", why: "it is not valid UTF-8")
+                throw MoultError(.system, .usage, what: "cannot read stdin", why: "the input is not valid UTF-8")
             }
             return text
         }
-        throw MoultError(.system, .usage, what: "cannot read stdin", why: "it has more than \(ByteCount(limit))")
+        throw MoultError(
+            .system, .usage, what: "cannot read stdin", why: "the input is larger than \(ByteCount(limit))")
     }
 }

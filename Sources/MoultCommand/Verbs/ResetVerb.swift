@@ -7,7 +7,7 @@ enum ResetVerb {
     static let database = Argument(
         .ofStore("DATABASE", .databases), "A writable database of the installed release")
     static let userData = Option(
-        "set-user-data-aside", "Required for user data: set it aside")
+        "set-user-data-aside", "Required for user data: set the database aside")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown in the quarantine and in the history")
     static let again = Option(
         "salvage-again", "Salvage rows again, from the newest files of this database in quarantine")
@@ -25,7 +25,7 @@ enum ResetVerb {
             """
             The readable rows of a user database are copied into a new file, next to the old files in quarantine. A \
             report lists the rows that could not be copied, with the reason. If the disk was full, free some space \
-            and run the command again with --salvage-again, which replaces only that new file and its report.
+            and run: moult reset DATABASE --salvage-again. It replaces only that new file and its report.
             """,
         ],
         arguments: [database], options: [userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
@@ -40,7 +40,7 @@ enum ResetVerb {
             .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
             .init(
                 .failure(.refused),
-                "the database has user data and --set-user-data-aside was not given, or it does not exist"),
+                "the database does not exist, or it has user data and --set-user-data-aside is missing"),
             .init(.failure(.undone), "failed and undone"),
             .init(.failure(.busy), "a process has the database open; the message names the process"),
         ],
@@ -73,7 +73,7 @@ enum ResetVerb {
         let display = UpdateDisplay(call, store: store)
         let (_, reset) = try call.orchestrator(display.watcher).reset(
             name, why: why, setsUserDataAside: aside, wait: call.wait)
-        if let reset { show(reset, "\(reset.database) is now empty: \(reset.place)", call) }
+        if let reset { show(reset, "\(reset.database) was recreated: \(reset.place)", call) }
         return .done
     }
 
@@ -99,7 +99,7 @@ private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
     } else if salvage.mayBeRepeated {
         page.line("  nothing was salvaged: \(salvage.note ?? "the copy failed")")
     } else {
-        page.line("  no rows could be read from them\(salvage.note.map { ": \($0)" } ?? "")")
+        page.line("  no rows could be read from the old files\(salvage.note.map { ": \($0)" } ?? "")")
         for table in salvage.tables where !table.isWhole {
             page.line("  table \(table.name): \(table.why ?? "it is damaged")")
         }

@@ -7,21 +7,21 @@ enum RollbackVerb {
         "to", value: .ofStore("RELEASE", .releases),
         "A kept version or generation (default: the newest older release that is not on hold)")
     static let reason = Option("reason", value: .text("TEXT"), "The reason, shown with the hold and in the history")
-    static let force = Option("force", "Go back to the release of --to even if it is on hold")
+    static let force = Option("force", "Allow --to to select a release that is on hold")
     static let dryRun = Option("dry-run", letter: "n", "Show the changes without making them")
 
     static let command = Command(
         "rollback", .operators, "go back to an older release, and put the current one on hold",
         discussion: [
             """
-            It switches back to a kept generation; for read-only databases this takes the same time at any size. \
-            Shared databases get the older content, and rows of the app are carried over; user databases stay as \
-            they are. The release that you roll back from is put on hold, so that no timer installs it again; \
-            moult unhold removes the hold.
+            The command switches back to a kept generation. For read-only databases, this takes the same time \
+            regardless of their size. Shared databases get the older content, and rows of the app are carried over; \
+            user databases stay as they are. The current release is put on hold, so that no timer installs it again. \
+            To remove the hold, run: moult unhold
             """,
             """
-            Without --to, it chooses the newest kept release that is older than the installed one and not on hold. \
-            Files from before moult (0+adopted) are restored only with --to. A hold on every release does not \
+            Without --to, the command chooses the newest kept release that is older than the installed one and not \
+            on hold. Files from before moult (0+adopted) are restored only with --to. A hold on every release does not \
             prevent a rollback.
             """,
         ],
@@ -34,7 +34,9 @@ enum RollbackVerb {
         ],
         exits: [
             .init(.done, "done"), .init(.changes, "with --dry-run: there are changes to make"),
-            .init(.failure(.refused), "no kept release can be used, or the release of --to is on hold or not trusted"),
+            .init(
+                .failure(.refused),
+                "no kept release can be used, or the release given with --to is on hold or not trusted"),
             .init(.failure(.undone), "failed and undone"),
             .init(
                 .failure(.busy),
@@ -46,7 +48,8 @@ enum RollbackVerb {
         let wanted = call.value(target)
         let why = call.value(reason) ?? ""
         if call.has(force), wanted == nil {
-            throw call.wrongUsage("--force needs --to RELEASE", why: "a release on hold must be named")
+            throw call.wrongUsage(
+                "--force needs --to RELEASE", why: "--force overrides the hold on one release, so specify that release")
         }
         let store = try call.store()
         if call.has(dryRun) {

@@ -53,8 +53,8 @@ package struct RegistryFeed {
             guard try copy.pullFeed(provenBy: nil) != nil else {
                 throw MoultError(
                     .publishing, what: "no feed at \(repository)",
-                    why: "it has no tag \(RegistryFile.feedTag)",
-                    now: "Give the repository of a feed.")
+                    why: "it has no tag \"\(RegistryFile.feedTag)\"",
+                    now: "Specify a repository that contains a feed: oci://HOST/NAME")
             }
             try copy.pullReleases(signaturesOf: { _ in true })
             try copy.pullFiles()
@@ -149,8 +149,9 @@ struct TrustedSigners {
             if !signers.isEmpty, (try? signature.verify(bytes, named: name, by: signers)) != nil { return }
         }
         throw MoultError(
-            .distrusted, .refused, what: "the feed at \(repository) is not signed by any of the given keys",
-            why: "the new feed would endorse the releases in it", now: "Also give the key that signed it: --key FILE")
+            .distrusted, .refused, what: "the feed at \(repository) is not signed with any of the specified keys",
+            why: "the new feed would endorse the releases in it",
+            now: "Add the key that signed the old feed: --key FILE")
     }
 }
 

@@ -39,10 +39,10 @@ struct SigningKeys {
                     why: roles.contains { holds($0.root, key) }
                         ? "it is a root key, which signs key lists only"
                         : list.isPlain
-                            ? "\(KeyList.fileName(list.serial)) does not have it, and stores trust the keys of that list"
-                            : "\(KeyList.fileName(list.serial)) has it neither as a release key nor as a timestamp key",
+                            ? "\(KeyList.fileName(list.serial)) does not have this key, and stores trust only the keys of that list"
+                            : "\(KeyList.fileName(list.serial)) has this key neither as a release key nor as a timestamp key",
                     now: list.isPlain
-                        ? "Use a key of the list with --key FILE: \(list.roles.feed.words)"
+                        ? "Use a key of the list with --key FILE: \(list.roles.feed.ids)"
                         : "Use a key of the list with --key FILE, or add this one to the next list: moult trust")
             }
             if signsFeed || !signsReleases { feed.append(key) }
@@ -81,8 +81,8 @@ struct SigningKeys {
             _ = try keys.verify(bytes, named: name) { place in signatures.first { $0.0 == place }?.1 }
         } catch let error as MoultError where error.outcome == .refused {
             throw MoultError(
-                .publishing, .refused, what: "\(what) lacks signatures of \(role) keys",
-                why: "stores require \(keys.words)",
+                .publishing, .refused, what: "\(what) lacks signatures by \(role) keys",
+                why: "stores require \(keys.need)",
                 now: role == "release"
                     ? "Use a release key with --key FILE, or sign the manifest on the machine that has the key: moult sign MANIFEST --key FILE"
                     : "Use a timestamp key with --key FILE.", cause: error)

@@ -46,7 +46,7 @@ struct KeyDirectory {
             guard let next else {
                 throw MoultError(
                     .unsigned, .refused, what: "\(path) is not signed by the keys of list \(before.serial)",
-                    why: "it must be signed by \(before.roles.root.words)",
+                    why: "the list needs \(before.roles.root.need)",
                     now: "Sign it: \(shellLine(["moult", "sign", path])) --key ROOT.key")
             }
             list = next
@@ -62,12 +62,5 @@ struct KeyDirectory {
         }
         // Signatures first: stores would ignore a list without them.
         return (list, files + [(name, bytes)])
-    }
-}
-
-extension TrustedKeys {
-    /// `1 of 8C01…, 77AB…`
-    package var words: String {
-        "\(threshold) of \(entries.map(\.key.id.description).joined(separator: ", "))"
     }
 }

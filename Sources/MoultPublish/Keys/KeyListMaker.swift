@@ -43,7 +43,8 @@ package struct KeyListMaker {
         }
         if let own = self.product, own != product {
             throw refusal(
-                "\(directory) has the key lists of \(product)", "not those of \(own)", "Choose another directory.")
+                "\(directory) has the key lists of \(product)", "the option --product says \(own)",
+                "Choose another directory.")
         }
         let old = before?.roles
         let hasTimestamp = !timestamp.keys.isEmpty || old?.timestamp != nil
@@ -59,14 +60,16 @@ package struct KeyListMaker {
         // Reads the file in the same way as stores.
         _ = try KeyList(parsing: bytes, source: path)
         let allowed = roles.root.entries.map(\.key) + (old?.root.entries.map(\.key) ?? [])
+        let current = old?.root ?? roles.root
         for key in keys where before != nil && !allowed.contains(key.publicKey) {
             throw refusal(
-                "\(key.publicKey.id) is not a root key", "the root keys are \((old?.root ?? roles.root).words)",
-                "Use the secret key of one of them with --key FILE.")
+                "\(key.publicKey.id) is not a root key",
+                "the root key\(current.entries.count == 1 ? " is" : "s are") \(current.ids)",
+                "Specify a secret root key with --key FILE.")
         }
         guard !keys.isEmpty else {
             throw refusal(
-                "no root key is given", "stores accept only a signed list", "Give a root key with --key FILE.")
+                "no root key is specified", "stores accept only a signed list", "Specify a root key with --key FILE.")
         }
         let work = try WorkDirectory(in: directory, named: ".moult-trust")
         defer { work.remove() }
@@ -86,7 +89,8 @@ package struct KeyListMaker {
     private func keys(_ role: Role, _ name: String, before: TrustedKeys?) throws -> TrustedKeys {
         let entries = role.keys.isEmpty ? before?.entries ?? [] : role.keys.map { TrustedKeys.Entry(key: $0) }
         guard !entries.isEmpty else {
-            throw refusal("the list has no \(name) key", "the first list must name its keys", "Add --\(name) KEY.pub.")
+            throw refusal(
+                "the list has no \(name) key", "the first list must have keys for this role", "Add --\(name) KEY.pub.")
         }
         return TrustedKeys(entries, threshold: role.threshold ?? before?.threshold ?? 1)
     }

@@ -129,7 +129,8 @@ extension Salvage.Reader {
             return try copy(
                 Way(from: name, columns: names, into: name, intoColumns: names, order: "1", stored: (name, names)))
         }
-        return Outcome(why: "only its definition was recovered: the module \(table.module) has no readable rows")
+        return Outcome(
+            why: "only its definition was recovered: salvage cannot read the rows of this \(table.module) table")
     }
 
     /// Fills a full-text table from the table in which its module keeps the rows: the first column is the row number.
@@ -172,18 +173,18 @@ extension Salvage.Reader {
         var outcome = Outcome()
         let (read, rejected, isAll) = try pass(way, order: nil)
         if !isAll {
-            outcome.why = "a part of it is damaged"
+            outcome.why = "part of the table is damaged"
             if let reverse = way.reverse { _ = try pass(way, order: reverse) }
         }
         try target.execute("COMMIT")
         outcome.rows = try target.rowCount(way.stored.table)
         if isAll {
             if rejected > 0 {
-                outcome.why = "\(counted(rejected, "row")) violate the rules of the table and were not stored"
+                outcome.why = "\(counted(rejected, "row")) violate the constraints of the table and were not stored"
             } else if outcome.rows != read {
                 outcome.why = "\(read) rows were read, and \(outcome.rows) are stored"
             } else if try !isExact(way) {
-                outcome.why = "values are stored in a different form than in the damaged file"
+                outcome.why = "some values are stored in a different form than in the damaged file"
             }
         }
         // With another database's journal or WAL, the rows belong to that database, and do not fit.

@@ -82,7 +82,7 @@ final class ArchiveProcess: @unchecked Sendable {
                 try settings.stop()
             }
             if now > heard + .seconds(settings.patience) {
-                throw failed("the process that reads it did not respond for \(settings.patience) s")
+                throw failed("the process that reads the archive did not respond for \(settings.patience) s")
             }
         }
         while true {
@@ -113,7 +113,7 @@ final class ArchiveProcess: @unchecked Sendable {
 
     /// Returns the error for an invalid reply.
     func invalid(_ why: String) -> MoultError {
-        failed("the process that reads it sent an invalid reply: \(String(why.prefix(200)))")
+        failed("the process that reads the archive sent an invalid reply: \(String(why.prefix(200)))")
     }
 
     private func failed(_ why: String) -> MoultError {
@@ -132,16 +132,16 @@ final class ArchiveProcess: @unchecked Sendable {
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try settings.stop()
             return MoultError(
-                .archiveProcess, .busy, what: "cannot unpack \(settings.path): it was interrupted",
-                why: "the process that reads it was killed by signal \(signal)", now: "Try again.")
+                .archiveProcess, .busy, what: "cannot unpack \(settings.path)",
+                why: "the process that reads the archive was killed by signal \(signal)", now: "Try again.")
         case .signalled(let signal):
             return failed(
                 CrashReason(signal: signal).reason(
-                    "the process that reads it",
+                    "the process that reads the archive",
                     excessiveTime: "more than \(request.limits.processor ?? 0) s of CPU time",
                     diskLimit: "it is allowed"))
         case .exited, .timedOut:
-            return failed("the process that reads it exited too early: \(String(end.complaint.prefix(500)))")
+            return failed("the process that reads the archive exited too early: \(String(end.complaint.prefix(500)))")
         }
     }
 }

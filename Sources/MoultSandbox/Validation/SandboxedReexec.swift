@@ -70,11 +70,13 @@ package enum SandboxedReexec {
             throw MoultError(
                 .validation, .refused, what: "cannot \(what)",
                 why: CrashReason(signal: signal).reason(
-                    "the process that reads it",
+                    "the process that reads the databases",
                     excessiveTime: "more CPU time than legitimate databases of that size need",
                     diskLimit: "four times the databases' size"),
                 now: "Nothing was changed. Do not use a database that does this.")
-        case .timedOut: throw MoultError(.validation, what: "cannot \(what)", why: "it did not end in time")
+        case .timedOut:
+            throw MoultError(
+                .validation, what: "cannot \(what)", why: "the process that reads the databases did not end in time")
         }
     }
 

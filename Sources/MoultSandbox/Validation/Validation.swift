@@ -93,7 +93,7 @@ extension Validation: WorkerRequest {
     var advice: String { "Nothing was changed. Publish the release again from an undamaged file." }
     var tookTooLong: MoultError {
         MoultError(
-            .validation, .refused, what: failure, why: "it took more than \(processor) s of CPU time",
+            .validation, .refused, what: failure, why: "the check took more than \(processor) s of CPU time",
             now: timeoutAdvice)
     }
     var timeoutAdvice: String {

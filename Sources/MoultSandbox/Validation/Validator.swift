@@ -88,7 +88,7 @@ package enum Validator: Sendable, Equatable {
         if report.failure?.code == .deadline { report.failure = validation.tookTooLong }
         guard try Files.factsThroughLinks(validation.path) == before else {
             throw MoultError(
-                .validation, .refused, what: validation.failure, why: "it was changed while it was read",
+                .validation, .refused, what: validation.failure, why: "the file was changed while it was read",
                 now: validation.advice)
         }
         return report

@@ -63,7 +63,9 @@ struct WorkerCall<Asked: WorkerRequest> {
             let end = ContinuousClock.now + .seconds(patience)
             func stopInTime() throws {
                 try stop()
-                if ContinuousClock.now > end { throw refused("it did not end in time", now: request.timeoutAdvice) }
+                if ContinuousClock.now > end {
+                    throw refused("\(request.work) did not end in time", now: request.timeoutAdvice)
+                }
             }
             while let block = try child.read(patience: patience + 60, stop: stopInTime) {
                 lines.add(block)
@@ -73,7 +75,7 @@ struct WorkerCall<Asked: WorkerRequest> {
             messages.append(lines.rest())
         } catch is MessageLines.TooLong {
             child.kill()
-            throw refused("its reply is too long")
+            throw refused("the reply of its process is too long")
         } catch {
             child.kill()
             throw error
@@ -88,20 +90,20 @@ struct WorkerCall<Asked: WorkerRequest> {
         switch end.ending {
         case .exited(0) where isReady:
             return try Asked.answer(
-                Fields(JSON(parsing: messages[1], source: "the answer about \(request.work)")) { place, why, _ in
-                    refused("\(place) of its answer \(why)")
+                Fields(JSON(parsing: messages[1], source: "the result of \(request.work)")) { place, why, _ in
+                    refused("\(place) in the result of \(request.work) \(why)")
                 })
         // A signal to the whole process group, as sent by Ctrl-C, ends this process too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try stop()
             throw MoultError(
-                .validation, .busy, what: "\(request.failure): it was interrupted",
-                why: "it was killed by signal \(signal)", now: "Try again.")
+                .validation, .busy, what: request.failure,
+                why: "\(request.work) was interrupted: its process was killed by signal \(signal)", now: "Try again.")
         // The command's reply to an unknown verb. A database that has taken over the process cannot send it.
         case .exited(64) where !isReady: throw NotSupported()
         case .signalled(let signal):
             throw refused(reason(signal), now: signal == SIGXCPU ? request.timeoutAdvice : nil)
-        case .exited, .timedOut: throw refused("it was stopped: \(end.complaint)")
+        case .exited, .timedOut: throw refused("the process of \(request.work) failed: \(end.complaint)")
         }
     }
 
@@ -121,12 +123,12 @@ struct CrashReason {
 
     func reason(_ work: String, excessiveTime: String, diskLimit: String) -> String {
         switch signal {
-        case SIGXCPU: "it took \(excessiveTime)"
+        case SIGXCPU: "\(work) took \(excessiveTime)"
         case SIGXFSZ where Subprocess.hasFileSizeLimit:
-            "it needed larger files than this shell allows (ulimit -f), or more disk space than \(diskLimit)"
-        case SIGXFSZ: "it needed more disk space than \(diskLimit)"
-        case SIGKILL: "SIGKILL ended \(work), probably because memory ran out"
-        default: "\(Self.names[signal] ?? "signal \(signal)") ended \(work)"
+            "\(work) needed larger files than this shell allows (ulimit -f), or more disk space than \(diskLimit)"
+        case SIGXFSZ: "\(work) needed more disk space than \(diskLimit)"
+        case SIGKILL: "\(work) ended with SIGKILL, probably because memory ran out"
+        default: "\(work) ended with \(Self.names[signal] ?? "signal \(signal)")"
         }
     }
 

@@ -24,9 +24,8 @@ extension KeyList {
     ) throws {
         if try isPlain || roles.root.haveSigned(bytes, named: name, at: now, find: find) { return }
         throw MoultError(
-            .unsigned, .refused, what: "\(name) is not signed by the root keys that it names",
-            why:
-                "it must be signed by \(roles.root.threshold) of \(roles.root.entries.map(\.key.id.description).joined(separator: ", "))",
+            .unsigned, .refused, what: "\(name) is not signed with its own root keys",
+            why: "the list needs \(roles.root.need)",
             now: "Sign it with a root key: \(shellLine(["moult", "sign", name])) --key ROOT.key")
     }
 }

@@ -50,7 +50,7 @@ extension TrustedKeys {
 
     private func unsigned(_ name: String, _ signers: [KeyID]) -> MoultError {
         let trusted =
-            "the trusted key\(entries.count == 1 ? " is" : "s are") \(entries.map(\.key.id.description).joined(separator: ", "))"
+            "the trusted key\(entries.count == 1 ? " is" : "s are") \(ids)"
         return MoultError(
             .unsigned, .refused,
             what: signers.isEmpty ? "\(name) is not signed" : "\(name) has too few signatures",
@@ -58,7 +58,7 @@ extension TrustedKeys {
                 ? "this store accepts only files signed by a trusted key, and \(name).minisig does not exist; \(trusted)"
                 : "this store requires \(threshold) signatures, and the file has \(signers.isEmpty ? "none" : "only those of " + signers.map(\.description).joined(separator: ", ")); \(trusted)",
             now: name.contains("://")
-                ? "Ask the publisher to sign it and to upload the signature."
+                ? "Ask the publisher to sign the file and to upload the signature."
                 : "Get the signature from the publisher, and put it next to the file.")
     }
 }

@@ -61,6 +61,20 @@ package struct TrustedKeys: Sendable, Equatable {
         }
     }
 
+    /// The IDs of the keys: `8C01…, 77AB…`.
+    package var ids: String { entries.map(\.key.id.description).joined(separator: ", ") }
+
+    /// The keys of a role: `8C01…`, or `at least 2 of 8C01…, 77AB…`.
+    package var words: String { entries.count == 1 ? ids : "at least \(threshold) of \(ids)" }
+
+    /// The signatures that a file needs.
+    package var need: String {
+        if entries.count == 1 { return "a signature by key \(ids)" }
+        return threshold == 1
+            ? "a signature by one of these keys: \(ids)"
+            : "signatures by at least \(threshold) of these keys: \(ids)"
+    }
+
     package var json: JSON {
         [
             "threshold": .size(threshold),

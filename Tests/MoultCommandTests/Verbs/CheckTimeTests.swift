@@ -31,7 +31,7 @@ import Testing
     private func isRefused(_ ended: Shell.Ended, status: Int32 = 3, sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(ended.status == status, "\(ended)", sourceLocation: sourceLocation)
         let text = ended.output + ended.errors
-        for part in ["it took more than 1 s of CPU time", "--check-timeout"] {
+        for part in ["the check took more than 1 s of CPU time", "--check-timeout"] {
             #expect(text.contains(part), "\(ended)", sourceLocation: sourceLocation)
         }
     }

@@ -33,7 +33,7 @@ import Testing
             try broken.make("\(name).db", in: store)
             let before = try names("\(name).db")
             let out = try must("moult reset \(words)")
-            #expect(out.contains("~ \(name) is now empty: \(store)/\(name).db\n"))
+            #expect(out.contains("~ \(name) was recreated: \(store)/\(name).db\n"))
             #expect(try names("\(name).db") == ["\(name).db"])
             #expect(
                 try must("moult sql 'SELECT count(*) AS n FROM \(name == "user" ? "main" : name).\(table)'") == "n\n0\n"
@@ -199,7 +199,7 @@ import Testing
         let words = name == "user" ? " --set-user-data-aside" : ""
         let ended = try scratch.moult("\(Self.asNobody)moult reset \(name)\(words)")
         #expect(ended.status == 0, "\(ended.err)")
-        #expect(ended.out.contains("is now empty: \(store)/\(name).db"))
+        #expect(ended.out.contains("was recreated: \(store)/\(name).db"))
         #expect(try Files.facts("\(store)/\(name).db")?.mode == 0o644)
         let aside = try must("ls -d store/.moult/quarantine/*-\(name)").dropLast()
         #expect(try Files.facts(scratch.path("\(aside)/\(name).db"))?.mode == 0)

@@ -173,7 +173,7 @@ import Testing
         Case(
             "the store of one file", "moult init .app.db.moult --product org.example.test", 3,
             """
-            cannot create a store at {dir}/.app.db.moult: this name is reserved for the copies that moult replace keeps of {dir}/app.db
+            cannot create a store at {dir}/.app.db.moult: this name is reserved for the old copies of {dir}/app.db, which `moult replace` keeps
               Choose another name, or replace the file: moult replace {dir}/app.db NEW.db
             """),
         Case(

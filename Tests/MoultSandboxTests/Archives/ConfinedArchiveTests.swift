@@ -60,7 +60,7 @@ import Testing
     @Test func `a process that has begun cannot make the app read the archive`() throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
         #expect(error.code == .archiveProcess)
-        #expect(error.why == "the process that reads it exited too early: it ended with status 64")
+        #expect(error.why == "the process that reads the archive exited too early: it ended with status 64")
     }
 
     @Test(arguments: [
@@ -84,7 +84,7 @@ import Testing
     func `an invalid reply of the process is an error`(said: String, why: String) throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); \(said); exec sleep 1000")
         #expect(error.code == .archiveProcess)
-        #expect(error.why == "the process that reads it sent an invalid reply: \(why)")
+        #expect(error.why == "the process that reads the archive sent an invalid reply: \(why)")
     }
 
     @Test(arguments: [
@@ -127,10 +127,10 @@ import Testing
     @Test func `a process that hangs is killed`() throws {
         let fixture = try ArchiveFixture()
         let before = try fixture.refusal(by: "exec sleep 1000", patience: 1)
-        #expect(before.why == "the process that reads it did not respond for 1 s")
+        #expect(before.why == "the process that reads the archive did not respond for 1 s")
         let later = try fixture.refusal(
             by: #"\#(Self.ready); echo '{"member":"food.db"}'; exec sleep 1001"#, patience: 1)
-        #expect(later.why == "the process that reads it did not respond for 1 s")
+        #expect(later.why == "the process that reads the archive did not respond for 1 s")
         #expect(try Shell.run(["pgrep", "-P", "\(getpid())", "-f", "sleep 100[01]"]).status == 1)
     }
 
@@ -153,12 +153,18 @@ import Testing
         #expect(count >= 9)
         for kept in 0..<count {
             let error = try fixture.refusal(by: "'\(real)' \"$@\" | head -n \(kept); kill -9 $$")
-            #expect(error.why == "SIGKILL ended the process that reads it, probably because memory ran out", "\(kept)")
+            #expect(
+                error.why == "the process that reads the archive ended with SIGKILL, probably because memory ran out",
+                "\(kept)")
         }
     }
 
     /// `prlimit` has the effect of the limits that the process sets.
-    @Test(arguments: [("XCPU", "it took more than"), ("SEGV", "SIGSEGV ended"), ("SYS", "SIGSYS ended")])
+    @Test(arguments: [
+        ("XCPU", "the process that reads the archive took more than"),
+        ("SEGV", "the process that reads the archive ended with SIGSEGV"),
+        ("SYS", "the process that reads the archive ended with SIGSYS"),
+    ])
     func `the error says how the process ended`(signal: String, why: String) throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); ulimit -c 0; kill -\(signal) $$")
         #expect(error.why?.hasPrefix(why) == true, "\(error)")

@@ -110,8 +110,8 @@ struct RegistryPublishTests {
     @Test func `a check of a repository without a feed is refused`() throws {
         #expect(
             try bench.refusal("moult publish \(place) --check", status: 1) == """
-                moult: error: no feed at \(place): it has no tag feed
-                  Give the repository of a feed.
+                moult: error: no feed at \(place): it has no tag "feed"
+                  Specify a repository that contains a feed: oci://HOST/NAME
 
                 """)
         try bench.follow(place)
@@ -124,8 +124,8 @@ struct RegistryPublishTests {
         try bench.must("moult keygen b -q --no-password")
         #expect(
             try bench.refusal("moult publish \(place) -k b.key", status: 3) == """
-                moult: error: the feed at \(place) is not signed by any of the given keys: the new feed would endorse the releases in it
-                  Also give the key that signed it: --key FILE
+                moult: error: the feed at \(place) is not signed with any of the specified keys: the new feed would endorse the releases in it
+                  Add the key that signed the old feed: --key FILE
 
                 """)
     }
