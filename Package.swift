@@ -4,16 +4,16 @@ import PackageDescription
 // The modules of moult, lowest layer first. A target may only depend on targets above it in this file:
 // `scripts/check-arrows`, a part of `make lint`, fails if one does not.
 
-/// A C library from Debian; each is imported by exactly one Swift target.
+/// Declares a C library from Debian; exactly one Swift target imports each.
 func system(_ name: String, pkgConfig: String? = nil, apt: [String]) -> Target {
     .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt(apt)])
 }
 
-/// Linked statically, because loading the shared libraries takes longer than the rest of an update without changes.
-/// (With `pkgConfig:`, the system library target would link the shared one again.)
+/// Links static libraries, because loading the shared ones takes longer than the rest of an update without changes. (With
+/// `pkgConfig:`, the system library target would link the shared one again.)
 func staticLibraries(_ names: String...) -> [LinkerSetting] { names.map { .linkedLibrary(":lib\($0).a") } }
 
-/// Builds without features that only Linux has, for `make portable-test`; see docs/porting.md.
+/// Whether to build without features that only Linux has, for `make portable-test`; see docs/porting.md.
 let isPortable = Context.environment["MOULT_PORTABLE"] == "1"
 
 let package = Package(
@@ -237,7 +237,7 @@ let package = Package(
     ]
 )
 
-// With libFuzzer, which needs special compiler options: `make fuzz`.
+// The fuzzer, which needs special compiler options: `make fuzz`.
 if Context.environment["MOULT_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
@@ -251,7 +251,7 @@ if let names = Context.environment["MOULT_TESTS"]?.split(separator: ",").map(Str
     package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
 }
 
-// With a sanitizer, which does not work under the usual resource limits: `make test-sanitize`.
+// Settings for sanitizers, which do not work under the usual resource limits: `make test-sanitize`.
 if Context.environment["MOULT_SANITIZE"] != nil {
     for target in package.targets where target.name.hasPrefix("MoultSandbox") || target.name == "MoultFetch" {
         target.swiftSettings = [.define("SANITIZED")]

@@ -17,7 +17,7 @@ let package = Package(
         app("TenLines"),
         app("Trees", plugins: ["BuildDatabase"]),
 
-        // The command moult with an additional step
+        // The moult command with an additional step
         .systemLibrary(name: "SQLite3", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .executableTarget(
             name: "Masked",

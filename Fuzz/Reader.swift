@@ -30,7 +30,7 @@ enum Reader {
         "key": { bytes in
             _ = try? PublicKey(file: bytes, named: "f")
             _ = try? KeyList(parsing: bytes, source: "f")
-            // A password would take a second each time.
+            // Deriving a key from a password would take a second each time.
             _ = try SecretKey(file: bytes, named: "f") { throw MoultError(.json, what: "no password") }
         },
         "versions": { bytes in
@@ -52,7 +52,7 @@ enum Reader {
             }
         },
         "patch": { bytes in
-            // The size of the result of the patches in the corpus.
+            // The size of the file that the patches in the corpus produce.
             let reader = try PatchReader(
                 Descriptor(File.put(bytes), .read), base: Descriptor("Fuzz/old.db", .read), resultSize: 2048)
             let filled = Mutex(0)
@@ -72,8 +72,8 @@ enum Reader {
         },
     ]
 
-    /// A closure is wrapped once more each time it is read from a `Mutex`, until the stack overflows; in a struct, it is
-    /// not.
+    /// Not a bare closure: reading a closure from a `Mutex` wraps it once more each time, until the stack overflows. A struct
+    /// is not wrapped.
     private struct Chosen {
         let read: @Sendable ([UInt8]) throws -> Void
     }
@@ -91,7 +91,7 @@ enum Reader {
         {}
     }
 
-    /// Reading, writing and reading again must give the same value.
+    /// Writing a value and reading it again gave a different value.
     private struct Difference: Error {
         let one: String
         let other: String
@@ -116,14 +116,14 @@ enum Reader {
     }
 }
 
-/// What libFuzzer calls; under this name, because its own beginning, which is not ours, asks the linker for it.
+/// The function that libFuzzer calls. The symbol must have this name, because libFuzzer's main function expects it.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     Reader.read(Array(UnsafeBufferPointer(start: bytes, count: count)))
     return 0
 }
 
-/// The one file for readers that need one.
+/// The file for readers that need one.
 private enum File {
     static func put(_ bytes: [UInt8]) throws -> String {
         let path = "/dev/shm/moult-fuzz-\(getpid())"

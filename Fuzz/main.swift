@@ -1,6 +1,6 @@
-// Feeds one reader with whatever libFuzzer thinks of: Fuzz READER [options of libFuzzer] CORPUS...
+// Runs one reader with the inputs that libFuzzer generates: Fuzz READER [options of libFuzzer] CORPUS...
 //
-// An error is what strange bytes are for; what ends the process is a finding, and becomes a test.
+// Errors are the expected result of invalid input. An input that ends the process is a bug: make a test of it.
 
 import MoultLibc
 
@@ -15,7 +15,7 @@ guard CommandLine.argc > 1, Reader.choose(CommandLine.arguments[1]) else {
     print("usage: Fuzz READER [options] CORPUS...\nreaders: \(Reader.all.keys.sorted().joined(separator: " "))")
     exit(64)
 }
-// The word is ours, and libFuzzer must not see it.
+// The first argument is only for this program, so libFuzzer must not see it.
 var count = CommandLine.argc - 1
 var arguments = CommandLine.unsafeArgv
 for index in 1..<Int(CommandLine.argc) { arguments[index] = arguments[index + 1] }

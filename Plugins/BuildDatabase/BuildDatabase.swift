@@ -22,7 +22,7 @@ import PackagePlugin
             .buildCommand(
                 displayName: "Building the databases of \(target.name)",
                 executable: try context.tool(named: "MoultTool").url,
-                // A build uses the current files, committed or not; moult-pack packs a release.
+                // A build uses the current files, whether committed or not; moult-pack packs a release.
                 arguments: [
                     "pack", "--quiet", "--allow-dirty", "--name", "release", "--output",
                     result.path(percentEncoded: false), draft.path(percentEncoded: false),

@@ -4,7 +4,7 @@ internal import MoultFiles
 package struct StoreLayout: Sendable, Equatable {
     /// The store's directory, as an absolute path.
     package let root: String
-    /// The only database of the store, which is next to the store's directory; nil if databases are in that directory.
+    /// The only database of the store, which is next to the store's directory; nil if the databases are in that directory.
     package let onlyFile: String?
 
     package init(root: String) throws {
@@ -68,7 +68,7 @@ package struct StoreLayout: Sendable, Equatable {
     package func file(_ name: String) -> String {
         if name.hasPrefix("/") { return name }
         if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
-            // Including SQLite's sidecars: `-wal`, `-shm`, `-journal`. No other file of that directory belongs to the
+            // This includes SQLite's sidecars: `-wal`, `-shm`, `-journal`. No other file of that directory belongs to the
             // store.
             let rest = name.dropFirst(Self.onlyDatabase.count)
             if rest.isEmpty || rest.hasPrefix("-") { return onlyFile + rest }

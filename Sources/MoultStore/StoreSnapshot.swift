@@ -22,8 +22,8 @@ package final class StoreSnapshot {
 
     package var settings: Settings { get throws { try once(\.settingsRead) { try Settings.read(layout) } } }
 
-    /// Throws if another user could have written settings that name programs or keys. For code that uses these
-    /// settings; code that only reads the store does not need it.
+    /// Throws if another user could have written settings that specify programs or keys. For code that uses these settings;
+    /// code that only reads the store does not need this check.
     package func checkSettings() throws {
         let settings = try settings
         if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil { return }
@@ -72,7 +72,7 @@ package final class StoreSnapshot {
         }
     }
 
-    /// Returns the installed generation; if its manifest is damaged, it is described by the release that is applied again.
+    /// Returns the installed generation. If its manifest is damaged, the release that is applied again describes it.
     package func installed(orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
         guard let name = try installedName else { return nil }
         do { return try generation(name) } catch {

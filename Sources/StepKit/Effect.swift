@@ -4,14 +4,14 @@ public import MoultBasics
 public struct Effect: Sendable, Equatable {
     /// The name of the step that planned the effect and will apply it.
     public var step: String
-    /// The phase in which it is applied.
+    /// The phase in which the effect is applied.
     public var phase: Phase
-    /// The database that it affects, if any.
+    /// The database that the effect changes, if any.
     public var database: String?
     /// The change.
     public var change: Change
 
-    /// An effect of the step with this name.
+    /// Creates an effect of the step with this name.
     public init(step: String, phase: Phase, database: String? = nil, _ change: Change) {
         (self.step, self.phase, self.database, self.change) = (step, phase, database, change)
     }
@@ -116,7 +116,7 @@ extension Effect {
         }
     }
 
-    /// Whether it only carries out a change that another line of the plan already shows.
+    /// Whether the effect only carries out a change that another line of the plan already shows.
     public var isDetail: Bool {
         switch change {
         case .keepTemplate, .installGeneration, .switchCurrent, .link: true
@@ -124,10 +124,10 @@ extension Effect {
         }
     }
 
-    /// Whether only its step can apply it.
+    /// Whether only its own step can apply the effect.
     public var isCustom: Bool { if case .custom = change { true } else { false } }
 
-    /// The bytes that it stages on the store's file system.
+    /// The number of bytes that the effect stages on the store's file system.
     public var stagedBytes: Int {
         switch change {
         case .seal(_, let size), .keepTemplate(_, let size), .create(_, let size), .replace(_, _, let size, _, _, _, _),
@@ -137,7 +137,7 @@ extension Effect {
         }
     }
 
-    /// The members of the bundle that it needs.
+    /// The members of the bundle that the effect needs.
     public var members: [String] {
         switch change {
         case .seal(let member, _), .keepTemplate(let member, _): [member]
@@ -146,7 +146,7 @@ extension Effect {
         }
     }
 
-    /// The text of the plan after the phase and the database.
+    /// The text of the effect in the plan, after the phase and the database.
     public var text: String {
         switch change {
         case .confirm(let text): text

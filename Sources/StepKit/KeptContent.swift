@@ -24,7 +24,7 @@ public enum KeptReason: String, Sendable, CaseIterable {
 public struct RowFate: Sendable, Equatable {
     /// The table.
     public var table: String
-    /// Its database, if the counts are for several databases.
+    /// The database of the table, if the counts are for several databases.
     public var database: String?
     /// Rows that are carried over into the new content.
     public var carried: Int
@@ -35,7 +35,7 @@ public struct RowFate: Sendable, Equatable {
     /// Rows counted in `kept` that are also in `carried`: the new table lacks columns in which they have values.
     public var incomplete: Int
 
-    /// The counts of one table.
+    /// Creates the counts of one table.
     public init(table: String, carried: Int = 0, rejected: Int = 0, kept: Int = 0, incomplete: Int = 0) {
         (self.table, self.carried, self.rejected) = (table, carried, rejected)
         (self.kept, self.incomplete) = (kept, incomplete)
@@ -44,10 +44,10 @@ public struct RowFate: Sendable, Equatable {
     /// Whether no row is affected.
     public var isEmpty: Bool { carried == 0 && rejected == 0 && kept == 0 }
 
-    /// `3 rows of item carried over, 1 to moult_rejected`; the old content is kept in `place`.
+    /// Returns the counts as text: `3 rows of item carried over, 1 to moult_rejected`; the old content is kept in `place`.
     public func text(keptIn place: String) -> String { text(carrying: "carried over", place) }
 
-    /// The same text before the update: whether rows fit is known only when the release is applied.
+    /// The same text for a plan: whether rows fit is known only when the release is applied.
     public var plannedText: String { text(carrying: "to carry over", "quarantine") }
 
     private func text(carrying: String, _ place: String) -> String {
@@ -102,7 +102,7 @@ public struct RowFates: Sendable {
     /// The counts of each table.
     public private(set) var all: [RowFate] = []
 
-    /// An empty list.
+    /// Creates an empty list.
     public init() {}
 
     /// Changes the counts of a table; names are compared as in SQLite.

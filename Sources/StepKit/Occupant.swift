@@ -161,7 +161,7 @@ extension PlanContext {
 }
 
 extension Database {
-    /// Whether it has data of an app or a user that cannot be recreated.
+    /// Whether the database has data of an app or a user that cannot be recreated.
     public var holdsAppData: Bool { kind.holdsAppData }
 }
 
@@ -201,7 +201,7 @@ extension MoultError {
 extension MoultError.Code {
     /// The release must not replace the file or link at the path of a database.
     public static let occupied = Self(610)
-    /// Next to a read-only database is a file that some versions of SQLite would read as part of it.
+    /// A file next to a read-only database would be read as part of it by some versions of SQLite.
     public static let straySidecar = Self(611)
     /// A writable database cannot be created at its path.
     public static let userDatabase = Self(520)

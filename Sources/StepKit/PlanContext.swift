@@ -18,13 +18,13 @@ public struct PlanContext: Sendable {
     public let reason: String
     /// The release to install.
     public let release: Manifest
-    /// The name of its generation.
+    /// The name of the release's generation.
     public let generation: String
     /// The installed release.
     public let installed: Manifest?
     /// The name of the installed generation.
     public let installedGeneration: String?
-    /// The directory of databases in place: that of the manifest.
+    /// The directory of databases in place: the directory of the manifest.
     public let resources: String
     /// The operator's choices.
     public let policy: Policy
@@ -32,7 +32,7 @@ public struct PlanContext: Sendable {
     public let store: any StoreView
     /// The file whose content a reset uses instead of the shipped content.
     public package(set) var restoring: String?
-    /// The table to restore from that file, if it is not the whole file.
+    /// The table to restore from that file, unless the whole file is restored.
     public package(set) var restoringTable: RestoredTable?
     /// Whether the programs that have a database open are asked to release it before it changes.
     public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
@@ -44,7 +44,7 @@ public struct PlanContext: Sendable {
     public package(set) var reused: Set<String> = []
     /// The effects that were planned before this step.
     public var planned: [Effect] = []
-    /// Adds a note to the plan about how a step was prevented from changing anything.
+    /// Adds a note to the plan about how a step is confined.
     public package(set) var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
 
     /// Creates a context for planning; tests of steps use this.

@@ -26,7 +26,7 @@ public struct Policy: Sendable, Equatable {
     public var takeOver: Set<String> = []
     /// Whether the update may drop rows that the installed release preserves and keep them in quarantine.
     public var acceptUnpreserved = false
-    /// The directory of caches, if it is not the store.
+    /// The directory of caches, if they are not in the store.
     public var cacheRoot: String?
     /// The limit for the check of a database.
     public var checkTime = CheckTime()
@@ -57,8 +57,8 @@ public struct CheckTime: Sendable, Equatable {
     public static let range = 1...604_800
     /// Seconds, if the operator has set them; otherwise the limit depends on the size.
     public var fixed: Int?
-    /// Whether the publisher is trying the release. The publisher gets a quarter of the time, so that slower machines
-    /// can install it.
+    /// Whether a publisher is trying out the release, and gets only a quarter of the time, so that slower machines can still
+    /// install it.
     public var isTrial: Bool
 
     /// Creates a limit for an operator or a publisher.

@@ -1,8 +1,8 @@
 internal import MoultBasics
 
-/// The row that records the release of a shared database's content, which an integrity check cannot find out.
+/// The row that records the release of a shared database's content, which checks of the database cannot determine.
 public enum ReleaseMarker {
-    /// The table with this row.
+    /// The table that contains this row.
     public static let table = "moult_release"
     /// The table of rows that did not fit into a new release.
     public static let rejects = "moult_rejected"
@@ -10,7 +10,7 @@ public enum ReleaseMarker {
     public static let tables: Set<String> = [table, rejects]
     /// Returns whether a table is moult's own, by SQLite's rule for equal names.
     public static func isOwn(_ name: String) -> Bool { tables.contains { SQLName($0) == SQLName(name) } }
-    /// Tables and views with these names that are not moult's, because their columns differ.
+    /// Selects tables and views with these names that are not moult's own, because their columns differ.
     public static let foreign = """
         SELECT name FROM sqlite_schema AS x WHERE type IN ('table', 'view') AND CASE lower(name)
             WHEN 'moult_release' THEN 'release,sequence,digest' WHEN 'moult_rejected' THEN 'release,table,reason,row' END
@@ -23,9 +23,9 @@ public enum ReleaseMarker {
         """
     /// Writes the row: release, sequence, digest.
     public static let insert = "INSERT INTO moult_release(release, sequence, digest) VALUES(?1, ?2, ?3)"
-    /// Whether a database has the table.
+    /// Selects whether a database has the table.
     public static let isThere = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'moult_release'"
-    /// The digest in the row.
+    /// Selects the digest in the row.
     public static let digest = "SELECT digest FROM moult_release"
     /// Creates the table of rejected rows.
     public static let createRejects =

@@ -12,7 +12,7 @@ public protocol Step: Sendable {
     /// The name of the step in manifests and plans: `copy`, `acme.reindex`.
     var name: String { get }
 
-    /// Its purpose, in one line.
+    /// The purpose of the step, in one line.
     var summary: String { get }
 
     /// Returns the effects of the step, or throws if the update must not happen.
@@ -41,9 +41,9 @@ public protocol Step: Sendable {
 public enum Ending: String, Sendable, CaseIterable {
     /// The release is installed.
     case done
-    /// The update failed after the decision and was undone.
+    /// The update failed after the decision to install and was undone.
     case undone
-    /// The update failed before anything was changed.
+    /// The update failed before it changed anything.
     case failed
 }
 

@@ -24,7 +24,7 @@ public protocol StoreView: Sendable {
     func proveSeal(of generation: String) throws
 }
 
-/// A shared database of a kept release: content of a file is from it if the file's release marker has its digest.
+/// A shared database of a kept release. A file has content of that release if its release marker has the release's digest.
 public struct ReleasedDatabase: Sendable {
     /// The generation of the release.
     public let generation: String
@@ -33,7 +33,7 @@ public struct ReleasedDatabase: Sendable {
     /// The database in the manifest of the release.
     public let database: Database
 
-    /// A database of the release with this sequence.
+    /// Creates a database of the release with this sequence.
     public init(_ database: Database, generation: String, sequence: Int) {
         (self.database, self.generation, self.sequence) = (database, generation, sequence)
     }
@@ -56,16 +56,16 @@ public enum Found: Sendable, Equatable {
 }
 
 extension StoreView {
-    /// No marker: for views that only know names.
+    /// Returns nil: for views that only know names.
     public func marker(_ path: String) throws -> String? { nil }
-    /// No database: for views of a store without earlier releases.
+    /// Returns no database: for views of a store without earlier releases.
     public func earlierDatabases() throws -> [Database] { [] }
-    /// No database: for views of a store without earlier releases.
+    /// Returns nil: for views of a store without earlier releases.
     public func releasedDatabase(digest: String) throws -> ReleasedDatabase? { nil }
 
-    /// For views that only know names.
+    /// Returns whether `look` finds something: for views that only know names.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }
 
-    /// For stores whose databases are in the store's directory.
+    /// Returns the path in the store's directory: for stores that have their databases there.
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }

@@ -78,7 +78,8 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Version {
-    /// Precedence, section 11 of SemVer: build metadata is ignored, and a pre-release precedes its release.
+    /// Returns whether this version precedes another one, by section 11 of SemVer: build metadata is ignored, and a pre-release
+    /// precedes its release.
     public func precedes(_ other: Version) -> Bool {
         let mine = (major, minor, patch)
         let theirs = (other.major, other.minor, other.patch)

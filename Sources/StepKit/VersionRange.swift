@@ -75,7 +75,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         return bounds
     }
 
-    /// `>= 1.4` is the same as `>=1.4`; but `> =1.4` and a trailing operator are invalid.
+    /// Splits a text into terms. `>= 1.4` is the same as `>=1.4`; but `> =1.4` and a trailing operator are invalid.
     private static func terms(_ text: Text) -> [(sign: Text, version: Text)]? {
         var terms: [(sign: Text, version: Text)] = []
         var pending: Text?
@@ -124,7 +124,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         case "", "=": return [atLeast(low), below(after(given))]
         case "~": return [atLeast(low), below(after(min(given, 2)))]
         case "^":
-            // Up to the next change of the first number that is not 0.
+            // The range ends at the next change of the first number that is not 0.
             let fixed = low.major > 0 || given == 1 ? 1 : low.minor > 0 || given == 2 ? 2 : 3
             return [
                 atLeast(low),

@@ -27,7 +27,7 @@ do {
         print("  \(row[0]) - \(row[1])")
     }
 
-    // 3. The user's rows stay, whatever release is installed.
+    // 3. The user's rows stay, whichever release is installed.
     if CommandLine.arguments.count == 4 {
         try connection.execute("INSERT INTO note (text) VALUES (?)", [.text(CommandLine.arguments[3])])
     }

@@ -82,7 +82,7 @@ struct AttachedSet {
             now: "Publish the release again from an undamaged file.", cause: cause)
     }
 
-    /// Warnings about tables that several databases have: a query without a database name reads the first of them.
+    /// Returns warnings about tables that several databases have: a query without a database name reads the first of them.
     func clashes(_ tables: [(alias: String, tables: [String])]) -> [String] {
         var first: [SQLName: String] = [:]
         var warnings: [String] = []

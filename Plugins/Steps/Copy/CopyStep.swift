@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 public import StepKit
 
-/// Copy: installs the release's files. Read-only ones form a generation that a single rename makes current; a user
-/// database is created from its template if it is missing, or migrated to the new schema.
+/// Copy: installs the release's files. Read-only files form a generation that a single rename makes current; a user database is
+/// created from its template if it is missing, or migrated to the new schema.
 public struct CopyStep: Step {
     public let name = "copy"
     public let summary = "stages the new generation, switches to it, creates or migrates user databases"
@@ -160,11 +160,11 @@ public struct CopyStep: Step {
 
 /// The source of a release's sealed files.
 enum Source {
-    /// They are already installed.
+    /// The files are already installed.
     case installed
-    /// They are in a kept generation.
+    /// The files are in a kept generation.
     case kept
-    /// They are staged, from the bundle or in place.
+    /// The files are staged, from the bundle or in place.
     case staged
 
     init(context: PlanContext) throws {
@@ -181,7 +181,7 @@ enum Source {
             if context.purpose == .rollback { throw error }
             intact = false
         }
-        // The app may have the same release in another directory now, and with it the files that are used in place.
+        // The app may now have the same release in a different directory, with the files that are used in place.
         let isElsewhere =
             try context.purpose == .update
             && context.release.databases.contains { database in

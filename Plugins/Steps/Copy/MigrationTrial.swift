@@ -30,7 +30,7 @@ struct MigrationTrial {
         try judge(report, path: path)
     }
 
-    /// The result of the migrations must match the release's template; additional tables or indexes of an app are
+    /// Throws unless the result of the migrations matches the release's template; additional tables or indexes of an app are
     /// allowed.
     private func judge(_ report: TrialReport, path: String) throws {
         let (release, name) = (context.plan.release, database.name)

@@ -25,7 +25,7 @@ struct ReplacementWay {
         if let forced { return (forced, forced == .live ? "as the release says" : "not while a process has it open") }
         if let holder = try OpenFiles.holder(of: path) { return (.live, "\(holder) has it open") }
         // No process may have the file open during an exchange. Programs that open it one after another could prevent that
-        // forever, but get SQLite's lock only one after another as well.
+        // forever; SQLite's lock can be taken between two of them.
         return context.isContested ? (.live, "programs keep opening it") : (.exchange, "no process has it open")
     }
 

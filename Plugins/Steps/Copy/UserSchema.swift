@@ -13,7 +13,7 @@ struct UserSchema {
     func change() throws -> Change {
         let kept = "exists: never replaced"
         try requireUsable()
-        // If a release does not specify versions, the app decides.
+        // If a release does not specify versions, the app is responsible for the schema.
         guard let known = database.knownUserVersion, let version = try version() else {
             try requireKeptSchema()
             return .keep(why: kept)

@@ -4,8 +4,7 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// Creates the staged file for a writable database: a copy of the pristine file; a shared database gets the release
-/// marker.
+/// Creates the staged file for a writable database: a copy of the pristine file, with the release marker for a shared database.
 struct WritableStaging {
     let context: PrepareContext
 

@@ -4,8 +4,8 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// Checks whether a cache opens and has the release's schema; otherwise all of it is set aside, because it can be
-/// recreated.
+/// Checks whether a cache opens and has the release's schema. If not, the cache and its sidecars are set aside, because a cache
+/// can be recreated.
 struct CacheFitness {
     let database: Database
     let context: PlanContext

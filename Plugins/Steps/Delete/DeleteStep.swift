@@ -30,7 +30,7 @@ public struct DeleteStep: Step {
             let path = context.path(of: database)
             switch try context.occupant(of: database) {
             case .own, .cache: break
-            // A file that moult did not create may have user data, and would count as a cache after this release.
+            // A file that moult did not create may contain user data, and would count as a cache after this release.
             case .nothing, .missing, .generationLink, .claimed, .foreign, .link, .obstacle: return nil
             }
             guard let holder = try OpenFiles.holder(of: context.store.path(path)),

@@ -16,7 +16,8 @@ struct ContentCheck {
     /// The check that SQLite runs.
     let depth: Validation.Depth
 
-    /// `isPublished` means that no step has changed the file since it had the digest in the manifest.
+    /// Creates the check of a file. `isPublished` means that no step has changed the file since it had the digest in the
+    /// manifest.
     init(_ database: Database, at path: String, old: String?, isPublished: Bool, _ context: PlanContext) {
         (self.database, self.path, self.old) = (database, path, old)
         (release, time) = (context.release, context.policy.checkTime)

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSandbox
 public import StepKit
 
-/// Verify: verifies the staged databases before anything is touched, and afterwards that the app's paths lead to them.
+/// Verify: verifies the staged databases before the update changes anything, and afterwards that the app's paths lead to them.
 public struct VerifyStep: Step {
     public let name = "verify"
     public let summary =

@@ -5,7 +5,7 @@ package import StepKit
 
 /// Checks whether the databases of a generation match its release. All commands use these rules.
 package struct Assessment {
-    /// How much is read.
+    /// How much of a file is read.
     package enum Depth: String, Sendable {
         /// Nothing: another process has the file locked, or this user may not read it.
         case nothing
@@ -19,7 +19,7 @@ package struct Assessment {
 
     /// The remedy for a faulty database.
     package enum Remedy: Sendable {
-        /// Installing the release again: it has everything that is needed.
+        /// Installing the release again, which has all that is needed.
         case apply
         /// A reset, which only the operator may request, because it sets the existing file aside.
         case reset
@@ -107,7 +107,7 @@ package struct Assessment {
         if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {
             return Finding(fault: "the release's own file \(own) \(why)", remedy: .apply, depth: depth)
         }
-        // Callers that ask for more than a glance want the file to be read now.
+        // Callers that request more than a glance want the file to be read now.
         if depth == .glance, let known = try store.checks.known(database, at: place, generation.name) {
             return Finding(depth: known.depth, time: known.time)
         }

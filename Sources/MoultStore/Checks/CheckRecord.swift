@@ -21,7 +21,7 @@ struct CheckRecord {
     private let before: [Entry]
     private(set) var entries: [Entry]
 
-    /// A record that cannot be read is ignored, because it only saves work.
+    /// Reads the record. A record that cannot be read is ignored, because it only saves work.
     init(_ layout: StoreLayout) throws {
         (path, root) = (layout.checks, layout.root)
         let bytes = (try? Files.read(path, limit: 1 << 22)) ?? []
@@ -74,7 +74,7 @@ struct CheckRecord {
 
     func write() throws {
         if entries == before { return }
-        // Moult did not create anything else at this path.
+        // Anything else at this path was not created by moult.
         if let facts = try Files.facts(path), facts.kind != .file {
             try Files.rename(path, to: try Files.firstFree("\(root)/\(Files.name(of: path)).old"))
         }

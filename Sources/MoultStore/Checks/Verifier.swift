@@ -70,7 +70,7 @@ package struct Verifier {
         return checks
     }
 
-    /// If this user may not read a file, it is neither sound nor damaged.
+    /// Returns the check of a file that this user may not read: the file is neither sound nor damaged.
     private func unread(_ database: Database, _ method: String, _ error: MoultError, _ need: Permission) -> Check {
         Check(
             subject: database.name, method: method, finding: nil,
@@ -99,7 +99,8 @@ package struct Verifier {
         return checks
     }
 
-    /// If the metadata does not confirm the file, as in a copied store, its digest decides; `deep` always reads it.
+    /// Checks a sealed file. If its metadata does not confirm it, as in a copied store, its digest decides; `deep` always reads
+    /// the file.
     private func seal(
         _ database: Database, _ sealed: Assessment.SealedFile, _ file: String, deep: Bool
     ) throws -> Check {
@@ -129,7 +130,8 @@ package struct Verifier {
         return nil
     }
 
-    /// If a step changed a file before it was sealed, the file has the digest in the seal, not that in the manifest.
+    /// Compares the digest of a file. If a step changed the file before it was sealed, the file has the digest in the seal, and
+    /// not the one in the manifest.
     private func read(_ database: Database, _ file: String, sealed: String?) throws -> [Check] {
         let digest = try SHA256.digest(ofFileAt: file).hex
         let expected = sealed ?? database.sha256
@@ -142,7 +144,7 @@ package struct Verifier {
         ]
     }
 
-    /// A file that cannot be opened is reported like any other problem.
+    /// Returns the fault that SQLite finds. A file that cannot be opened is reported like any other problem.
     private func integrity(_ database: Database, _ file: String) -> String? {
         do {
             var validation = Validation(

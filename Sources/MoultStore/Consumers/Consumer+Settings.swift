@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension Consumer {
-    /// Reads the consumers of `moult.json`, in the order in which they reload.
+    /// Reads the consumers in `moult.json`, in the order in which they reload.
     static func read(_ fields: Fields) throws -> [Consumer] {
         var names: Set<String> = []
         return try fields.objects("consumers").map { part in
@@ -55,7 +55,7 @@ extension Consumer {
         return command
     }
 
-    /// A program and its arguments, without a shell.
+    /// Returns a program and its arguments, which run without a shell.
     private static func words(_ fields: Fields, _ name: String) throws -> [String]? {
         guard let words = try fields.optionalStrings(name) else { return nil }
         if words.isEmpty || words.contains("") { throw fields.fail(name, "must be a program and its arguments") }

@@ -1,8 +1,8 @@
-/// A user of a store's databases that is notified: to release them before they change, and to reopen them afterwards.
+/// A user of a store's databases, which moult notifies before they change, to release them, and afterwards, to reopen them.
 package struct Consumer: Sendable, Equatable {
     /// The name of the consumer in plans and errors.
     package var name: String
-    /// The databases that it uses; nil for all of them.
+    /// The databases that the consumer uses; nil for all of them.
     package var databases: [String]?
     /// The timeout of each call, in seconds.
     package var timeout: Int

@@ -1,5 +1,5 @@
-/// A consumer that is notified by running programs. They run without a shell, get the message as JSON on standard input and a
-/// short form of it in the environment, and report success by their exit status.
+/// A consumer that is notified by running programs. They run without a shell, get the message as JSON on standard input and its
+/// short form in the environment, and report success by their exit status.
 package struct CommandConsumer: Sendable, Equatable {
     package var release: [String]?
     package var reload: [String]?

@@ -12,7 +12,7 @@ package struct Downloads {
     package struct Place {
         /// The name of the file next to its manifest.
         package let name: String
-        /// The path ends like the file name, which determines the format.
+        /// The path of the file. Its extension is that of the file name, which determines the format.
         package let path: String
         package let size: Int
         package let sha256: String

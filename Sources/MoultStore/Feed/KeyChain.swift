@@ -100,7 +100,7 @@ package struct KeyChain {
         find: (String) throws -> [UInt8]?
     ) throws -> [KeyID] {
         do { return try keys.verify(bytes, named: name, at: now, find: find) } catch var error as MoultError {
-            // The operator's settings no longer determine the keys.
+            // Keys from a list are in effect instead of those in the operator's settings.
             if serial > 0, error.code == .unknownKey {
                 error.now =
                     "Ask the publisher for a file signed with its current keys, which are listed in \(layout.keys)/\(KeyList.fileName(serial))."

@@ -8,7 +8,7 @@ package import StepKit
 package struct ReplayGuard: Equatable {
     /// The highest serial of a verified feed under the newest key list.
     package var serial = 0
-    /// The number of that key list, 0 for the pinned keys; nil in records of earlier versions.
+    /// The number of that key list; 0 for the pinned keys, nil in records of earlier versions.
     package var keyList: Int?
     /// The sequence of the newest installed release, unless the operator accepted an older one.
     package var sequence = 0
@@ -23,7 +23,7 @@ package struct ReplayGuard: Equatable {
     package static func isThere(_ layout: StoreLayout) throws -> Bool { try Files.facts(path(layout)) != nil }
 
     package static func read(_ layout: StoreLayout) throws -> ReplayGuard {
-        // A power failure may leave the file empty: then it counts as missing.
+        // A power failure may leave the file empty: then the record counts as missing.
         guard let bytes = try Files.read(path(layout), limit: 1 << 16),
             let json = try? JSON(parsing: bytes, source: path(layout)), let serial = json["serial"]?.integer,
             let sequence = json["sequence"]?.integer

@@ -48,7 +48,7 @@ package final class Follower: Sendable {
         }
         let generation: Generation
         do { generation = try Generation.load(name, in: layout) } catch {
-            // Another generation is current by now, and is reported instead.
+            // A different generation is current by now, and is reported instead.
             if try Generation.currentName(layout) != name { return try nextChange() }
             throw error
         }

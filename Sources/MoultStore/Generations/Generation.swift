@@ -75,7 +75,7 @@ package struct Generation: Sendable {
             throw lost(layout, "it points at \(target)", because: "that is not the name of a generation")
         }
         let name = String(target.dropFirst(12))
-        // A lost generation is restored with its release; one that was never installed is not.
+        // A missing generation can be restored with its release only if it was the last one installed.
         if try Files.facts(layout.generation(name)) == nil, let last = try lastInstalled(layout), last != name {
             throw lost(
                 layout, "it points at \(target)", because: "that generation is missing, and \(last) was installed last")
@@ -104,7 +104,7 @@ package struct Generation: Sendable {
         } catch let error as MoultError where error.code == .store {
             guard let name = try lastInstalled(layout) else { throw error }
             if let facts = try Files.facts(layout.current), facts.kind != .link {
-                // Moult did not create this file.
+                // This file was not created by moult.
                 try Files.rename(layout.current, to: try Files.firstFree("\(layout.root)/moult-current.old"))
             }
             let new = "\(layout.current).new"

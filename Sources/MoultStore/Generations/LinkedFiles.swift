@@ -3,7 +3,7 @@ internal import MoultFiles
 
 /// Metadata of sealed files that changed after the files were sealed: `.moult/links.json`. A release that does not
 /// change a file gets a second hard link to it if the file system cannot share blocks, and each link that is added or
-/// removed changes the ctime. In a copied store, the metadata of every file differs from its seal. After the file was
+/// removed changes the ctime. In a copied store, the metadata of every file differs from its seal. When the file has been
 /// verified, its metadata is recorded here again, by its digest.
 package struct LinkedFiles {
     private let layout: StoreLayout

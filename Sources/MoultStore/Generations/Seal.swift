@@ -13,7 +13,7 @@ package struct Seal: Sendable, Equatable {
         let sealed: SealedFacts
         /// Metadata recorded later for a file with the same digest.
         fileprivate var recorded: [SealedFacts] = []
-        /// Whether the publisher's signed proof replaced SQLite's check when the file was installed.
+        /// Whether the publisher's signed proof replaced SQLite's check of the file during the installation.
         package var isProvenByPublisher = false
 
         package var sha256: String { sealed.sha256 }
@@ -42,7 +42,7 @@ package struct Seal: Sendable, Equatable {
     package enum Standing: Equatable {
         /// The file is the verified one.
         case confirmed
-        /// The file may be a copy of the verified one: only its digest can tell.
+        /// The file may be a copy of the verified file: only its digest can tell.
         case unconfirmed
         /// The file differs in a way that a copy does not explain.
         case damaged(String)
@@ -116,7 +116,7 @@ package struct SealedFacts: Sendable, Equatable {
     var modified: FileFacts.Moment?
     /// The change time; nil for an adopted file, because adding its second name changes it.
     package var changed: FileFacts.Moment?
-    /// The number of hard links; nil if it does not matter.
+    /// The number of hard links; nil if it is irrelevant.
     package var links: Int?
 
     package init(sha256: String, _ facts: FileFacts) {

@@ -6,7 +6,7 @@ package struct Holders: Sendable {
     package struct Use: Sendable, Equatable {
         package enum What: String, Sendable {
             case lock, generation, database
-            /// A deleted file of the store: its readers see old data.
+            /// A deleted file of the store: processes that have it open see old data.
             case gone
         }
         package enum How: String, Sendable {
@@ -17,7 +17,7 @@ package struct Holders: Sendable {
             case open, reading, writing
         }
         package let what: What
-        /// The name of the database or generation; for anything else, its path.
+        /// The name of the database or generation; otherwise the path.
         package let name: String
         package let generation: String?
         package let path: String
@@ -195,7 +195,8 @@ package struct Holders: Sendable {
         return [database] + database.sidecars
     }
 
-    /// The kernel's lock table has no process for a lease, but only readers with a lease have its file open.
+    /// Returns the lease files. The kernel's lock table has no process for a lease, but only readers with a lease have its file
+    /// open.
     private static func leases(_ layout: StoreLayout) throws -> [Subject] {
         try Generation.names(layout).compactMap { name in
             try Files.facts(layout.lease(name)).map {
@@ -219,7 +220,8 @@ package struct Holders: Sendable {
         return subjects
     }
 
-    /// SQLite's own temporary and lock files are also deleted, but they are elsewhere.
+    /// Returns whether the path, as the kernel reports it, is that of a deleted file of the store. SQLite also deletes its own
+    /// temporary and lock files, but they are elsewhere.
     private static func isGone(_ path: String, _ layout: StoreLayout) -> Bool {
         path.hasPrefix("\(layout.databases)/") && path.hasSuffix(" (deleted)")
     }

@@ -23,7 +23,7 @@ package struct Laggard: Sendable, Equatable {
         }
     }
 
-    /// This process is left out: it cannot reload while it waits here.
+    /// Returns the processes with leases on other generations, except this process, which cannot reload while it waits here.
     private static func find(_ layout: StoreLayout) throws -> [Laggard] {
         let current = try Generation.currentName(layout)
         return try Generation.names(layout).filter { $0 != current }.flatMap { name in

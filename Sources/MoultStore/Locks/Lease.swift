@@ -7,7 +7,7 @@ internal import MoultFiles
 package final class Lease: Sendable {
     package let generation: String
     package let directory: String
-    /// Nil in a store that only older versions have written to.
+    /// Nil in a store to which only older versions of moult have written.
     private let lock: ReadLock?
     /// A lock for older versions of moult, which look for it before they remove a generation.
     private let older: FileLock?

@@ -21,7 +21,7 @@ package enum LeaseFile {
             }
             try Files.ensureDirectory(layout.leases)
             if facts != nil {
-                // Moult did not create this file.
+                // This file was not created by moult.
                 try Files.rename(path, to: try Files.firstFree("\(layout.root)/moult-lease.old"))
             }
             // Not synced: the file is empty, and readers can do without it.
@@ -36,7 +36,7 @@ package enum LeaseFile {
         let names = try Generation.names(layout).filter(Generation.isName)
         try make(names, layout)
         for name in try Files.list(layout.leases) where !names.contains(name) {
-            // Moult did not create anything that is not a file.
+            // Anything that is not a file was not created by moult.
             if try Files.facts(layout.lease(name))?.kind == .file { try remove(name, layout) }
         }
     }

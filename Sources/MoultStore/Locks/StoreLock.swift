@@ -23,7 +23,7 @@ package final class StoreLock: Sendable {
             try stop()
             _ = backoff.pause()
         }
-        // The holder may have ended in the meantime; then its name is unknown.
+        // The holder may have ended in the meantime; then no name is known.
         let holders = try LockHolders.of(layout.lock).map(\.description)
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is in use",
@@ -38,7 +38,7 @@ package final class StoreLock: Sendable {
     /// Returns whether the lock's holder has ended: if it was killed while it was starting a child, the child has a copy of the
     /// lock until it executes its program. The process ID may have been reused by now; then this does not wait for the lock.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
-        // Without /proc, it is unknown whether the holder has ended.
+        // Without /proc, moult cannot tell whether the holder has ended.
         guard try Files.facts("\(SystemFeatures.proc)/locks") != nil else { return false }
         return try LockHolders.of(layout.lock).allSatisfy { try Files.facts("\(SystemFeatures.proc)/\($0.pid)") == nil }
     }
@@ -49,7 +49,7 @@ package final class StoreLock: Sendable {
         return try FileLock.take(layout.lock, .exclusive).map { StoreLock(directory, $0) }
     }
 
-    /// If a user may not take the lock, the user may not change the store, and the error says so.
+    /// Takes the lock if it is free. A user who may not take it may not change the store either, and the error says so.
     private static func lockForChanges(_ layout: StoreLayout) throws -> StoreLock? {
         do { return try takeIfFree(layout) } catch let error as MoultError {
             guard Files.isDenied(error) else { throw error }

@@ -1,8 +1,8 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Repairs a history with lines that cannot be read, or with something other than a file at its path. Commands continue without
-/// it, and `moult recover` repairs it.
+/// Repairs a history that has unreadable lines, or something other than a file at its path. Commands continue without the
+/// history, and `moult recover` repairs it.
 extension History {
     /// Returns whether the history is a file or missing. A link is refused when it is opened.
     static func isFile(_ layout: StoreLayout) throws -> Bool {
@@ -58,7 +58,7 @@ extension History {
         try Files.firstFree("\(layout.root)/\(Files.name(of: layout.history)).damaged")
     }
 
-    /// Reads block by block, because a damaged file may have any size.
+    /// Copies the readable lines. Reads block by block, because a damaged file may have any size.
     private static func copyLines(of path: String, to new: borrowing Descriptor) throws {
         let file = try Descriptor(path, .record)
         var block = [UInt8](repeating: 0, count: 1 << 16)
@@ -71,14 +71,14 @@ extension History {
                 if isEntry(line) { try new.write(line + [UInt8(ascii: "\n")]) }
                 line.removeAll(keepingCapacity: true)
             }
-            // No entry begins like this, so the rest of the line is dropped.
+            // No entry is this long, so the rest of the line is dropped.
             if line.count <= HistoryReader.longestLine { line += rest }
         }
     }
 
     private static func isEntry(_ line: [UInt8]) -> Bool {
         guard line.count <= HistoryReader.longestLine else { return false }
-        // The reason why it cannot be read does not matter.
+        // The reason why the line cannot be read does not matter.
         return (try? JSON(parsing: line, source: "")).map { Entry(json: $0) != nil } ?? false
     }
 }

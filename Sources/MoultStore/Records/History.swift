@@ -2,8 +2,8 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The log of a store, with one line per transaction. It informs users. Moult itself reads it to find out whether a saved plan
-/// was applied, and to rebuild damaged records.
+/// The log of a store, with one line per transaction, for users. moult itself reads it to find out whether a saved plan was
+/// applied, and to rebuild damaged records.
 package enum History {
     /// The duration of one part of an update: of a step in one of its passes, or of the core's work between them.
     package struct Part: Sendable, Equatable {
@@ -39,7 +39,7 @@ package enum History {
         package var to: String
         package var outcome: Outcome
         package var reason: String?
-        /// The advice that the user got.
+        /// The advice that was shown to the user.
         package var remedy: String?
         package var milliseconds: Int?
         /// The durations of the parts.

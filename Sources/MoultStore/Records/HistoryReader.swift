@@ -11,13 +11,14 @@ package final class HistoryReader {
     private var position = 0
     /// The text that was read but not yet returned. Unless the whole file was read, its first line may be incomplete.
     private var block: ArraySlice<UInt8> = []
-    /// The number of unreadable lines so far: a crash may cut one off, and no decision depends on the history.
+    /// The number of unreadable lines so far. A crash may truncate a line, which is harmless: no decision depends on the
+    /// history alone.
     package private(set) var torn = 0
     /// The size of a line that is too long to be an entry, and is not kept in memory.
     private var skipped = 0
 
     private static let blockSize = 1 << 16
-    /// Longer than any entry.
+    /// The maximum length of a line, longer than any entry.
     static let longestLine = 1 << 20
     /// The limit for one line: commands must not read for hours if a file is damaged.
     private static let maxSkipped = 1 << 26
@@ -79,7 +80,7 @@ package final class HistoryReader {
         return false
     }
 
-    /// To find old entries, one of this many lines is parsed.
+    /// One of this many lines is parsed to find old entries.
     private static let sampled = 64
 
     private func line() throws -> ArraySlice<UInt8>? {

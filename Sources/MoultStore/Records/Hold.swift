@@ -5,7 +5,7 @@ package import StepKit
 package struct Hold: Sendable, Equatable {
     /// Matches every release.
     package static let everything = "*"
-    /// The reason for a rollback without a given reason.
+    /// The reason of a hold if the user gave none for the rollback.
     package static let rolledBack = "rolled back"
 
     /// A version, a range such as `>=2.1 <3`, or `*`.
@@ -54,7 +54,7 @@ package struct Hold: Sendable, Equatable {
         ])
     }
 
-    /// Reads a hold from a record; in the settings, a hold has no transaction.
+    /// Reads a hold from a record, or from the settings, in which a hold has no transaction.
     package init(_ fields: Fields, isRecord: Bool = true) throws {
         self.init(
             release: try fields.string("release"), reason: try fields.optionalString("reason") ?? "",

@@ -128,7 +128,7 @@ package struct Holds: Sendable, Equatable {
                 why: "it would contain \(all.count) holds",
                 now: "Remove holds with: moult unhold, or hold a range of versions.")
         }
-        // A rename cannot replace a directory, and its content is not ours to remove.
+        // A rename cannot replace a directory, and moult did not create its content.
         if try Files.facts(layout.holds)?.kind == .directory {
             try Files.rename(layout.holds, to: "\(layout.holds).damaged-\(Timestamp.now.seconds)")
         }

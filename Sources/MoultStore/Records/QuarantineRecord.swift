@@ -26,10 +26,10 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var why: String
     package var reason: KeptReason
     package var time: Timestamp
-    /// The release that the content is from; empty if none.
+    /// The release that the content is from; empty if there is none.
     package var release: String
     package var owner: Owner?
-    /// Orders the sets of a quarantine, because the clock may be set back; nil in records of older versions.
+    /// The number of the set in its quarantine, because the clock may be set back; nil in records of older versions.
     package private(set) var number: Int?
     /// The number of rows per table that the new content does not have; nil if they were not counted.
     package var rows: [SQLName: Int]?
@@ -66,7 +66,7 @@ package struct QuarantineRecord: Sendable, Equatable {
             let kind = json["kind"]?.string.flatMap({ Database.Kind(rawValue: $0) }), let path = json["path"]?.string,
             let time = json["time"]?.string.flatMap({ Timestamp($0) })
         else { return nil }
-        // Records of the first version have no reason: they are of caches and resets.
+        // Records of the first version have no reason: they are of caches or resets.
         let reason = json["reason"]?.string.flatMap { KeptReason(rawValue: $0) }
         self.init(
             database: database, kind: kind, path: path, why: json["why"]?.string ?? "",

@@ -68,7 +68,7 @@ package struct QuarantineShelf {
         }.sorted { $0.age < $1.age }
     }
 
-    /// The directories that contain sets.
+    /// The directories of the quarantine.
     package var roots: [String] {
         [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
     }

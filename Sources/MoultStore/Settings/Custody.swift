@@ -2,9 +2,9 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Checks which users can change a store, and so decide which programs run when a command works on it. A user who can
-/// write to `moult.json` can name programs; a user who can write to `.moult`, or to a directory above it, can replace
-/// the files that moult has checked. If root used such a store, every such user could become root.
+/// Checks which users can change a store, and so determine which programs run when a command uses it. A user who can write to
+/// `moult.json` can specify programs; a user who can write to `.moult`, or to a directory above it, can replace the files that
+/// moult has checked. If root used such a store, every such user could become root.
 package struct Custody {
     /// A part of the store that another user can change.
     package struct Fault: Sendable, Equatable {
@@ -58,7 +58,7 @@ package struct Custody {
             parts += try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
         }
         var faults: [Fault] = []
-        // Both may be links, and then the target directories count.
+        // Both may be links, so their targets are checked as well.
         for fault in try Self.faults(ofPath: layout.settings) + Self.faults(ofPath: layout.hidden)
         where !parts.contains(fault.path) && !faults.contains(fault) { faults.append(fault) }
         // A user who can add a file to these directories can do harm, so the sticky bit is not enough.
@@ -116,7 +116,8 @@ package struct Custody {
         return faults
     }
 
-    /// In a sticky directory, only the owner of a file or of the directory can rename the file.
+    /// Returns the fault of a directory or link. In a sticky directory, only the owner of a file or of the directory can rename
+    /// the file.
     private static func fault(_ path: String, _ facts: FileFacts, allowsSticky: Bool) -> Fault? {
         if facts.owner != 0 {
             return Fault(

@@ -81,8 +81,8 @@ package enum FeedNames {
     /// stays as long as a store may still be reading that feed.
     package static func ofSignatures(_ name: String, digest: String) -> String { "\(name).\(digest.prefix(16))" }
 
-    /// Signatures next to the feed that no reader needs any more: those that are not in `kept`, and do not belong to
-    /// the current or the previous feed.
+    /// Returns the signatures next to the feed that no reader needs any more: those that are not in `kept`, and do not belong
+    /// to the current or the previous feed.
     package static func staleSignatures(among names: [String], keeping kept: [String], digests: [String]) -> [String] {
         let prefixes = digests.map { ofSignatures(Feed.fileName, digest: $0) + "." }
         return names.filter { name in

@@ -31,17 +31,17 @@ public struct Database: Sendable, Equatable {
             static let disposable = Self(rawValue: 32)
         }
 
-        /// Whether only the publisher writes to it.
+        /// Whether only the publisher writes to the database.
         public var isSealed: Bool { traits.contains(.sealed) }
-        /// Whether it has data of an app or a user, which only the operator may give up.
+        /// Whether the database has data of an app or a user, which only the operator may give up.
         public var holdsAppData: Bool { traits.contains(.appData) }
-        /// Whether each release replaces its content and carries over the rows that it preserves.
+        /// Whether each release replaces the content and carries over the rows that the release preserves.
         public var isReplaced: Bool { traits.contains(.replaced) }
-        /// Whether releases migrate its schema.
+        /// Whether releases migrate the schema.
         public var isMigrated: Bool { traits.contains(.migrated) }
-        /// Whether the other databases are attached to it.
+        /// Whether the other databases are attached to this one.
         public var isMain: Bool { traits.contains(.main) }
-        /// Whether it can be recreated at any time, so that it is set aside if it does not match. It may be in a
+        /// Whether the database can be recreated at any time, so that it is set aside if it does not match. It may be in a
         /// different directory.
         public var isDisposable: Bool { traits.contains(.disposable) }
         /// Returns whether a database of this kind may continue to use the file of one of another kind.
@@ -63,7 +63,7 @@ public struct Database: Sendable, Equatable {
         /// Also integrity_check and foreign_key_check.
         case full
 
-        /// `full` is greater than `quick`.
+        /// Returns true if `a` is `quick` and `b` is `full`.
         public static func < (a: Depth, b: Depth) -> Bool { a == .quick && b == .full }
     }
 
@@ -89,7 +89,7 @@ public struct Database: Sendable, Equatable {
     public enum Replacement: String, Sendable, CaseIterable {
         /// The content is written into the open file in one transaction.
         case live
-        /// Another file replaces the database's file while no process has that open.
+        /// A new file replaces the database's file while no process has the old one open.
         case exchange
     }
 
@@ -97,7 +97,7 @@ public struct Database: Sendable, Equatable {
     public enum Unpreserved: String, Sendable, CaseIterable {
         /// The update is refused unless the operator accepts it.
         case refuse
-        /// They are kept only in quarantine.
+        /// The rows are kept only in quarantine.
         case keep
     }
 
@@ -109,7 +109,7 @@ public struct Database: Sendable, Equatable {
         case app
     }
 
-    /// Its name in the manifest.
+    /// The name of the database in the manifest.
     public var name: String
     /// The kind of the database.
     public var kind: Kind
@@ -123,16 +123,16 @@ public struct Database: Sendable, Equatable {
     public var sha256: String
     /// The file's name in the store.
     public var path: String
-    /// Where it is kept.
+    /// Where the file is kept.
     public var place: Place
     /// The check that each machine must run before it uses the file; nil if the publisher's proof is enough.
     public var verify: Depth?
     /// The publisher's proof; nil in a manifest that another program wrote. `pack` sets it, whatever the draft
     /// contains.
     public var proved: Proof?
-    /// How it is attached to a connection.
+    /// How the database is attached to a connection.
     public var attach: Attach
-    /// Values that SQLite must report for it.
+    /// Values that SQLite must report for the database.
     public var identity: Identity
     /// The rows of a shared database that a new release carries over.
     public var preserve: [Preserve]
@@ -171,7 +171,7 @@ public struct Database: Sendable, Equatable {
         /// `sha256:` and the digest of the schema's canonical text.
         public var schema: String?
 
-        /// Nil values are not checked.
+        /// Creates an identity; nil values are not checked.
         public init(applicationID: Int? = nil, userVersion: Int? = nil, schema: String? = nil) {
             (self.applicationID, self.userVersion, self.schema) = (applicationID, userVersion, schema)
         }
@@ -183,7 +183,7 @@ public struct Database: Sendable, Equatable {
         public enum Conflict: String, Sendable, CaseIterable {
             /// The user's row stays.
             case keepUser = "keep-user"
-            /// The release's row replaces it.
+            /// The release's row replaces the user's row.
             case keepNew = "keep-new"
             /// The update is refused.
             case fail
@@ -197,7 +197,7 @@ public struct Database: Sendable, Equatable {
         }
         /// The table with the rows.
         public var table: String
-        /// A SQL condition that selects the rows; nil for all of them.
+        /// A SQL condition that selects the rows; nil selects all of them.
         public var `where`: String?
         /// What happens if the release has a row with the same key.
         public var onConflict: Conflict

@@ -11,19 +11,19 @@ extension Manifest {
 
     /// A file next to the manifest that turns a file of an older release into one of this release.
     public struct Patch: Sendable, Equatable {
-        /// The member of this release that it produces, directly or through a later patch.
+        /// The member of this release that the patch produces, directly or through a later patch.
         public var member: String
-        /// The oldest release to which it applies.
+        /// The oldest release to which the patch applies.
         public var from: Version
         /// The old file; nil if the patch is the complete member, compressed.
         public var base: Content?
-        /// The file that it produces, if a later patch turns that into the member.
+        /// The file that the patch produces, if a later patch turns it into the member.
         public var result: Content?
-        /// Its file name, next to the manifest.
+        /// The name of the patch file, next to the manifest.
         public var file: String
-        /// Its size in bytes.
+        /// The size of the patch in bytes.
         public var size: Int
-        /// Its digest, in hexadecimal digits.
+        /// The digest of the patch, in hexadecimal digits.
         public var sha256: String
 
         package init(

@@ -9,9 +9,9 @@ public struct Manifest: Sendable, Equatable {
 
     /// How complete a manifest is.
     public enum Form: String, Sendable {
-        /// Written by a person.
+        /// A manifest written by a person.
         case draft
-        /// With every size and digest.
+        /// A manifest with every size and digest.
         case sealed
     }
 
@@ -25,8 +25,8 @@ public struct Manifest: Sendable, Equatable {
     public var created: Timestamp?
     /// When the release expires.
     public var expires: Timestamp?
-    /// The version and source ID of the SQLite that wrote the databases: another one may write the same rows as
-    /// different bytes.
+    /// The version and source ID of the SQLite that wrote the databases: another version may write the same rows as different
+    /// bytes.
     public var sqlite: String?
     /// Fields that a reader must not ignore if it does not know them.
     public var critical: [String]
@@ -62,7 +62,7 @@ public struct Manifest: Sendable, Equatable {
         return ([nil] + names.filter { $0 != nil }).filter(names.contains).map(group)
     }
 
-    /// Returns the databases of one group; nil for those without one.
+    /// Returns the databases of one group; for nil, those without a group.
     public func group(_ name: String?) -> AttachGroup {
         let all = databases.filter { $0.attach.group == name }
         let main = all.first { $0.kind.isMain }
@@ -71,11 +71,11 @@ public struct Manifest: Sendable, Equatable {
 
     /// The databases that open together on one connection.
     public struct AttachGroup: Sendable, Equatable {
-        /// Its name; nil for the store's own connection.
+        /// The name of the group; nil for the store's own connection.
         public let name: String?
-        /// The connection's main database: the first that belongs to the user.
+        /// The connection's main database: the first one of kind `user`.
         public let main: Database?
-        /// The databases that are attached to it.
+        /// The databases that are attached to the main database.
         public let others: [Database]
     }
 
@@ -84,9 +84,9 @@ public struct Manifest: Sendable, Equatable {
 
     /// The requirements of a release.
     public struct Requires: Sendable, Equatable {
-        /// The versions of the app that can use it.
+        /// The versions of the app that can use the release.
         public var app: VersionRange?
-        /// The versions of moult that can install it.
+        /// The versions of moult that can install the release.
         public var moult: VersionRange?
         /// The installed versions that can be updated directly to this release.
         public var from: VersionRange?
@@ -98,13 +98,13 @@ public struct Manifest: Sendable, Equatable {
 
     /// The archive with the files of a release.
     public struct Bundle: Sendable, Equatable {
-        /// Its file name, next to the manifest.
+        /// The file name of the archive, next to the manifest.
         public var file: String
-        /// Its size in bytes.
+        /// The size of the archive in bytes.
         public var size: Int
-        /// Its digest, in hexadecimal digits.
+        /// The digest of the archive, in hexadecimal digits.
         public var sha256: String
-        /// Its frames; nil if moult did not pack the archive.
+        /// The frames of the archive; nil if moult did not pack it.
         public var frames: Frames?
 
         package init(file: String, size: Int, sha256: String, frames: Frames?) {
@@ -142,9 +142,9 @@ public struct Manifest: Sendable, Equatable {
         public var database: String
         /// The table.
         public var table: String
-        /// How many rows may be removed; nil for none.
+        /// How many rows a release may remove; nil for none.
         public var shrink: Allowance?
-        /// How many rows may be added; nil for any number.
+        /// How many rows a release may add; nil for any number.
         public var grow: Allowance?
     }
 
@@ -161,7 +161,7 @@ public struct Manifest: Sendable, Equatable {
         public var step: String
         /// Whether the step runs before or after the phase.
         public var when: When
-        /// The phase.
+        /// The phase before or after which the step runs.
         public var phase: Phase
         /// The parameters of the step.
         public var with: JSON

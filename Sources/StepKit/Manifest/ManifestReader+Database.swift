@@ -88,7 +88,7 @@ extension ManifestReader {
         return identity
     }
 
-    /// SQLite stores both numbers of the identity in 32 bits.
+    /// Reads a number of the identity, which SQLite stores in 32 bits.
     private func int32(_ fields: Fields, _ name: String) throws -> Int? {
         guard let number = try fields.optionalInteger(name) else { return nil }
         guard Int32(exactly: number) != nil else { throw fields.fail(name, "must fit in 32 bits, but is \(number)") }
@@ -99,7 +99,7 @@ extension ManifestReader {
         guard let part = try fields.optionalObject("proved") else { return nil }
         guard let check = try part.word("check", Database.Depth.self) else { throw part.fail("check", "is missing") }
         let sqlite = try part.string("sqlite")
-        // The text appears in messages.
+        // The text appears in messages, so its length is limited.
         guard (1...20).contains(sqlite.utf8.count),
             sqlite.utf8.allSatisfy({ Version.isDigit($0) || $0 == UInt8(ascii: ".") })
         else { throw part.fail("sqlite", "must be a version of SQLite, such as 3.40.1") }
@@ -120,7 +120,7 @@ extension ManifestReader {
         }
     }
 
-    /// A draft names the files; a sealed manifest also has their sizes and digests.
+    /// Reads the migrations. A draft names the files; a sealed manifest also has their sizes and digests.
     private mutating func migrations(_ fields: Fields) throws -> [Database.Migration] {
         guard let list = fields.json("migrations") else { return [] }
         guard let items = list.array else { throw fields.fail("migrations", "must be a list, but is \(list.kind)") }

@@ -59,7 +59,8 @@ struct ManifestReader {
         return manifest
     }
 
-    /// In a draft, an unknown field is a typo; in a sealed manifest, it may come from a newer version of moult.
+    /// Checks for unknown fields. In a draft, an unknown field is a typo; in a sealed manifest, it may come from a newer
+    /// version of moult.
     mutating func done(_ fields: Fields) throws {
         if form == .draft { try fields.refuseUnknown() }
         unknown += fields.unknown

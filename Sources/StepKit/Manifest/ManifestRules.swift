@@ -36,7 +36,7 @@ struct ManifestRules {
             + database.migrations.enumerated().map { ("\(place).migrations[\($0)]", $1.member) }
     }
 
-    /// File systems may ignore case, so names that differ only in case count as equal.
+    /// Throws if two names are equal. File systems may ignore case, so names that differ only in case count as equal.
     private func requireDistinct(_ names: [Named], _ what: String) throws {
         var seen: [String: Named] = [:]
         for (place, name) in names {

@@ -2,12 +2,12 @@ internal import MoultBasics
 
 /// The rows of a shared database that are carried from one release to another, and the rules for that.
 ///
-/// The installed release selects the rows that belong to the app, because it knows their schema. The target release
-/// decides how they are stored. If only one of them names a table, its entry decides both. So an update can start to
+/// The installed release selects the rows that belong to the app, because it knows their schema. The target release determines
+/// how they are stored. If only one of the two releases lists a table, its entry determines both. So an update can start to
 /// preserve a table, and a rollback carries over the rows that either release preserves.
 ///
-/// The older release was published first and cannot be changed to fit rows of the newer one. So on the way back no row blocks:
-/// a row that does not fit goes to `moult_rejected`, and renamed columns get their old names back.
+/// The older release was published first and cannot be changed to fit rows of the newer one. So no row blocks a rollback: a row
+/// that does not fit goes to `moult_rejected`, and renamed columns get their old names back.
 public struct Preservation: Sendable, Equatable {
     /// The rule for the selected rows of one table.
     public struct Rule: Sendable, Equatable {
@@ -24,8 +24,8 @@ public struct Preservation: Sendable, Equatable {
     /// One rule per table, in the order of the releases.
     public let rules: [Rule]
 
-    /// The rules between two releases of a database; `installed` is nil if the content is not from a release. `isBack` means
-    /// that the target is the older one.
+    /// Creates the rules between two releases of a database; `installed` is nil if the content is not from a release. `isBack`
+    /// means that the target is the older one.
     public init(from installed: Database?, to target: Database, isBack: Bool) {
         let (before, after) = (installed?.preserve ?? [], target.preserve)
         func same(_ one: String, _ other: String) -> Bool { SQLName(one) == SQLName(other) }
@@ -42,7 +42,8 @@ public struct Preservation: Sendable, Equatable {
         self.rules = rules
     }
 
-    /// If the older release does not preserve the table, the newer one decides on conflicts.
+    /// Returns how rows are stored in the older release. If it does not preserve the table, the newer one determines how
+    /// conflicts are resolved.
     private static func placementBack(_ newer: Database.Preserve?, _ older: Database.Preserve?) -> Database.Preserve? {
         guard var entry = older ?? newer else { return nil }
         entry.onReject = .table
