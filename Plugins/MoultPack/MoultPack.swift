@@ -13,7 +13,7 @@ import PackagePlugin
             let draft = target.directoryURL.appending(path: "Database/draft.json")
             return target.sourceFiles.map(\.url).filter { $0 == draft }
         }
-        if drafts.isEmpty { throw Failure(text: "no target has a Database/draft.json; give the path of a draft") }
+        if drafts.isEmpty { throw Failure(text: "no target has a Database/draft.json; specify the path of a draft") }
         for draft in drafts { try run(tool, ["pack", "--output", "releases", draft.path(percentEncoded: false)]) }
     }
 

@@ -64,7 +64,7 @@ package struct FileReplacement {
                 "it is a symbolic link to \(target)",
                 "Use the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
         }
-        guard facts.kind == .file else { throw refusal("it is not a regular file", "Give a database file.") }
+        guard facts.kind == .file else { throw refusal("it is not a regular file", "Specify a database file.") }
         // A file without write permission is not meant to change.
         try Permission.write(path).check("\(name) cannot be replaced")
     }
@@ -95,10 +95,10 @@ package struct FileReplacement {
     ) throws -> R {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
-            throw refusal("\(content.file) does not exist", "Give the new database file.")
+            throw refusal("\(content.file) does not exist", "Specify the new database file.")
         }
         if let old = try Files.facts(path), (facts.inode, facts.device) == (old.inode, old.device) {
-            throw refusal("\(content.file) is the same file", "Give the new database file.")
+            throw refusal("\(content.file) is the same file", "Specify the new database file.")
         }
         let lock = try lock(wait: seconds, stop: orchestrator.watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }

@@ -37,7 +37,7 @@ package struct Trials: Sendable {
                 throw MoultError(
                     .packing, what: "\(path) cannot be the previous release",
                     why: "it is not an older release of \(release.product)",
-                    now: "Give the manifest of an older release.")
+                    now: "Specify the manifest of an older release.")
             }
             return (path, older.manifest.version)
         }

@@ -61,7 +61,7 @@ import Testing
             #expect(status == 1)
             #expect(
                 result["msg"]?.string
-                    == "Give the keys that sign the releases (keys), or accept unsigned releases (allow_unsigned: true)\(end)"
+                    == "Specify the keys that sign the releases (keys), or accept unsigned releases (allow_unsigned: true)\(end)"
             )
         }
         #expect(try Files.facts(bench.path("store")) == nil)

@@ -153,11 +153,11 @@ import Testing
         ("oci://example.org/x --list-uploads", "--list-uploads needs a directory: moult itself pushes to a registry"),
         (
             "public --check --upload-with true",
-            "--check and --upload-with cannot both be given: a check publishes nothing"
+            "--check and --upload-with cannot be used together: a check publishes nothing"
         ),
         (
             "public --list-uploads rel/a.json",
-            "--list-uploads and rel/a.json cannot both be given: a list publishes nothing"
+            "--list-uploads and rel/a.json cannot be used together: a list publishes nothing"
         ),
     ])
     func `invalid use of the upload options is reported`(arguments: String, message: String) throws {
@@ -169,7 +169,7 @@ import Testing
         #expect(
             try bench.refusal("moult publish away --list-uploads", status: 1) == """
                 moult: error: no feed at away/feed.json: no such file
-                  Give the directory of a feed.
+                  Specify the directory of a feed.
 
                 """)
     }

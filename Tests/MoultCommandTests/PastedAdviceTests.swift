@@ -52,7 +52,7 @@ import Testing
             """)
         // `check` does not recommend a release that `apply` would refuse.
         let check = try world.run("moult check --feed public/feed.json -s 'our store'")
-        #expect(check.status == 2 && check.out.contains("moult apply would refuse it: "), "\(check)")
+        #expect(check.status == 2 && check.out.contains("`moult apply` would refuse this release: "), "\(check)")
         #expect(!check.out.contains("install it with"))
         let after = "keep the file in quarantine"
         let said = try advised("moult apply --feed public/feed.json -s 'our store'", after: after)
@@ -76,7 +76,7 @@ import Testing
         let ended = try world.run("moult init --product org.example.test --key nope.pub")
         #expect(
             ended.err
-                == "moult: error: no public key at nope.pub: no such file\n  Give the publisher's public key: the path of its .pub file, or the line in that file.\n"
+                == "moult: error: no public key at nope.pub: no such file\n  Specify the publisher's public key: the path of its .pub file, or the key line in that file.\n"
         )
     }
 
@@ -86,7 +86,7 @@ import Testing
         #expect(ended.status == 64)
         #expect(
             ended.err
-                == "moult: error: --create and --feed cannot both be given: a store follows the feed that it is created from: moult apply --create http://127.0.0.1:9/feed.json\n  Try: moult apply --help\n",
+                == "moult: error: --create and --feed cannot be used together: a store follows the feed that it is created from: moult apply --create http://127.0.0.1:9/feed.json\n  Try: moult apply --help\n",
             "\(ended.err)")
     }
 }

@@ -47,7 +47,7 @@ import Testing
         let bundle = try world.run("moult apply --store store rel/test-1.0.0.tar.zst")
         #expect(
             bundle.err.hasSuffix(
-                "\n  Install the release by its manifest: moult apply \(world.scratch.path("rel/test-1.0.0.json")) --store store\n"
+                "\n  Install the release from its manifest: moult apply \(world.scratch.path("rel/test-1.0.0.json")) --store store\n"
             ))
         let usage = try world.run("moult status --store store extra")
         #expect(usage.err.hasSuffix("\n  Try: moult status --help\n"))

@@ -34,12 +34,12 @@ import Testing
     @Test func `a missing store is an error with advice`() throws {
         let error = try #require(throws: MoultError.self) { try find() }
         #expect(error.code == .noStore)
-        #expect(error.what == "no store is named, and this directory is not a store")
+        #expect(error.what == "no store is specified, and this directory is not a store")
         let here = scratch.path
         #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json exists")
         #expect(
             error.now
-                == "Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"
+                == "Specify one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"
         )
     }
 }

@@ -39,7 +39,9 @@ import Testing
         Case("apply m --out=", "--out needs a value: write --out FILE", now: "moult apply --help"),
         Case("apply m --out --json", "--out needs a value: write --out FILE", now: "moult apply --help"),
         Case("--store", "--store needs a value: write --store DIR", now: "moult help"),
-        Case("apply m --force=yes", #"--force takes no value: write it alone, without "=""#, now: "moult apply --help"),
+        Case(
+            "apply m --force=yes", #"--force takes no value: write only the option, without "=""#,
+            now: "moult apply --help"),
         Case("apply m -o a --out b", "--out can be given only once", now: "moult apply --help"),
         Case("--store a status --store b", "--store can be given only once", now: "moult status --help"),
         Case("apply m --keep x", #"--keep must be a whole number from 1 to 100, not "x""#, now: "moult apply --help"),

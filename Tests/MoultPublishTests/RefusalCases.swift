@@ -215,7 +215,7 @@ enum RefusalCases {
     private static let substitutions: [Case] = [
         Case(
             "undefined", "SELECT 1;\nSELECT '${VERSON}';",
-            "in/s.sql:2: ${VERSON} has no value: nothing defines it. Give it with --define VERSON=VALUE. For the literal text, write $${VERSON}."
+            "in/s.sql:2: ${VERSON} has no value: nothing defines it. Specify it with --define VERSON=VALUE. For the literal text, write $${VERSON}."
         ),
         Case(
             "near another", ".print ${env.HOMER}\n",
@@ -228,7 +228,7 @@ enum RefusalCases {
         Case(
             "no repository", "SELECT ${git.count};",
             "in/s.sql:1: ${git.count}: cannot take the version from the repository of in: fatal: not a git repository "
-                + "(or any of the parent directories): .git. Build in a git repository with a commit, or give the value with --define."
+                + "(or any of the parent directories): .git. Build in a git repository with a commit, or specify the value with --define."
         ),
         Case("bracket", "SELECT 1 AS [a${env.X}];", "in/s.sql:1: ${env.X} cannot be used here: its value has a ]").with
         {

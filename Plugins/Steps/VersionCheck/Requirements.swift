@@ -14,7 +14,7 @@ struct Requirements {
                 throw MoultError.refusal(
                     what: "release \(version) requires app \(range)",
                     why: "the store does not know the version of the app",
-                    now: "Give it with --app VERSION, or set \"app\" in moult.json.")
+                    now: "Specify it with --app VERSION, or set \"app\" in moult.json.")
             }
             try demand(range.contains(app), "app \(range)", "the app is \(app)", "Update the app first.")
             findings.append("app \(app) satisfies \(range)")

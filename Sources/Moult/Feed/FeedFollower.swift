@@ -34,7 +34,7 @@ struct FeedFollower {
             throw MoultError(
                 .noFeed, .usage, what: "the store \(layout.root) has no feed",
                 why: "\(layout.settings) does not configure one",
-                now: "Give a manifest, or a feed with --feed URL, or add \"feed\" to \(layout.settings).")
+                now: "Specify a manifest, or a feed with --feed URL, or add \"feed\" to \(layout.settings).")
         }
         places = try named.map {
             let place = try Location($0)

@@ -30,7 +30,7 @@ package enum ReleaseSource: Sendable {
             else {
                 throw MoultError(
                     .notThere, what: "no release at \(address)", why: "the server has no such file",
-                    now: "Give the manifest of a release, or a feed.")
+                    now: "Specify the manifest of a release, or a feed.")
             }
             let content = Content(address: address, bytes: bytes)
             self = content.isFeed ? .feed(content) : .webManifest(content)
@@ -43,7 +43,7 @@ package enum ReleaseSource: Sendable {
         if file == path { return .manifest(path: path) }
         throw MoultError(
             .manifest, what: "\(path) is a directory without a feed", why: "it has no \(file)",
-            now: "Give the manifest of a release in it.")
+            now: "Specify the manifest of a release in it.")
     }
 
     private static func feed(at path: String) throws -> Content? {

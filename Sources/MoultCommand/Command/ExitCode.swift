@@ -46,8 +46,8 @@ extension MoultError.Outcome {
         case .refused:
             "refused because of a requirement, a hold, a failed check, a signature, rows that would be lost, a missing or damaged database, the change budget, or missing disk space"
         case .stale: "the saved plan is out of date"
-        case .undone: "failed and undone"
-        case .stuck: "could be neither finished nor undone"
+        case .undone: "the update failed and was undone"
+        case .stuck: "the update could be neither finished nor undone"
         case .usage: "invalid command line"
         case .busy:
             "another update is running, a process has a database open, or the feed cannot be reached"

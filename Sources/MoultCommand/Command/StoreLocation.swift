@@ -21,9 +21,11 @@ package enum StoreLocation {
         }
         for candidate in [directory, directory + "/store"] where isStore(candidate) { return candidate }
         throw MoultError(
-            .noStore, what: "no store is named, and this directory is not a store",
+            .noStore, what: "no store is specified, and this directory is not a store",
             why: "neither \(directory)/moult.json nor \(directory)/store/moult.json exists",
-            now: "Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE")
+            now:
+                "Specify one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE"
+        )
     }
 
     /// Throws if something other than a directory is at the path. Access errors are reported by the code that reads it.
@@ -33,7 +35,7 @@ package enum StoreLocation {
         guard let facts, facts.kind != .directory else { return }
         throw MoultError(
             .noStore, what: "\(path) is not a store", why: "it is not a directory",
-            now: "Name the directory of a store with --store DIR.")
+            now: "Specify the directory of a store with --store DIR.")
     }
 
     /// A store without read permission still counts: the code that reads it reports the reason.

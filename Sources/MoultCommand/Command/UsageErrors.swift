@@ -57,7 +57,7 @@ package struct UsageErrors {
     }
 
     func needlessValue(_ option: Option) -> MoultError {
-        error("--\(option.name) takes no value", why: "write it alone, without \"=\"")
+        error("--\(option.name) takes no value", why: "write only the option, without \"=\"")
     }
 
     func repeated(_ option: Option) -> MoultError { error("--\(option.name) can be given only once") }
@@ -78,7 +78,7 @@ package struct UsageErrors {
             guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }
             return error(
                 "\(owner) must be a path, not the URL \(Address(text))",
-                why: "only moult apply, moult plan and --feed take URLs")
+                why: "`moult apply`, `moult plan` and --feed accept URLs")
         case .choice(let words):
             if words.contains(text) { return nil }
             return error(

@@ -3,7 +3,7 @@ extension Topic {
         name: "draft", summary: "how to describe a release: the shortest draft and the common fields",
         text: [
             """
-            A draft is a JSON file that describes a release; moult pack makes the release from it. For one database, \
+            A draft is a JSON file that describes a release; `moult pack` creates the release from it. For one database, \
             this is enough:
             """,
             .literal(

@@ -15,7 +15,7 @@ extension Topic {
                 moult publish public --withdraw 2.1.0 --reason 'bad names' --key release.key
                 """),
             """
-            A feed is valid for 30 days (--days). Renew it before it expires by running moult publish again, with or \
+            A feed is valid for 30 days (--days). Renew it before it expires by running `moult publish` again, with or \
             without a new release. --rollout offers a release to a percentage of machines first.
             """,
             .heading("Follow"),
@@ -31,8 +31,8 @@ extension Topic {
             newer release": exit status 75 means that a later attempt may succeed.
             """,
             """
-            The store keeps the last feed, so that moult status can show newer releases without a request. If a release \
-            requires an earlier one, moult apply installs both in order.
+            The store keeps the last feed, so that `moult status` can show newer releases without a request. If a release \
+            requires an earlier one, `moult apply` installs both in order.
             """,
             .heading("Without a network"),
             .literal("moult export 2.1.0 /media/stick/data\nmoult apply --feed /media/stick/data/feed.json"),

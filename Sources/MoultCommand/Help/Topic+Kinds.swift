@@ -23,8 +23,8 @@ extension Topic {
                 (
                     "user",
                     """
-                    Only the user writes to it. The first release creates it from a template, and migrations change \
-                    its schema. It is never replaced or deleted. If a migration changes or drops values, a complete \
+                    Only the app or the user writes to it. The first release creates it from a template, and migrations change \
+                    its schema. Updates do not replace or delete it. If a migration changes or drops values, a complete \
                     copy goes to quarantine first. A release is refused if the database lacks a table or column of the \
                     template and no migration adds it, unless the manifest has "schema": "app".
                     """

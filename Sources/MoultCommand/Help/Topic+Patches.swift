@@ -13,12 +13,12 @@ extension Topic {
                 moult publish public releases/dailyvalue-2.1.0.json --key release.key
                 """),
             """
-            moult pack leaves out a patch that would not be clearly smaller than the bundle. Patches are small if a \
-            database is changed in place instead of rebuilt; moult delta shows the size without packing a release.
+            `moult pack` leaves out a patch that would not be clearly smaller than the bundle. Patches are small if a \
+            database is changed in place instead of rebuilt; `moult delta` shows the size without packing a release.
             """,
             .heading("Install"),
             """
-            Stores need no setting: they choose the smallest download, which moult plan shows. Every file is verified \
+            Stores need no configuration: they choose the smallest download, which `moult plan` shows. Every file is verified \
             before it is used. If a patch does not work, moult prints a warning and uses another patch or the bundle.
             """,
         ])

@@ -3,7 +3,7 @@ extension Topic {
         name: "settings", summary: "how to configure a store: moult.json and its common fields",
         text: [
             """
-            The settings of a store are in moult.json. moult init writes the file, and you can edit it. The shortest \
+            The settings of a store are in moult.json. `moult init` writes the file, and you can edit it. The shortest \
             form accepts newer releases of one product:
             """,
             .literal(

@@ -13,7 +13,7 @@ extension PublishVerb {
         ]
         if let other = others.first(where: { call.has($0) })?.name ?? call.values(manifests).first {
             throw call.wrongUsage(
-                "--check and \(other.hasSuffix(".json") ? other : "--\(other)") cannot both be given",
+                "--check and \(other.hasSuffix(".json") ? other : "--\(other)") cannot be used together",
                 why: "a check publishes nothing")
         }
         let trusted = try trustedKeys(call)
@@ -55,7 +55,7 @@ private struct FeedCheckReport: Report {
                 "\(page.terminal.symbols.cross, .bad) \(fault.file.map { "\($0): \(fault.why)" } ?? fault.why)")
         }
         for name in checked.removed { page.line("\("-", .removed) \(name)") }
-        for name in checked.others { page.line("\("=", .dim) \(name): not part of the feed, left alone") }
+        for name in checked.others { page.line("\("=", .dim) \(name): not part of the feed, unchanged") }
         if checked.faults.isEmpty {
             page.wrapped(
                 "\(page.terminal.symbols.tick, .good) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), valid until \(checked.expires.text(for: page.terminal))"
@@ -63,7 +63,7 @@ private struct FeedCheckReport: Report {
         }
         if keys.isEmpty {
             page.wrapped(
-                "signatures were not checked; to check them, name the public key that stores trust: --trust KEY.pub")
+                "signatures were not checked; to check them, specify the public key that stores trust: --trust KEY.pub")
         }
         guard !checked.leftovers.isEmpty else { return }
         for name in checked.leftovers { page.line("\("?", .warning) \(name): left over") }

@@ -18,7 +18,7 @@ enum Keys {
         if (try? PublicKey(file: bytes, named: path)) != nil {
             throw MoultError(
                 .minisignForm, what: "\(path) is a public key", why: "only the secret key can sign",
-                now: "Use the file of the secret key, which ends in .key.")
+                now: "Use the secret key file, whose name ends in .key.")
         }
         defer { bar.end() }
         return try SecretKey(file: bytes, named: path) {
@@ -43,7 +43,7 @@ enum Keys {
         guard text.hasPrefix("RW"), text.utf8.count == 56 else {
             throw MoultError(
                 .minisignForm, what: "no public key at \(text)", why: "no such file",
-                now: "Give the publisher's public key: the path of its .pub file, or the line in that file.")
+                now: "Specify the publisher's public key: the path of its .pub file, or the key line in that file.")
         }
         return try PublicKey(base64: text, named: text)
     }

@@ -102,7 +102,8 @@ struct Metrics {
                 "database_sound", "Whether a database exists and has no known fault.",
                 status.databases.map { .init(labels: Self.labels($0), value: $0.state.isFault ? "0" : "1") }),
             Metric(
-                "database_verified", "Whether a database is the verified file, not a copy that was not read since.",
+                "database_verified",
+                "Whether a database is known to be the verified file; 0 for a copy that has not been read.",
                 status.databases.map { .init(labels: Self.labels($0), value: $0.state == .unverified ? "0" : "1") }),
             Metric(
                 "database_bytes", "The size of a database.",
@@ -139,7 +140,7 @@ struct Metrics {
             Metric("hold", "Whether releases are on hold.", status.holds.all.isEmpty ? 0 : 1),
             Metric("holds", "The number of holds.", status.holds.all.count),
             Metric(
-                "holds_damaged", "Whether the record of holds is damaged, so that no release is installed.",
+                "holds_damaged", "Whether the record of holds is damaged; if so, no release can be installed.",
                 status.holds.fault == nil ? 0 : 1),
             Metric("updating", "Whether an update is running.", status.unfinished.workers.isEmpty ? 0 : 1),
             Metric(

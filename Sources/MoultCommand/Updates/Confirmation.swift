@@ -7,7 +7,8 @@ extension Call {
     func asksBefore() throws -> Bool {
         guard has(UpdateOptions.confirm) else { return false }
         guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {
-            throw wrongUsage("--confirm needs a terminal and text output", why: "moult asks a question on it")
+            throw wrongUsage(
+                "--confirm needs a terminal and text output", why: "moult asks the question on the terminal")
         }
         return true
     }

@@ -41,7 +41,7 @@ extension Call {
     func source(_ name: String) throws -> ReleaseSource {
         if has(FeedOptions.feed) {
             throw wrongUsage(
-                "--feed and a release cannot both be given",
+                "--feed and a release cannot be used together",
                 why: "choose one: the argument RELEASE can be a manifest or a feed")
         }
         let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
@@ -55,6 +55,6 @@ extension Call {
     func refuseFeedOptions(with what: String, why: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(
-            "\(word) and \(what) cannot both be given", why: why)
+            "\(word) and \(what) cannot be used together", why: why)
     }
 }

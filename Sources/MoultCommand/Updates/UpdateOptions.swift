@@ -9,7 +9,7 @@ enum UpdateOptions {
     static let app = Option("app", value: .text("VERSION"), "The app's version, if releases require one")
     static let follow = Option(
         "follow", value: .choice("HOW", of: Policy.Follow.allCases.map(\.rawValue)),
-        "Releases to accept: newer, or match for any")
+        "Releases to accept: newer, or any (match)")
     static let allowDowngrade = Option("allow-downgrade", "Accept an older release this time")
     static let wait = Option(
         "wait", value: .number("SECONDS", in: 0...604_800), "Time to wait for another update (default 0)")
@@ -62,7 +62,7 @@ extension Call {
         do { return try body() } catch var error as MoultError
             where error.now == nil && [.json, .system].contains(error.code) && error.what.contains(manifest)
         {
-            error.now = "Give the manifest of a release: moult pack makes it from a draft, next to the bundle."
+            error.now = "Specify the manifest of a release. `moult pack` creates it from a draft, next to the bundle."
             throw error
         }
     }

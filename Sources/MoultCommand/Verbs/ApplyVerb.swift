@@ -56,11 +56,12 @@ enum ApplyVerb {
         }
         if call.has(create), let feed = call.value(FeedOptions.feed) {
             throw call.wrongUsage(
-                "--create and --feed cannot both be given",
+                "--create and --feed cannot be used together",
                 why: "a store follows the feed that it is created from: moult apply --create \(Address(feed))")
         }
         if call.has(create), call.value(release) == nil {
-            throw call.wrongUsage("--create needs a release or a feed", why: "it determines the product of the store")
+            throw call.wrongUsage(
+                "--create needs a release or a feed", why: "the release or feed determines the product of the store")
         }
         try Spread.wait(call)
         try Retry.run(call) {
@@ -69,7 +70,7 @@ enum ApplyVerb {
             case (nil, let file?): try apply(call, file)
             case (nil, nil): try follow(call, nil)
             case (_?, _?):
-                throw call.wrongUsage("a release and a saved plan cannot both be applied", why: "give only one")
+                throw call.wrongUsage("a release and a saved plan cannot both be applied", why: "specify only one")
             }
         }
         return .done
@@ -122,9 +123,9 @@ enum ApplyVerb {
         {
             throw MoultError(
                 .distrusted, .refused, what: "\(address) cannot be verified",
-                why: "a new store trusts no key unless one is given",
+                why: "a new store trusts no key unless you specify one",
                 now:
-                    "Give the publisher's public key: moult apply --key KEY. To do without a key this time, add --allow-unsigned."
+                    "Specify the publisher's public key: moult apply --key KEY. To install without a key this time, add --allow-unsigned."
             )
         }
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
@@ -148,10 +149,10 @@ enum ApplyVerb {
     }
 
     private static func apply(_ call: Call, _ file: String) throws {
-        let why = "the options of a plan are chosen when it is created"
+        let why = "the options are set when the plan is created"
         try call.refuseFeedOptions(with: "--plan", why: why)
         if let word = call.requestWords.first {
-            throw call.wrongUsage("\(word) and --plan cannot both be given", why: why)
+            throw call.wrongUsage("\(word) and --plan cannot be used together", why: why)
         }
         guard let plan = try Plan.saved(in: file) else {
             throw MoultError(

@@ -9,9 +9,9 @@ enum CheckVerb {
         "check", .operators, "check the feed for a newer release",
         discussion: [
             """
-            It installs nothing. If the feed cannot be reached, the command fails: this never counts as "no newer \
-            release". For a newer release it makes a plan, so the output says whether moult apply would refuse the \
-            release, and which option allows it.
+            The command installs nothing. If the feed cannot be reached, the command fails: this never counts as "no \
+            newer release". For a newer release it makes a plan, so the output says whether `moult apply` would \
+            refuse the release, and which option allows it.
             """
         ],
         options: FeedOptions.all + UpdateOptions.planning,
@@ -70,7 +70,7 @@ struct FeedReport: Report {
         page.holds(status.holds, storeWords: storeWords)
         if let obstacle = status.obstacle {
             let why = obstacle.why.map { ": \($0)" } ?? ""
-            page.wrapped(StyledText("moult apply would refuse it: \(obstacle.what)\(why)", .warning))
+            page.wrapped(StyledText("`moult apply` would refuse this release: \(obstacle.what)\(why)", .warning))
             if let now = obstacle.now { page.wrapped(StyledText(now), indent: 2) }
         } else if status.newest != nil {
             page.line("install it with: \(shellLine(install), .heading)")

@@ -20,7 +20,7 @@ enum CleanVerb {
         "clean", .operators, "remove old generations and leftovers of crashes",
         discussion: [
             """
-            Every successful update does this as well. It keeps generations in use, generations that were created or \
+            Every successful update does this as well. moult keeps generations in use, generations that were created or \
             replaced within the last minute, and files from before moult (0+adopted).
             """,
             """

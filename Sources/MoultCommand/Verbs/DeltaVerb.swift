@@ -15,7 +15,7 @@ enum DeltaVerb {
 
     static let memory = Option(
         "memory", value: .number("MIB", in: PatchMaking.minMemory >> 20...1 << 20),
-        "Most memory to use, apart from the two files (default: 256, and 100 for each core)")
+        "Maximum memory in addition to the two files (default: 256, plus 100 for each core)")
 
     static let command = Command(
         "delta", .publishers, "create a patch from one database to another",
@@ -100,7 +100,7 @@ enum DeltaVerb {
             return (old, new)
         }
         if [before, after].contains(where: { $0.kind == .store }) {
-            throw call.wrongUsage("patches cannot be made from a store", why: "they are made between releases")
+            throw call.wrongUsage("patches cannot be made from a store", why: "specify databases, bundles or manifests")
         }
         let pairs = after.parts.compactMap { part -> (name: String, old: String, new: String)? in
             guard let new = part.path, let old = before.part(part.name)?.path,
@@ -113,7 +113,8 @@ enum DeltaVerb {
         let names = pairs.map(\.name).joined(separator: ", ")
         throw call.wrongUsage(
             pairs.isEmpty ? "no files to make a patch from" : "--database is missing",
-            why: pairs.isEmpty ? "no database that is in both has changed" : "these have changed: \(names)")
+            why: pairs.isEmpty
+                ? "no database that both contain has changed" : "several databases have changed: \(names)")
     }
 
     /// Content in the WAL is not in the file.

@@ -20,14 +20,14 @@ enum DiffVerb {
         "diff", .publishers, "show the differences between two databases or releases",
         discussion: [
             """
-            It changes neither side, and both may be in use. Damaged databases are not compared; moult inspect also \
-            checks whether indexes match their tables. Schemas are compared by structure, not by their text.
+            The command changes neither side, and both may be in use. Damaged databases are not compared; `moult \
+            inspect` also checks whether indexes match their tables. Schemas are compared by structure, not by their text.
             """,
             """
             Rows are matched by primary key, otherwise by rowid, otherwise by their values. Without a primary key, a \
             row that only moved to another rowid counts as unchanged. If rows can be matched only by their values, a \
-            changed row counts as one removed and one added row. Two values are equal if their type and bytes are, so \
-            1 and 1.0 differ.
+            changed row counts as one removed and one added row. Two values are equal only if both their types and \
+            their bytes are equal, so 1 and 1.0 differ.
             """,
             """
             Between a store and a release, user databases and caches are left out, because the release does not \

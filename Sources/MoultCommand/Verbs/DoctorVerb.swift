@@ -8,13 +8,12 @@ enum DoctorVerb {
         "doctor", .operators, "look for problems that could damage the databases",
         discussion: [
             """
-            It checks the environment of the databases: journals left behind, foreign files next to read-only \
+            The command checks the environment of the databases: journals left behind, foreign files next to read-only \
             databases, hard links, file systems without reliable locks, unfinished updates, broken links, and files \
             that every user may write to. To check the data, run: moult verify
             """,
             """
-            Each finding says how to fix it; doctor itself changes nothing. Advice does not count as a \
-            finding.
+            Each finding comes with a fix; the command itself changes nothing. Advice does not count as a finding.
             """,
         ],
         examples: [

@@ -43,7 +43,7 @@ enum HoldVerb {
         call.output.print(json: json) { page in
             page.holds(change.holds, holds, storeWords: call.storeWords)
             for before in change.removed where !holds.contains(where: { $0.reason == before.reason }) {
-                page.wrapped("it replaces an earlier hold: \(before.sentence)")
+                page.wrapped("this replaces an earlier hold: \(before.sentence)")
             }
         }
         return .done

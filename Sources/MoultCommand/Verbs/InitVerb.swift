@@ -53,7 +53,7 @@ enum InitVerb {
             throw call.wrongUsage("--product \(fault), not \"\(product)\"")
         }
         if call.value(directory) != nil, call.has(.store) {
-            throw call.wrongUsage("the store is named twice", why: "use DIR or --store, not both")
+            throw call.wrongUsage("the store is specified twice", why: "use DIR or --store, not both")
         }
         let store =
             call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
@@ -120,9 +120,10 @@ private struct InitReport: Report {
             "\(isNew ? "+" : "=", isNew ? .added : .dim) \(store): a store for \(settings.product), which \(follows)")
         if let keys = settings.keys {
             page.wrapped(
-                "it accepts only files signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))")
+                "the store accepts only files signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))"
+            )
         }
-        if let feed = settings.feed { page.wrapped("it follows \(feed.url)") }
+        if let feed = settings.feed { page.wrapped("the store follows \(feed.url)") }
         let words =
             ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
             + (isFoundWithoutBeingNamed ? [] : ["--store", store])

@@ -13,9 +13,9 @@ enum InspectVerb {
         "inspect", .publishers, "show the contents of a database, release, bundle or store",
         discussion: [
             """
-            It prints for each database: size, digest, properties, tables with their number of rows, damage, and \
-            differences from the manifest. It checks every page and index, as SQLite's integrity_check does. It \
-            changes nothing, and the databases may be in use. --verbose adds the whole schema, in the form whose \
+            For each database, the command prints size, digest, properties, tables with their number of rows, damage, \
+            and differences from the manifest. It checks every page and index, as SQLite's integrity_check does. \
+            It changes nothing, and the databases may be in use. --verbose adds the whole schema, in the form whose \
             digest is in manifests.
             """
         ],

@@ -15,7 +15,7 @@ enum KeygenVerb {
         "keygen", .publishers, "create a key pair: one key signs releases, stores trust the other",
         discussion: [
             """
-            The files are in minisign's format, so both programs can use them. A password protects the secret key; \
+            The files are in minisign's format, so moult and minisign can both use them. A password protects the secret key; \
             moult asks for it, or reads it as a line from stdin. Each use of a key with a password takes 128 MiB of \
             memory and a few tenths of a second; if minisign created the key, 1 GiB and several seconds.
             """,
@@ -73,7 +73,7 @@ enum KeygenVerb {
             }
             page.line("\("+", .added) \(secret)  secret: signs releases")
             page.line("\("+", .added) \(open)  public: key \(id)")
-            page.line("to create a store that trusts it: \("moult init --product NAME --key \(text)", .heading)")
+            page.line("to create a store that trusts this key: \("moult init --product NAME --key \(text)", .heading)")
         }
         return .done
     }

@@ -49,7 +49,7 @@ enum PackVerb {
         "pack", .publishers, "make a release from a draft or from database files",
         discussion: [
             """
-            It builds or copies every database of the draft, checks integrity and foreign keys, and writes the \
+            The command builds or copies every database of the draft, checks integrity and foreign keys, and writes the \
             bundle and the manifest. The same inputs produce the same bytes. The bundle is a tar archive compressed \
             with zstd. The databases may be in use, and no input file is changed.
             """,
@@ -59,7 +59,7 @@ enum PackVerb {
             databases do not open together.
             """,
             """
-            Without a draft, give the database files: moult uses the product and kinds of the newest release in the \
+            Without a draft, specify the database files: moult uses the product and kinds of the newest release in the \
             output directory, and the next version and sequence. A new database gets the kind "reference": only \
             releases change it (moult help kinds). A draft without a sequence also gets the next one.
             """,
@@ -135,7 +135,7 @@ extension Call {
             if let why = try ReleaseDraft.misfit(file) {
                 throw MoultError(
                     .packing, what: "cannot pack \(file)", why: why,
-                    now: "Give a database file, or the draft of a release: moult help draft")
+                    now: "Specify a database file, or the draft of a release: moult help draft")
             }
         }
         let isDatabase = try files.map(ReleaseDraft.isDatabase)
@@ -146,11 +146,11 @@ extension Call {
                     "--\(option.name) is for database files",
                     why: "\(first) is a draft, which has fields for this")
             }
-            if files.count > 1 { throw wrongUsage("several drafts cannot be packed at once", why: "give one draft") }
+            if files.count > 1 { throw wrongUsage("several drafts cannot be packed at once", why: "specify one draft") }
             return try body(first)
         }
         if let other = zip(files, isDatabase).first(where: { !$0.1 })?.0 {
-            throw wrongUsage("\(other) is not a database", why: "give either a draft or database files")
+            throw wrongUsage("\(other) is not a database", why: "specify either a draft or database files")
         }
         var draft = ReleaseDraft(of: files, for: output)
         (draft.product, draft.version, draft.kinds) = (

@@ -64,24 +64,24 @@ enum PublishVerb {
             """,
             """
             If the command fails or is killed, run it again: it completes the changes that are already public and \
-            undoes the others. To check a feed, use --check; with --trust, name the public keys that stores \
-            trust.
+            undoes the others. To check a feed, use --check, and specify the public keys that stores \
+            trust with --trust.
             """,
             """
             The directory can also be a repository of a container registry, oci://HOST/NAME. Each release is an \
             artifact tagged with its version, and the feed has the tag "feed". moult uses the credentials that \
-            docker login or skopeo login saved (docs/registries.md).
+            `docker login` or `skopeo login` saved (docs/registries.md).
             """,
             """
-            To copy the feed to an object store, give a command with --upload-with. It runs once for each new file, \
+            To copy the feed to an object store, specify a command with --upload-with. It runs once for each new file, \
             the feed last, with MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and MOULT_CACHE_CONTROL in \
-            its environment. If it fails, run the same moult publish again to upload the rest \
+            its environment. If it fails, run the same `moult publish` again to upload the rest \
             (docs/object-storage.md).
             """,
             """
-            A published version is never replaced. To change keys, give the old and the new secret key with --key and \
-            the new public key with --trust. If releases and the feed have separate keys, --trust is the list written \
-            by moult trust (moult help keys).
+            A published version is never replaced. To change keys, specify the old and the new secret key with --key \
+            and the new public key with --trust. If releases and the feed have separate keys, specify the list that \
+            `moult trust` wrote with --trust (moult help keys).
             """,
         ],
         arguments: [directory, manifests],
@@ -144,7 +144,8 @@ enum PublishVerb {
 
     private static func listFiles(_ call: Call) throws -> ExitCode {
         if let other = call.values(manifests).first ?? call.values(key).first {
-            throw call.wrongUsage("--list-uploads and \(other) cannot both be given", why: "a list publishes nothing")
+            throw call.wrongUsage(
+                "--list-uploads and \(other) cannot be used together", why: "a list publishes nothing")
         }
         _ = try registryFeed(call)
         let files = try FeedUpload.files(in: call.required(directory))
@@ -168,7 +169,7 @@ enum PublishVerb {
             let (repository, tag) = try Repository.parse(Address(text))
             guard tag == nil else {
                 throw call.wrongUsage(
-                    "\(name) must name a repository without a tag", why: "moult chooses the tags itself")
+                    "\(name) must be a repository without a tag", why: "moult chooses the tags itself")
             }
             return repository
         }

@@ -22,9 +22,9 @@ enum QuarantineVerb {
         "quarantine", .operators, "list, export, restore or remove old content of databases",
         discussion: [
             """
-            An update never destroys data that an app or a user wrote. If the new files lack some of it, the complete \
-            old database stays here, with the reason, the release and the number of rows. Only caches are removed \
-            automatically, when they exceed the "quarantineLimit" in moult.json.
+            An update never destroys data that an app or a user wrote. If the new file lacks some of this data, the \
+            complete old database goes to quarantine, with the reason, the release and the number of rows. Only \
+            caches are removed automatically, when they exceed the "quarantineLimit" in moult.json.
             """
         ],
         arguments: [set], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
@@ -81,7 +81,7 @@ enum QuarantineVerb {
         let actions = [export, restore, remove].filter(call.has)
         if actions.count > 1 {
             throw call.wrongUsage(
-                "--\(actions[0].name) and --\(actions[1].name) cannot both be given", why: "choose one")
+                "--\(actions[0].name) and --\(actions[1].name) cannot be used together", why: "choose one")
         }
         if call.has(table), !call.has(restore) { throw call.wrongUsage("--\(table.name) needs --\(restore.name)") }
         if call.has(olderThan), !call.has(remove) {
@@ -102,7 +102,8 @@ enum QuarantineVerb {
         guard name != set.id, same.count > 1 else { return }
         throw MoultError(
             .refused, .refused, what: "\(counted(same.count, "set")) in quarantine belong to \"\(name)\"",
-            why: "they are \(same.map(\.id).joined(separator: ", "))", now: "Choose one of them.")
+            why: "they are \(same.map(\.id).joined(separator: ", "))",
+            now: "Specify the one to remove: moult quarantine --remove SET")
     }
 }
 
@@ -179,7 +180,7 @@ extension QuarantineVerb {
             // Files from before moult have no release that the content could be compared with.
             if let release = set.record?.release, !release.isEmpty, release != installed, !isAdopted {
                 page.wrapped(
-                    "its content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
+                    "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
                         + "be able to read it. To go back to \(release) completely: "
                         + "\(shellLine(["moult", "rollback", "--to", release] + call.storeWords))")
             }

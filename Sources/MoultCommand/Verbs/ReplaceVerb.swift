@@ -44,7 +44,9 @@ enum ReplaceVerb {
             .init(
                 "Replace a database, and restore the old one:",
                 "moult replace app.db new.db; moult replace --undo app.db"),
-            .init("Keep what users wrote:", "moult replace app.db new.db --preserve notes --preserve 'item:mine = 1'"),
+            .init(
+                "Keep rows that users wrote:", "moult replace app.db new.db --preserve notes --preserve 'item:mine = 1'"
+            ),
             .init(
                 "Check the new database first:", "moult replace app.db new.db --check 'SELECT count(*) FROM food>=7000'"
             ),

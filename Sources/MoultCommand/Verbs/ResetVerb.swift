@@ -54,7 +54,7 @@ enum ResetVerb {
         if call.has(again) {
             if let other = [userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason) {
                 throw call.wrongUsage(
-                    "--\(again.name) and --\(other.name) cannot both be given",
+                    "--\(again.name) and --\(other.name) cannot be used together",
                     why: "--\(again.name) resets nothing, and reads only files that were set aside before")
             }
             let reset = try call.orchestrator().salvageAgain(name, wait: call.wait)

@@ -35,7 +35,9 @@ enum SQLVerb {
         let text = try call.value(sql) ?? standardInput(call)
         let mayWrite = call.has(write)
         let showsHeader = !call.has(noHeader) && !call.output.isQuiet
-        if call.has(csv), call.output.format == .json { throw call.wrongUsage("--csv and --json cannot both be given") }
+        if call.has(csv), call.output.format == .json {
+            throw call.wrongUsage("--csv and --json cannot be used together")
+        }
         let store = try Store(at: call.store()).openConnection(group: call.value(group))
         let connection = store.connection
         if !mayWrite { try connection.execute("PRAGMA query_only = 1") }

@@ -13,7 +13,7 @@ enum SignVerb {
         "sign", .publishers, "sign manifests, in minisign's format",
         discussion: [
             """
-            It writes FILE.minisig next to each FILE and replaces an older signature made with the same key. If \
+            The command writes FILE.minisig next to each FILE and replaces an older signature made with the same key. If \
             another key has already signed, the signature goes to FILE.KEYID.minisig, for stores that require several \
             signatures. The bundle needs no signature, because the manifest contains its digest.
             """

@@ -12,10 +12,10 @@ enum StatusVerb {
         "status", .operators, "show the installed, newer and kept releases",
         discussion: [
             """
-            It reads no file completely: a read-only database is recognized by its inode, size and times. In a store \
-            that was copied, moved or restored these differ, and the database is shown as copied and not verified \
-            until moult verify reads it. Newer releases come from the last known feed; to read the feed now, run \
-            moult check.
+            The command does not read whole database files: it recognizes a read-only database by inode, size and \
+            times. In a store that was copied, moved or restored these differ, and the database is shown as copied \
+            and not verified until `moult verify` reads it. Newer releases come from the last known feed. To read \
+            the feed now, run: moult check
             """,
             """
             With --nagios, the state is critical if nothing is installed, a database is missing or changed, an \
@@ -48,7 +48,7 @@ enum StatusVerb {
         let forms = [Option.json, prometheus, nagios].filter { call.has($0) }
         guard forms.count <= 1 else {
             let names = forms.map { "--\($0.name)" }.joined(separator: " and ")
-            throw call.wrongUsage("\(names) cannot both be given", why: "each is an output format")
+            throw call.wrongUsage("\(names) cannot be used together", why: "each is an output format")
         }
         if call.has(nagios) {
             let line = NagiosLine { try Status(of: call.snapshot()) }

@@ -38,7 +38,7 @@ enum StepTrial {
         case (let phase?, nil): (options.when, options.phase) = (.before, Phase(rawValue: phase) ?? .copy)
         case (nil, let phase?): options.phase = Phase(rawValue: phase) ?? .copy
         case (nil, nil): break
-        case (_?, _?): throw call.wrongUsage("--before and --after cannot both be given", why: "choose one")
+        case (_?, _?): throw call.wrongUsage("--before and --after cannot be used together", why: "choose one")
         }
         let checks = try ConformanceKit(options) { check in
             call.output.event(

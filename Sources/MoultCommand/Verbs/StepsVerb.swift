@@ -17,12 +17,12 @@ enum StepsVerb {
         "steps", .other, "list steps, and trust or test the program of a step",
         discussion: [
             """
-            A manifest can run additional steps before and after the built-in ones. The operator assigns a \
-            program to each, and limits what the program may do, under "steps" in moult.json. moult runs a program \
-            only after it is trusted, and only while it is unchanged.
+            A manifest can add steps before and after the built-in ones. Under "steps" in moult.json, the operator \
+            assigns a program to each step and limits what the program may do. moult runs a program only after the \
+            operator has trusted it, and only while it is unchanged.
             """,
             """
-            steps test runs a program in a temporary directory. It checks that the program follows the protocol, \
+            `moult steps test` runs a program in a temporary directory. It checks that the program follows the protocol, \
             that planning changes nothing, and that its changes can be repeated, undone and interrupted at any \
             point. In --with, {granted} stands for a directory that the program may write to.
             """,
@@ -58,7 +58,7 @@ enum StepsVerb {
                 page.table(table)
             }
             return .done
-        case ("list", _?): throw call.wrongUsage("list takes no step", why: "it lists all of them")
+        case ("list", _?): throw call.wrongUsage("list takes no step", why: "it shows all steps")
         case (let action, _): throw call.wrongUsage("\(action) needs the argument STEP")
         }
     }

@@ -22,8 +22,8 @@ enum TrustVerb {
         "trust", .publishers, "add, replace, revoke and renew the keys that stores trust",
         discussion: [
             """
-            It writes the next key list, keys-N.json, and signs it with root keys. A role for which no key is given \
-            keeps its keys. A role for which keys are given has only these, so a key that is left out is revoked. \
+            The command writes the next key list, keys-N.json, and signs it with root keys. A role keeps its keys \
+            unless you specify keys for it; these replace all earlier ones, so a key that you leave out is revoked. \
             Without a timestamp key, the release keys sign the feed.
             """,
             """

@@ -11,7 +11,7 @@ enum UnholdVerb {
 
     static let command = Command(
         "unhold", .operators, "remove a hold",
-        discussion: ["Without VERSION, it removes the only hold and refuses if there are several."],
+        discussion: ["Without VERSION, the command removes the only hold; if the store has several, it refuses."],
         arguments: [version], options: [all, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Remove the hold on a release:", "moult unhold 2.1.0"),

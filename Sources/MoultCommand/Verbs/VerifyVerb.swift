@@ -12,15 +12,15 @@ enum VerifyVerb {
         "verify", .operators, "check the installed databases",
         discussion: [
             """
-            For a read-only database, it checks that its path leads to the current generation (path), that the file \
+            For a read-only database, the command checks that its path leads to the current generation (path), that the file \
             is the one that was verified (seal), and that no file next to it changes its content (sidecars). A file \
             is recognized by inode, size and times; in a copied store these differ, and the file is read to compare \
             its digest. A writable database must exist (path), have the schema of the installed release, and pass \
             SQLite's quick_check.
             """,
             """
-            It changes nothing. To repair read-only databases and caches, apply the release again; to replace a \
-            writable database with a new one, use moult reset.
+            The command changes nothing. To repair read-only databases and caches, apply the release again. To replace \
+            a writable database with a new one, use `moult reset`.
             """,
         ],
         arguments: [names], options: [deep, UpdateOptions.checkTimeout],

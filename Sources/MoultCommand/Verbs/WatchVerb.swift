@@ -16,8 +16,8 @@ enum WatchVerb {
         "watch", .operators, "report each release when it is installed",
         discussion: [
             """
-            It waits for notifications from the kernel and does not poll. It prints a line for each release; several \
-            releases in quick succession may be reported as one.
+            The command waits for notifications from the kernel and does not poll. It prints a line for each release; \
+            several releases in quick succession may be reported as one.
             """,
             """
             The program runs without a shell. Its environment has MOULT_STORE, MOULT_GENERATION, MOULT_VERSION and \

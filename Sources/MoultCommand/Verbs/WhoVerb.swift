@@ -8,7 +8,7 @@ enum WhoVerb {
         "who", .operators, "show the processes that use databases, generations or locks",
         discussion: [
             """
-            It shows the leases and locks of all processes. Open files are shown only for processes that this user \
+            The command shows the leases and locks of all processes. Open files are shown only for processes that this user \
             may inspect; root may inspect all.
             """
         ],

@@ -18,8 +18,8 @@ enum MistakenManifest {
         throw MoultError(
             .manifest, what: "\(path) is an archive (\(kind)), not the manifest of a release",
             now: isThere
-                ? "Install the release by its manifest: \(shellLine(["moult", "apply", manifest ?? ""]))"
-                : "Give the manifest of the release: moult pack writes it next to the bundle.")
+                ? "Install the release from its manifest: \(shellLine(["moult", "apply", manifest ?? ""]))"
+                : "Specify the manifest of the release. `moult pack` writes it next to the bundle.")
     }
 
     /// Runs a check or parser of a manifest; if that fails because it is a draft, the error says so.

@@ -235,7 +235,7 @@ package struct Planner {
         }
         throw MoultError(
             .manifest, what: "no manifest at \(path)", why: "no such file",
-            now: "Give the manifest of a release, such as releases/app-1.0.0.json.")
+            now: "Specify the manifest of a release, such as releases/app-1.0.0.json.")
     }
 
     private func make(

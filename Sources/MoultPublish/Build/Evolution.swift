@@ -49,7 +49,7 @@ struct Evolution {
         func reject(_ why: String) -> MoultError {
             MoultError(
                 .output, .refused, what: "cannot keep the layout of \(old)", why: why,
-                now: "Give the database file of a release.")
+                now: "Specify the database file of a release.")
         }
         guard try Files.factsThroughLinks(old)?.kind == .file else { throw reject("no such file") }
         for suffix in ["-wal", "-journal"] where try Files.facts(old + suffix) != nil {

@@ -33,7 +33,7 @@ struct ReleasePatches {
                     .packing, what: "\(path) cannot be the base of a patch",
                     why: subject.manifest == nil
                         ? "it is not the manifest of a release" : "it is not another release of \(release.product)",
-                    now: "Give the manifest of an older release, with its bundle in the same directory.")
+                    now: "Specify the manifest of an older release, with its bundle in the same directory.")
             }
             older.append(before)
             for made in try direct(from: subject, before, to: release) + inherited(from: before, at: path)

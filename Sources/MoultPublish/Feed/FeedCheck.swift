@@ -47,7 +47,7 @@ package struct FeedCheck {
         guard let (feed, digest) = try directory.feed() else {
             throw MoultError(
                 .publishing, what: "no feed at \(directory.file(Feed.fileName))", why: "no such file",
-                now: "Give the directory of a feed.")
+                now: "Specify the directory of a feed.")
         }
         var report = Report(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,

@@ -32,7 +32,7 @@ extension FeedDirectory {
         guard let (feed, digest) = try feed() else {
             throw MoultError(
                 .publishing, what: "no feed at \(file(Feed.fileName))", why: "no such file",
-                now: "Give the directory of a feed.")
+                now: "Specify the directory of a feed.")
         }
         let ofReleases = try feed.releases.flatMap { try files(of: $0) }
         let early = FeedNames.ofSignatures(Feed.fileName, digest: digest) + "."

@@ -39,7 +39,7 @@ package struct FeedPublisher {
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
                 "no feed at \(directory.file(Feed.fileName))", "a feed starts with its first release",
-                "Give the manifest of a release.")
+                "Specify the manifest of a release.")
         }
         let next = try nextList(after: list, product)
         let signing = try SigningKeys(

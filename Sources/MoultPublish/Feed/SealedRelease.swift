@@ -16,7 +16,7 @@ struct SealedRelease {
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(
                 .publishing, what: "no manifest at \(path)", why: "no such file",
-                now: "Give the manifest of a release, such as releases/app-1.0.0.json.")
+                now: "Specify the manifest of a release, such as releases/app-1.0.0.json.")
         }
         self.bytes = bytes
         manifest = try Manifest(parsing: bytes, as: .sealed, source: path)

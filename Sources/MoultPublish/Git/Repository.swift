@@ -37,13 +37,13 @@ package struct Revision: Equatable, Sendable {
             } catch {
                 throw MoultError(
                     .repository, what: "cannot run git in \(directory)", why: "\(error)",
-                    now: "Install git, or give the value with --define.", cause: error)
+                    now: "Install git, or specify the value with --define.", cause: error)
             }
             guard result.succeeded else {
                 throw MoultError(
                     .repository, what: "cannot take the version from the repository of \(directory)",
                     why: result.complaint,
-                    now: "Build in a git repository with a commit, or give the value with --define.")
+                    now: "Build in a git repository with a commit, or specify the value with --define.")
             }
             return result.text
         }

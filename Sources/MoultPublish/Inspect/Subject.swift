@@ -69,7 +69,7 @@ extension Subject {
             throw MoultError(
                 .subject, what: "cannot read \(path)",
                 why: facts.kind == .directory ? "it is a directory and not a store" : "it is not a regular file",
-                now: "Give a database, a bundle, the manifest of a release, or a store.")
+                now: "Specify a database, a bundle, the manifest of a release, or a store.")
         }
         let start = try Files.beginning(of: path, count: 16)
         if start.starts(with: "SQLite format 3\0".utf8) {
@@ -91,7 +91,7 @@ extension Subject {
             if (try? JSON(parsing: bytes, source: path))?["feed"] != nil {
                 throw MoultError(
                     .subject, what: "\(path) is a feed, not a release", why: "it lists releases, each with a manifest",
-                    now: "Give the manifest of a release. To check the feed: "
+                    now: "Specify the manifest of a release. To check the feed: "
                         + shellLine(["moult", "publish", Files.directory(of: path), "--check"]))
             }
             // Not as a sealed manifest, because a draft is not one.
@@ -140,7 +140,7 @@ extension Subject {
                 .subject, what: "cannot read the bundle \(path)",
                 why:
                     "its manifest is not in the same directory, and without one only bundles made by moult pack can be read",
-                now: "Give the manifest instead.")
+                now: "Specify the manifest instead.")
         }
         let unpacked = try UnpackedBundle(
             path,

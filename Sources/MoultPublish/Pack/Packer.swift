@@ -55,7 +55,7 @@ package struct Packer {
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(
                 .packing, what: "cannot pack \(path)", why: "no such file",
-                now: "Give a database file, or the draft of a release.")
+                now: "Specify a database file, or the draft of a release.")
         }
         guard let draft = String(validating: bytes, as: UTF8.self) else {
             throw MoultError(

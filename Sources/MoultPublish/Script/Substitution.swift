@@ -77,7 +77,7 @@ package final class Substitution {
         let hint = didYouMean(name, among: candidates)
         let ways =
             name.hasPrefix("env.")
-            ? "Set the environment variable \(name.dropFirst(4))." : "Give it with --define \(name)=VALUE."
+            ? "Set the environment variable \(name.dropFirst(4))." : "Specify it with --define \(name)=VALUE."
         return MoultError(
             .substitution, what: "\(place): ${\(name)} has no value",
             why: name.hasPrefix("env.") ? "no such environment variable is set" : "nothing defines it",

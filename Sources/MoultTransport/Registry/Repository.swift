@@ -39,13 +39,13 @@ package struct Repository: Sendable, Hashable, CustomStringConvertible {
             throw error("it contains a password", "Log in to the registry, for example with: skopeo login")
         }
         let path = rest.dropFirst(host.count).dropFirst()
-        if path.contains("@") { throw error("it names a digest", "Give the repository, or a tag of it.") }
+        if path.contains("@") { throw error("it contains a digest", "Specify the repository, or a tag in it.") }
         let parts = path.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard isHost(host), let name = parts.first, isName(name) else {
             throw error("it is not a repository", "For example: oci://registry.example.org/team/phrasebook.")
         }
         let tag = parts.count > 1 ? String(parts[1]) : nil
-        if let tag, !isTag(tag) { throw error("\"\(tag)\" is not a tag", "Give the repository, or a tag of it.") }
+        if let tag, !isTag(tag) { throw error("\"\(tag)\" is not a tag", "Specify the repository, or a tag in it.") }
         let repository = Repository(host: host.lowercased(), name: String(name), isPlain: isPlain)
         if isPlain, !isLoopback(repository.host) {
             throw error(

@@ -168,7 +168,7 @@ extension ManifestReader {
     private mutating func draftSource(_ fields: Fields) throws -> Database.Source? {
         let file = try fields.optionalString("source")
         guard let part = try fields.optionalObject("build") else { return file.map { .file($0) } }
-        if file != nil { throw fields.fail("build", "and \"source\" cannot both be given") }
+        if file != nil { throw fields.fail("build", "and \"source\" cannot be used together") }
         let source = Database.Source.script(
             try part.string("script"), define: try part.optionalTexts("define") ?? [:],
             analyze: try part.optionalBool("analyze") ?? false, from: try part.optionalString("from"))

@@ -104,7 +104,7 @@ import Testing
         try refused("moult pack '9 lives.db' --product org.example.food", 3, "must begin with a letter")
         try refused("moult pack food.db draft.json --product org.example.food", 64, "draft.json is not a database")
         try refused("moult pack draft.json --product org.example.food", 64, "is for database files")
-        try refused("moult pack draft.json draft.json", 64, "give one draft")
+        try refused("moult pack draft.json draft.json", 64, "specify one draft")
         try refused("moult pack food.db --product org.example.food --write-draft draft.json", 64, "does not overwrite")
         try scratch.must("moult pack food.db my_app.sqlite --product org.example.food")
         try refused("moult pack food.db", 3, "the database \"my_app\" is missing")

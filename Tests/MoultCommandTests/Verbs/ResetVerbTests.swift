@@ -108,7 +108,7 @@ import Testing
         #expect(json["salvage"]?["whole"]?.bool == true && json["salvage"]?["rows"]?.integer == 2)
         let both = try scratch.moult("moult reset user --salvage-again --dry-run")
         #expect(both.status == 64)
-        #expect(both.err.contains("--salvage-again and --dry-run cannot both be given"))
+        #expect(both.err.contains("--salvage-again and --dry-run cannot be used together"))
         let cache = try scratch.moult("moult reset thumbs --salvage-again")
         #expect(cache.status == 3)
         #expect(cache.err.contains("no rows of thumbs to salvage"))

@@ -248,6 +248,6 @@ import Testing
         try world.install(world.first)
         let run = try world.run("moult status \(forms)")
         #expect(run.status == 64)
-        #expect((run.out + run.err).contains("cannot both be given"))
+        #expect((run.out + run.err).contains("cannot be used together"))
     }
 }

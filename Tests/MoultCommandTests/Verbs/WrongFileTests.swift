@@ -35,13 +35,13 @@ import Testing
             try error("moult apply --store \(store) rel/test-1.0.0.tar.zst")
                 == """
                 moult: error: \(bundle).tar.zst is an archive (data compressed with zstd), not the manifest of a release
-                  Install the release by its manifest: moult apply \(bundle).json --store \(store)
+                  Install the release from its manifest: moult apply \(bundle).json --store \(store)
 
                 """)
         try world.must("mkdir alone; cp rel/test-1.0.0.tar.zst alone")
         #expect(
             try error("moult apply --store \(store) alone/test-1.0.0.tar.zst").hasSuffix(
-                "\n  Give the manifest of the release: moult pack writes it next to the bundle.\n"))
+                "\n  Specify the manifest of the release. `moult pack` writes it next to the bundle.\n"))
     }
 
     @Test(arguments: ["store", "signed"]) func `the error for a draft in place of a manifest says so`(_ store: String)
@@ -60,15 +60,15 @@ import Testing
         arguments: [
             (
                 "moult pack full", 1, "cannot pack full: it is a directory",
-                "Give a database file, or the draft of a release: moult help draft"
+                "Specify a database file, or the draft of a release: moult help draft"
             ),
             (
                 "moult pack text", 1, "cannot pack text: it is neither a SQLite database nor a draft, which is JSON",
-                "Give a database file, or the draft of a release: moult help draft"
+                "Specify a database file, or the draft of a release: moult help draft"
             ),
             (
                 "moult pack none.db --product org.example.test", 1, "cannot pack none.db: no such file",
-                "Give a database file, or the draft of a release: moult help draft"
+                "Specify a database file, or the draft of a release: moult help draft"
             ),
             (
                 "moult pack d.json -o made", 3,
@@ -79,15 +79,15 @@ import Testing
             (
                 "moult inspect public/feed.json", 1,
                 "public/feed.json is a feed, not a release: it lists releases, each with a manifest",
-                "Give the manifest of a release. To check the feed: moult publish public --check"
+                "Specify the manifest of a release. To check the feed: moult publish public --check"
             ),
             (
                 "moult apply -s text rel/test-1.0.0.json", 1, "text is not a store: it is not a directory",
-                "Name the directory of a store with --store DIR."
+                "Specify the directory of a store with --store DIR."
             ),
             (
                 "moult init text --product org.example.test", 1, "text is not a store: it is not a directory",
-                "Name the directory of a store with --store DIR."
+                "Specify the directory of a store with --store DIR."
             ),
             (
                 "moult rollback --to 1.0.0", 3,

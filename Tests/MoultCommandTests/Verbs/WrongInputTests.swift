@@ -40,7 +40,7 @@ import Testing
             "missing manifest", "moult apply rel/none.json", 1,
             """
             no manifest at {dir}/rel/none.json: no such file
-              Give the manifest of a release, such as releases/app-1.0.0.json.
+              Specify the manifest of a release, such as releases/app-1.0.0.json.
             """),
         Case(
             "missing bundle", "rm rel/test-2.0.0.tar.zst", "moult apply rel/test-2.0.0.json", 1,
@@ -117,20 +117,20 @@ import Testing
             "moult apply rel/test-2.0.0.json", 1,
             """
             rel/test-2.0.0.json is not valid JSON: line 1, column 16: a comma before '}' is not allowed in JSON
-              Give the manifest of a release: moult pack makes it from a draft, next to the bundle.
+              Specify the manifest of a release. `moult pack` creates it from a draft, next to the bundle.
             """),
         Case(
             "bundle instead of the manifest", "moult apply rel/test-2.0.0.tar.zst", 1,
             """
             {dir}/rel/test-2.0.0.tar.zst is an archive (data compressed with zstd), not the manifest of a release
-              Install the release by its manifest: moult apply {dir}/rel/test-2.0.0.json
+              Install the release from its manifest: moult apply {dir}/rel/test-2.0.0.json
             """),
         Case(
             "large bundle instead of the manifest", "truncate -s 2M rel/test-2.0.0.tar.zst",
             "moult plan rel/test-2.0.0.tar.zst", 1,
             """
             {dir}/rel/test-2.0.0.tar.zst is an archive (data compressed with zstd), not the manifest of a release
-              Install the release by its manifest: moult apply {dir}/rel/test-2.0.0.json
+              Install the release from its manifest: moult apply {dir}/rel/test-2.0.0.json
             """),
         Case(
             "unknown manifest format", "sed -i 's/\"manifest\": 1/\"manifest\": 9/' rel/test-2.0.0.json",
@@ -161,8 +161,8 @@ import Testing
         Case(
             "no store here", "cd rel; moult status", 1,
             """
-            no store is named, and this directory is not a store: neither ./moult.json nor ./store/moult.json exists
-              Name one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE
+            no store is specified, and this directory is not a store: neither ./moult.json nor ./store/moult.json exists
+              Specify one with --store DIR or MOULT_STORE. To create one with a release: moult apply --create RELEASE
             """),
         Case(
             "store of another product", "moult init --product org.example.other", 3,
@@ -236,7 +236,7 @@ import Testing
             "moult apply rel/test-2.0.0.json", 3,
             """
             release 2.0.0 requires app >=3.2: the store does not know the version of the app
-              Give it with --app VERSION, or set "app" in moult.json.
+              Specify it with --app VERSION, or set "app" in moult.json.
             """),
     ]
 

@@ -347,7 +347,7 @@ let wrongDrafts: [WrongManifest] = [
     // The sources of a draft's databases
     .init(
         .draft, .set("/databases/food/source", "food.db"),
-        says: "databases.food.build and \"source\" cannot both be given"),
+        says: "databases.food.build and \"source\" cannot be used together"),
     .init(
         .draft, .set("/databases/maps/source", 1), says: "databases.maps.source must be a string, but is a whole number"
     ),

@@ -133,7 +133,7 @@ struct RegistryPublishTests {
     @Test(arguments: [
         (
             "PLACE:1.0.0 -k a.key",
-            "DIR must name a repository without a tag: moult chooses the tags itself", 64
+            "DIR must be a repository without a tag: moult chooses the tags itself", 64
         ),
         ("PLACE --check --tidy", "--tidy needs a directory: a registry removes its own leftovers", 64),
         ("public --mount PLACE -k a.key", "--mount needs a feed in a registry", 64),

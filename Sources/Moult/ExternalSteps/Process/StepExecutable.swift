@@ -25,7 +25,7 @@ package final class StepExecutable: Sendable {
             throw refused("no such file", "Install it there, or correct \"executable\" in moult.json.")
         }
         guard facts.kind == .file else {
-            throw refused("it is not a regular file", "Give the path of the program itself.")
+            throw refused("it is not a regular file", "Specify the path of the program itself in moult.json.")
         }
         let file = try Descriptor(path, .read)
         let opened = try file.facts()

@@ -158,7 +158,7 @@ def main():
 
     if bool(module.params["keys"]) == module.params["allow_unsigned"]:
         module.fail_json(
-            msg="Give the keys that sign the releases (keys), or accept unsigned releases "
+            msg="Specify the keys that sign the releases (keys), or accept unsigned releases "
             "(allow_unsigned: true)." + (" Both are given." if module.params["keys"] else ""))
     made = moult.make_store()
     if made and module.check_mode:
