@@ -86,7 +86,7 @@ package enum Files {
         }
     }
 
-    /// Returns the advice to move away whatever occupies the path of one of moult's files.
+    /// Returns the advice to move away anything at the path of a file that moult needs.
     package static func moveAway(_ path: String) -> String {
         // A file moved there by an earlier `mv` of this kind must stay.
         let free = (try? firstFree("\(path).old")) ?? "\(path).old"

@@ -51,7 +51,7 @@ struct StorePath {
         guard let place = try StorePath(path) else { return try start(path, body) }
         let root = PinnedDirectory.of(place.directory)
         guard let last = place.names.last, place.names.count > 1 else {
-            // There is no directory between `.moult` and the name.
+            // The name is directly in `.moult`.
             guard let root, let name = place.names.last else { return try start(path, body) }
             return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
         }

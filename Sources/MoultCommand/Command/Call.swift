@@ -3,7 +3,7 @@ package import MoultEngine
 internal import MoultStore
 internal import Synchronization
 
-/// One call of a verb: its options and arguments, and the means to answer.
+/// One call of a verb: its options and arguments, and the functions for its output.
 package struct Call: Sendable {
     package let command: Command
     package let output: Output
@@ -67,7 +67,7 @@ package struct Call: Sendable {
         try StoreLocation.find(option: value(.store), environment: environment)
     }
 
-    /// Reports a combination of options and arguments that are valid only separately.
+    /// Creates the error for options and arguments that are valid only separately.
     package func wrongUsage(_ what: String, why: String? = nil) -> MoultError {
         UsageErrors(verb: command.name).error(what, why: why)
     }

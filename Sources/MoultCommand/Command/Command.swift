@@ -1,6 +1,6 @@
 /// A verb of the command line. Help, completions, man pages and usage errors are all generated from it.
 package struct Command: Sendable {
-    /// The audience of the verb; the overview groups verbs by it.
+    /// The audience of the verb; the overview groups verbs by audience.
     package enum Group: String, Sendable, CaseIterable {
         case operators = "For operators"
         case publishers = "For publishers"

@@ -19,7 +19,7 @@ package struct Environment: Sendable {
 
 /// The arguments of the command line, without the program's name.
 enum ProcessArguments {
-    /// An argument that is not UTF-8 is nil; repairing it would name a different file.
+    /// The arguments; nil for an argument that is not UTF-8, because repairing it would name a different file.
     static var all: [String?] {
         (1..<max(1, moult_argument_count())).map { index in
             moult_argument(index).flatMap { String(validatingCString: $0) }

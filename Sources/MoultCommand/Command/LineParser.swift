@@ -18,7 +18,7 @@ package struct LineParser {
         var parser = LineParser(words: words, commands: commands)
         try parser.readWords()
         let line = parser.line
-        // A user who asks for help may not know the rest yet.
+        // A user who asks for help may not know the rest of the syntax yet.
         if line.has(.help) || line.asksForVersion { return line }
         guard line.command != nil else { throw parser.errors.noVerb() }
         try parser.placeArguments()

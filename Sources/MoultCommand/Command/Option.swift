@@ -6,7 +6,7 @@ package struct Option: Sendable {
     package let aliases: [String]
     /// The letter of the short form.
     package let letter: Character?
-    /// The kind of its value; nil for a flag.
+    /// The kind of the option's value; nil for a flag.
     package let value: ArgumentType?
     package let summary: String
     /// Whether the option may be repeated, with every value counting.
@@ -27,7 +27,7 @@ package struct Option: Sendable {
     /// `--store DIR`, as shown in help.
     package var usage: String { "--\(name)" + (value.map { " \($0.placeholder)" } ?? "") }
 
-    /// All its forms: `--out`, `-o`.
+    /// All spellings of the option: `--out`, `-o`.
     package var spellings: [String] { ["--\(name)"] + (letter.map { ["-\($0)"] } ?? []) }
 }
 

@@ -22,7 +22,7 @@ extension MoultError {
                 return command.replacing(ApplyVerb.release.name, with: shellLine([Self.shown(release)]))
             }
             guard let verb = words.first, words.count > 1, verb == line.command?.name || line.isPlanOf(verb),
-                // A command with arguments of its own is complete.
+                // A command that has arguments is complete.
                 let advised = try? LineParser.parse(words, commands: commands), advised.arguments.isEmpty,
                 !advised.has(FeedOptions.feed)
             else { return command }
@@ -31,7 +31,7 @@ extension MoultError {
         }
     }
 
-    /// A URL may contain a password.
+    /// Returns a word without the password that a URL may contain.
     private static func shown(_ word: String) -> String { word.contains("://") ? "\(Address(word))" : word }
 
     /// Returns the same error with each advised command, from the verb on, replaced by the result of `body`.
@@ -52,7 +52,7 @@ extension MoultError {
 }
 
 extension ParsedLine {
-    /// Returns whether `verb` applies a plan made, or a release found, with the same arguments.
+    /// Returns whether `verb` applies a plan that this verb makes, or a release that it finds, with the same arguments.
     fileprivate func isPlanOf(_ verb: String) -> Bool {
         verb == "apply" && ["plan", "check"].contains(command?.name)
     }

@@ -51,7 +51,7 @@ package struct Runner {
         return status
     }
 
-    /// The verbs that take `--store`. `moult init` names its store differently.
+    /// The verbs that take `--store`. `moult init` has the store as an argument instead.
     private var verbsOfStores: Set<String> {
         Set(commands.filter { $0.usesStore && $0.name != "init" }.map(\.name))
     }
@@ -70,7 +70,7 @@ package struct Runner {
         return .failure(error.outcome)
     }
 
-    /// Called without a verb. A user at a terminal gets an overview; in a script, the missing verb is an error.
+    /// Runs if no verb is given. A user at a terminal gets an overview; in a script, the missing verb is an error.
     private func overviewForNothing() -> ExitCode {
         var page = Page(for: console.err)
         OverviewHelp(commands: commands).write(to: &page)

@@ -28,7 +28,7 @@ package enum StoreLocation {
         )
     }
 
-    /// Throws if something other than a directory is at the path. Access errors are reported by the code that reads it.
+    /// Throws if something other than a directory is at the path. The code that reads the directory reports access errors.
     static func requireDirectory(_ path: String) throws(MoultError) {
         let facts: FileFacts?
         do { facts = try Files.factsThroughLinks(path) } catch { return }
@@ -38,7 +38,8 @@ package enum StoreLocation {
             now: "Specify the directory of a store with --store DIR.")
     }
 
-    /// A store without read permission still counts: the code that reads it reports the reason.
+    /// Returns whether a directory is a store. A store without read permission still counts: the code that reads it reports the
+    /// reason.
     private static func isStore(_ directory: String) -> Bool {
         access(directory + "/moult.json", F_OK) == 0 || moult_errno() == EACCES
     }

@@ -56,7 +56,7 @@ package struct ZshCompletions {
             """
     }
 
-    /// `'(-q --quiet)'{-q,--quiet}'[what it does]'`
+    /// Returns the specification of an option: `'(-q --quiet)'{-q,--quiet}'[what it does]'`
     private func specification(_ option: Option) -> String {
         var tail = "[\(escaped(option.summary))]"
         if let value = option.value { tail += ":\(escaped(value.placeholder)):\(action(value))" }

@@ -31,7 +31,7 @@ struct Roff {
         line("", Self.escaped(meaning))
     }
 
-    /// A heading starts a paragraph by itself.
+    /// Starts a paragraph, unless a heading has already started one.
     private mutating func beginParagraph() {
         if !isAfterHeading { line(".PP") }
     }

@@ -22,7 +22,7 @@ extension History.Entry {
         file == nil ? reason : reason.map { FileReplacement.inWordsOfFiles($0, new: "the new database") }
     }
 
-    /// Returns the next step, described in the same way.
+    /// Returns the next step; for a replaced file, described without mentioning releases.
     func remedy(of file: String?) -> String? {
         guard file != nil, let remedy, FileReplacement.isForPublishers(remedy) else { return remedy }
         return "Correct the new database, or the options of moult replace."
@@ -76,7 +76,7 @@ extension History.Entry {
 }
 
 extension History.Part {
-    /// The duration. Most parts are short, and 0 ms is not informative.
+    /// The duration. Most parts are short, and 0 ms would say nothing.
     var text: String {
         let tenths = (microseconds + 50) / 100
         return tenths < 100

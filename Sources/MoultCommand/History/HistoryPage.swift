@@ -82,7 +82,7 @@ struct HistoryPage {
             """
     }
 
-    /// The bar's full width is the entry's own duration, independent of other entries.
+    /// Draws the parts of an entry. The bar's full width is the entry's own duration, independent of other entries.
     private func bar(_ entry: History.Entry) -> Markup {
         if entry.parts.isEmpty { return "" }
         let parts = entry.parts.enumerated().map { index, part in
@@ -120,7 +120,7 @@ struct HistoryPage {
             """
     }
 
-    /// Built-in parts have a colour each; external steps share one.
+    /// Returns the colour of a part. Each built-in part has its own colour; external steps share one.
     private static func colour(of part: String) -> String {
         let known = [
             "version-check", "unpack", "delete", "copy", "attach", "verify", "seal", "consumers", "decide",

@@ -15,12 +15,12 @@ package final class Console: Sendable {
 
     private struct State {
         var pending: [UInt8] = []
-        /// The reader has gone (`| head -1`) or writing failed: all further output is dropped.
+        /// Whether the reader has gone (`| head -1`) or writing failed: all further output is dropped.
         var isClosed = false
         /// The errno of the failed write; a closed pipe is not a failure.
         var failure: Int32?
         var hasProgressLine = false
-        /// The text that follows ends the output; it is not a progress line.
+        /// Whether the text that follows ends the output; it is not a progress line.
         var isEnding = false
     }
 
@@ -35,10 +35,10 @@ package final class Console: Sendable {
     /// The present capabilities of stderr.
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
-    /// Appends to stdout. `flush` writes it, as does a full buffer.
+    /// Appends to stdout. `flush` or a full buffer causes it to be written.
     package func write(_ text: String) { write(Array(text.utf8)) }
 
-    /// The same, for bytes that need not be text.
+    /// Does the same for bytes that need not be text.
     package func write(_ bytes: [UInt8]) {
         state.withLock { state in
             guard !state.isClosed else { return }
@@ -122,15 +122,15 @@ package final class Console: Sendable {
             return nil
         }
     }
-    /// Needed because the caller may have made the inherited descriptor non-blocking.
+    /// Waits until the descriptor is writable, because the caller may have made it non-blocking.
     private static func waitUntilWritable(_ descriptor: Int32) {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        // Whatever poll returns, the next write reports more precisely.
+        // The result of poll does not matter, because the next write reports the error.
         _ = poll(&request, 1, 1000)
     }
 }
 
-/// Makes the three standard descriptors reliable.
+/// Makes the three standard descriptors safe to use.
 enum StandardDescriptors {
     /// Opens standard descriptors that the caller has closed; otherwise a database could get descriptor 1 and be overwritten by
     /// results. Also makes a write to a closed pipe fail instead of killing the process.

@@ -57,7 +57,7 @@ package struct ErrorReport {
         error.what + (error.why.map { ": \($0)" } ?? "")
     }
 
-    /// A command is shown as something to run; a sentence is shown as it is.
+    /// Returns the advice in its printed form: a command is shown as something to run, a sentence unchanged.
     private static func advice(_ now: String) -> StyledText {
         now.hasPrefix("moult ") ? "Try: \(now, .heading)" : StyledText(now)
     }

@@ -26,7 +26,7 @@ package struct Output: Sendable {
         print(json: report.json, evenIfQuiet: evenIfQuiet) { report.write(to: &$0) }
     }
 
-    /// Does the same, for a result of a single verb that needs no type of its own.
+    /// Does the same for a result of a single verb that needs no type of its own.
     package func print(json: @autoclosure () -> JSON, evenIfQuiet: Bool = false, _ write: (inout Page) -> Void) {
         guard !isQuiet || evenIfQuiet else { return }
         switch format {
@@ -162,7 +162,7 @@ enum OutputFile {
         try Files.replace(path, with: bytes)
     }
 
-    /// Makes the error name the missing directory, and not the temporary file that could not be created in it.
+    /// Throws an error that names the missing directory, and not the temporary file that could not be created in it.
     static func requireDirectory(of path: String) throws {
         let directory = Files.directory(of: path)
         guard try Files.factsThroughLinks(directory)?.kind != .directory else { return }

@@ -7,21 +7,21 @@ package struct Page {
 
     package init(for terminal: Terminal) { self.terminal = terminal }
 
-    /// A single line.
+    /// Writes a single line.
     package mutating func line(_ line: StyledText = "") { text += line.rendered(for: terminal) + "\n" }
 
-    /// Running text, wrapped and indented.
+    /// Writes running text, wrapped and indented.
     package mutating func paragraph(_ paragraph: StyledText, indent: Int = 0) {
         for part in paragraph.wrapped(to: terminal.proseWidth - indent) { line(spaces(indent) + part) }
     }
 
-    /// A line, wrapped and indented on a terminal, and unbroken in a pipe for programs.
+    /// Writes a line: wrapped and indented on a terminal, and unbroken in a pipe, for programs.
     package mutating func wrapped(_ line: StyledText, indent: Int = 0) {
         guard let width = terminal.width else { return self.line(spaces(indent) + line) }
         for part in line.wrapped(to: max(width - indent, 20)) { self.line(spaces(indent) + part) }
     }
 
-    /// A diagnostic: one line in a pipe; on a terminal, wrapped with indented continuation lines.
+    /// Writes a diagnostic: on one line in a pipe; on a terminal, wrapped with indented continuation lines.
     package mutating func diagnostic(_ text: StyledText, indent: Int = 0) {
         let text = text.spelt(for: terminal)
         guard let width = terminal.width else { return line(spaces(indent) + text) }
@@ -33,19 +33,19 @@ package struct Page {
         for part in table.lines(width: terminal.width) { line(part) }
     }
 
-    /// A table in running text, wrapped in a pipe as well.
+    /// Writes a table as running text, which is wrapped in a pipe as well.
     package mutating func proseTable(_ table: Table) {
         for part in table.lines(width: terminal.proseWidth) { line(part) }
     }
 
-    /// Text in the exact form that a program or file needs: a script, rows of a query.
+    /// Writes text in the exact form that a program or file needs: a script, rows of a query.
     package mutating func raw(_ raw: String) { text += raw }
 }
 
-/// A result of a verb, which can be written for humans and for programs.
+/// A verb's result, which can be written for humans and for programs.
 package protocol Report {
-    /// Writes it for humans.
+    /// Writes the result for humans.
     func write(to page: inout Page)
-    /// The members of its JSON object; the output adds `"format"`.
+    /// The members of the result's JSON object; the output adds `"format"`.
     var json: JSON { get }
 }

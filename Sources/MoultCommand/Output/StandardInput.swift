@@ -20,7 +20,7 @@ enum StandardInput {
         var byte: UInt8 = 0
         while bytes.count < 1024 {
             var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-            // The call that reads the descriptor reports its errors.
+            // The read call reports errors of the descriptor.
             if poll(&input, 1, 100) <= 0 {
                 try Interruption.check()
                 if isOver() { break }

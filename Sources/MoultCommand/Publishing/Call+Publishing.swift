@@ -5,7 +5,7 @@ internal import MoultSandbox
 internal import Synchronization
 
 extension Call {
-    /// Compares two subjects, shows the progress, and stops on a signal.
+    /// Compares two subjects with a progress bar, and stops on a signal.
     func compare(
         _ old: Subject, _ new: Subject, only names: [String] = [], _ options: DiffOptions = DiffOptions()
     ) throws -> ReleaseDiff {
@@ -49,8 +49,8 @@ extension Call {
 extension Call {
     /// Runs the verb, or the rest of it, in a separate process, for code that opens untrusted databases.
     ///
-    /// `body` runs in that process and names these databases by `confine`. Afterwards, `collect` runs in this process, with the
-    /// directory in which the other process could leave files.
+    /// `body` runs in that process and passes these databases to `confine`. Afterwards, `collect` runs in this process, with
+    /// the directory in which the other process could leave files.
     func sandboxed(
         _ what: String, collect: (_ scratch: String) throws -> Void = { _ in }, body: () throws -> ExitCode
     ) throws -> ExitCode {

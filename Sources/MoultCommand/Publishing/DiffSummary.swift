@@ -11,7 +11,7 @@ struct DiffSummary {
         writeLines(to: &page)
     }
 
-    /// Without a heading.
+    /// Writes the lines without a heading.
     func writeLines(to page: inout Page) {
         for entry in diff.databases {
             let (name, words) = entry.summary

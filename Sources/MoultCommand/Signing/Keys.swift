@@ -4,10 +4,10 @@ internal import MoultTrust
 
 /// Keys named on the command line.
 enum Keys {
-    /// A key file is a few hundred bytes.
+    /// The maximum size of a key file, which has a few hundred bytes.
     private static let limit = 1 << 14
 
-    /// Returns a secret key file in our format or minisign's; asks for the password if the key has one.
+    /// Returns a secret key file in moult's or minisign's format; asks for the password if the key has one.
     fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else {
             let stem = path.hasSuffix(".key") ? String(path.dropLast(4)) : path

@@ -77,7 +77,7 @@ struct Metrics {
         ]
     }
 
-    /// Returns the state at the last request.
+    /// Returns the metrics of the feed, as of the last request.
     private func feed(_ status: Status) -> [Metric] {
         let followed = Metric("feed_followed", "Whether a feed is configured.", status.feed == nil ? 0 : 1)
         let keys = Metric(
@@ -119,7 +119,8 @@ struct Metrics {
         ]
     }
 
-    /// Caches are removed when they need too much space; everything else stays until the operator removes it.
+    /// The metrics of the quarantine. Caches are removed if they need too much space; other sets stay until the operator
+    /// removes them.
     private var kept: [Metric] {
         guard let quarantine else { return [] }
         func samples(_ value: ([QuarantineShelf.Set]) -> Int) -> [Metric.Sample] {

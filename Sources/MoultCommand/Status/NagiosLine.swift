@@ -6,10 +6,10 @@ internal import MoultStore
 /// `moult status --nagios`: one line with the findings, followed by a bar and the performance data.
 struct NagiosLine {
     let verdict: Verdict
-    /// Nil if it could not be read.
+    /// The status; nil if it could not be read.
     let status: Status?
 
-    /// A store that cannot be read is a result here, not an error, because the monitor should show the reason.
+    /// Reads the status. A store that cannot be read is a result here, not an error, so that the monitor shows the reason.
     init(readingStatus: () throws -> Status) {
         do {
             let status = try readingStatus()

@@ -5,7 +5,7 @@ internal import MoultStore
 
 /// The status of a single file replaced by `moult replace`, in terms of files and times, as in that verb.
 extension StatusReport {
-    /// An old content of the file that can be restored.
+    /// An old content of the file, which can be restored.
     struct Copy {
         let generation: String
         let size: Int

@@ -81,7 +81,7 @@ struct StatusReport: Report {
         }
     }
 
-    /// The feed's releases at the last request.
+    /// Prints the feed's releases, as of the last request.
     private func news(_ page: inout Page) {
         guard let known = status.known else {
             if status.current == nil {
@@ -128,7 +128,7 @@ struct StatusReport: Report {
         return table
     }
 
-    /// One line for each repair command.
+    /// One line for each command that repairs something.
     var remedies: [StyledText] {
         let faulty = status.databases.filter { $0.state.isFault }
         let applied = faulty.filter { $0.remedy == ["moult", "apply"] }.map(\.name)
@@ -156,7 +156,7 @@ struct StatusReport: Report {
         return lines
     }
 
-    /// A tick marks only files that were read and have not changed since.
+    /// Returns the mark in front of a file. A tick marks only files that were read and have not changed since.
     private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
         if file.state.isFault { return "\(terminal.symbols.cross, .bad)" }
         let known = file.finding?.depth

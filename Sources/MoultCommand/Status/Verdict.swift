@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultStore
 
-/// The state of a store for a monitoring system, decided by the worst finding.
+/// The state of a store for a monitoring system, which is that of the worst finding.
 struct Verdict {
     /// The raw values are the exit statuses of Nagios checks.
     enum State: Int32, Comparable {
@@ -17,7 +17,7 @@ struct Verdict {
         let text: String
     }
 
-    /// Worst first.
+    /// The findings, worst first.
     let findings: [Finding]
 
     var state: State { findings.first?.state ?? .ok }

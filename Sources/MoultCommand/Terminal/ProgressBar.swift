@@ -20,14 +20,14 @@ package final class ProgressBar: Sendable {
         var latest: Progress?
         var phaseStart = 0.0
         var rate = ProgressRate()
-        /// A thread redraws it, so that long work without events is visibly still running.
+        /// Whether a thread redraws the bar, to show that long work without events is still running.
         var ticks: Bool
     }
 
     private static let patience = 0.5
     private static let interval = 0.1
 
-    /// With `ticks` it is redrawn even without events while the operation lasts.
+    /// Creates a progress bar. With `ticks`, it is redrawn even without events while the operation lasts.
     package init(
         console: Console, quiet: Bool = false, ticks: Bool = false,
         isStopping: @escaping @Sendable () -> Bool = { false },
@@ -81,7 +81,7 @@ package final class ProgressBar: Sendable {
         do {
             try Threads.detach { [self] in while tick() { usleep(100_000) } }
         } catch {
-            // If no thread can be started, only events redraw it.
+            // If no thread can be started, only events redraw the bar.
             state.ticks = false
         }
     }

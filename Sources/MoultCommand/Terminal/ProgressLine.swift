@@ -6,7 +6,7 @@ struct ProgressLine {
     let rate: Double?
     /// Seconds since the phase began.
     let elapsed: Double
-    /// The user has asked the command to stop, and it has not stopped yet.
+    /// Whether the user has asked the command to stop, and it has not stopped yet.
     var isStopping = false
     let terminal: Terminal
 
@@ -39,7 +39,7 @@ struct ProgressLine {
             + StyledText(String(repeating: rest, count: width - filled), .dim)
     }
 
-    /// Always three digits wide, because a line that jumps is hard to read.
+    /// The percentage, always three digits wide, because a line that jumps is hard to read.
     private var percent: String? {
         fraction.map { fraction in
             let number = String(Int(fraction * 100))
@@ -48,7 +48,7 @@ struct ProgressLine {
     }
 
     private var amount: String? {
-        // Work that cannot be measured shows the elapsed time.
+        // If the work cannot be measured, the elapsed time is shown.
         if progress.total == nil, progress.done == 0 { return elapsed < 1 ? nil : countdownText(seconds: Int(elapsed)) }
         switch progress.unit {
         case .bytes:

@@ -8,7 +8,7 @@ package struct Terminal: Sendable, Equatable {
     package var width: Int?
     package var hasColor: Bool
     package var hasUnicode: Bool
-    /// The cursor can be moved, so that a line can be redrawn.
+    /// Whether the cursor can be moved, so that a line can be redrawn.
     package var canRedraw: Bool
 
     package var isTerminal: Bool { width != nil }
@@ -30,7 +30,7 @@ package struct Terminal: Sendable, Equatable {
         self.init(isTerminal: isTerminal, columns: columns, environment: environment)
     }
 
-    /// Decides from given facts; `columns` is 0 where the terminal does not report its width.
+    /// Uses the given facts; `columns` is 0 if the terminal does not report its width.
     package init(isTerminal: Bool, columns: Int, environment: Environment) {
         let named = environment["COLUMNS"].flatMap { Int($0) } ?? 0
         let known = named > 0 ? named : columns > 0 ? columns : 80
@@ -40,14 +40,14 @@ package struct Terminal: Sendable, Equatable {
         hasUnicode = Self.unicode(environment)
     }
 
-    /// Order of precedence: NO_COLOR (no-color.org), CLICOLOR_FORCE, CLICOLOR, then the terminal's capability.
+    /// Returns whether to use colour, by NO_COLOR (no-color.org), CLICOLOR_FORCE, CLICOLOR, then the terminal's capability.
     private static func color(_ capable: Bool, _ environment: Environment) -> Bool {
         if environment["NO_COLOR"] != nil { return false }
         if let force = environment["CLICOLOR_FORCE"], force != "0" { return true }
         return capable && environment["CLICOLOR"] != "0"
     }
 
-    /// Returns whether the locale uses UTF-8. The first of the three variables that is set decides, as in setlocale(3).
+    /// Returns whether the locale uses UTF-8, according to the first of the three variables that is set, as in setlocale(3).
     private static func unicode(_ environment: Environment) -> Bool {
         let locale = environment["LC_ALL"] ?? environment["LC_CTYPE"] ?? environment["LANG"] ?? "C"
         let name = Array(locale.lowercased().utf8)

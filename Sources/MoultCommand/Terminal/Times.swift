@@ -18,7 +18,7 @@ extension Timestamp {
         return self < now ? "\(amount) ago" : "in \(amount)"
     }
 
-    /// `2026-11-20 11:00:00` in the user's time zone (TZ, otherwise /etc/localtime).
+    /// The local time: `2026-11-20 11:00:00` in the user's time zone (TZ, otherwise /etc/localtime).
     package var local: String {
         var time = time_t(seconds)
         var parts = tm()
@@ -28,7 +28,7 @@ extension Timestamp {
             + " \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
     }
 
-    /// On a terminal, the local time and how long ago that was; in a pipe, ISO 8601, as in JSON.
+    /// Returns the local time and how long ago that was; in a pipe, ISO 8601, as in JSON.
     package func text(for terminal: Terminal, now: Timestamp = .now) -> String {
         terminal.isTerminal ? "\(local) (\(relative(to: now)))" : description
     }

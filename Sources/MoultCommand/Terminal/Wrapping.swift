@@ -42,13 +42,13 @@ extension StyledText {
     }
 }
 
-/// Returns the columns that a terminal needs for the text, as shown after `visible`.
+/// Returns the number of columns that a terminal needs for the text, as shown after `visible`.
 package func displayWidth(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
     return visible(text).reduce(0) { $0 + displayWidth($1) }
 }
 
-/// Returns the columns that a character takes: 0, 1 or 2.
+/// Returns the number of columns that a character takes: 0, 1 or 2.
 func displayWidth(_ character: Character) -> Int {
     guard let first = character.unicodeScalars.first else { return 0 }
     if first.value < 0x300 { return 1 }
@@ -59,7 +59,7 @@ func displayWidth(_ character: Character) -> Int {
     }
 }
 
-/// East Asian wide and fullwidth blocks (UAX 11), and emoji.
+/// Returns whether a character is in an East Asian wide or fullwidth block (UAX 11), or is an emoji.
 private func isWide(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,

@@ -51,7 +51,7 @@ extension Call {
         return source
     }
 
-    /// Feed options contradict a plan or a manifest.
+    /// Throws if feed options are given that contradict a plan or a manifest.
     func refuseFeedOptions(with what: String, why: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(

@@ -4,7 +4,7 @@ internal import MoultStore
 
 /// Output common to several verbs.
 extension Page {
-    /// The holds and their reasons, and how to remove them.
+    /// Writes the holds and their reasons, and how to remove them.
     mutating func holds(_ holds: Holds, _ shown: [Hold]? = nil, storeWords: [String]) {
         let shown = shown ?? holds.all
         for hold in shown { wrapped(StyledText(hold.sentence, .warning)) }
@@ -19,7 +19,7 @@ extension Page {
         }
     }
 
-    /// The generations that were removed, and those that could not be.
+    /// Writes the generations that were removed, and those that could not be.
     mutating func collected(_ report: Collector.Report, dry: Bool = false) {
         for name in report.removed {
             wrapped("\("-", .removed) generation \(name)\(dry ? " would be removed" : " was removed")")

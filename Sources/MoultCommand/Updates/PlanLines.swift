@@ -34,7 +34,7 @@ package struct PlanLines: Sendable {
         var start: StyledText = "\(before)\(effect.mark.rawValue, effect.mark.style) \(phase)"
         start += spaces(9 - phase.count)
         if let database = effect.database {
-            // A change to a database has the name in a separate column; a remark on it starts with the name.
+            // For a change to a database, the name is in a separate column; a remark on the database starts with the name.
             start +=
                 effect.mark == .none
                 ? "\(database): " : StyledText(database) + spaces(databaseWidth + 2 - displayWidth(database))
@@ -62,7 +62,7 @@ extension Effect.Mark {
 }
 
 extension Page {
-    /// The title of a plan on one line: `dailyvalue 2.0.0 -> 2.1.0   (store ./store, bundle 83.8 MiB, not signed)`.
+    /// Writes the title of a plan on one line: `dailyvalue 2.0.0 -> 2.1.0   (store ./store, bundle 83.8 MiB, not signed)`.
     mutating func title(of plan: Plan, store: String) {
         let name = plan.product.split(separator: ".").last.map { String($0) } ?? plan.product
         let from = plan.from.map { "\($0.version)" } ?? "nothing"

@@ -26,7 +26,7 @@ struct PlanReport: Report {
     let holds: Holds
     let storeWords: [String]
 
-    /// Sentences that describe the changes to a user who does not know releases and steps.
+    /// The changes in sentences, for a user who does not know releases and steps.
     let summary: [String]?
 
     /// Whether applying the plan would change nothing.
@@ -84,7 +84,7 @@ struct PlanReport: Report {
 }
 
 extension Page {
-    /// Where a release is downloaded from, and which ones follow it.
+    /// Writes where a release is downloaded from, and which releases follow it.
     fileprivate mutating func origin(_ origin: Plan.Origin, missing: Int) {
         for note in origin.notes { wrapped("\(note)") }
         let fetch = missing > 0 ? ", \(ByteCount(missing)) to fetch" : ""
@@ -137,7 +137,7 @@ extension Plan {
     func save(to file: String) throws {
         // A device, or a link to one, would be replaced by the file.
         if let facts = try Files.facts(file) {
-            // A file that cannot be read as a plan is not one.
+            // A file that cannot be read as a plan is not a plan.
             guard facts.kind == .file, facts.size == 0 || (try? Plan.saved(in: file)) != nil else {
                 throw MoultError(
                     .system, what: "cannot save the plan to \(file)", why: "it exists and is not a plan",

@@ -2,13 +2,13 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultLibc
 
-/// Retries while the exit status is 75. For timers: a lasting fault becomes an error, a short one does not.
+/// Retries while the exit status is 75. For timers, which should report only faults that last.
 enum Retry {
     static let option = Option(
         "retry", value: .number("SECONDS", in: 0...604_800),
         "Time to retry before exiting with 75")
 
-    /// Programs that must release a database are asked on each attempt, so attempts get less frequent.
+    /// The pauses get longer, because each attempt asks programs to release their databases.
     private static let (shortestPause, longestPause) = (60, 900)
 
     static func run(_ call: Call, _ body: () throws -> Void) throws {

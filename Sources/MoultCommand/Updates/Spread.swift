@@ -2,13 +2,13 @@ internal import Moult
 internal import MoultBasics
 internal import MoultLibc
 
-/// Delays a request, so that the timers of many machines do not ask at the same moment.
+/// Delays a request, so that the timers of many machines do not send theirs at the same moment.
 enum Spread {
     static let option = Option(
         "spread", value: .number("SECONDS", in: 0...86_400),
         "Delay by up to SECONDS to spread the load")
 
-    /// A user at a terminal does not wait, nor does a first installation.
+    /// Waits, unless a user is at a terminal or this is the first installation.
     static func wait(_ call: Call) throws {
         guard let seconds = call.number(option), seconds > 0, !StandardInput.isTerminal else { return }
         // The only possible error is that the store is missing: with --create it is created now.

@@ -57,7 +57,7 @@ extension Call {
             takeOver: Set(values(UpdateOptions.takeOver)), acceptsUnpreserved: has(UpdateOptions.acceptUnpreserved))
     }
 
-    /// Runs a body that reads the given manifest. If the file is something else, the error says what is expected.
+    /// Runs a body that reads the given manifest. If the file is not a manifest, the error says what is expected.
     func reading<R>(_ manifest: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError
             where error.now == nil && [.json, .system].contains(error.code) && error.what.contains(manifest)
@@ -88,7 +88,7 @@ extension Call {
         try Orchestrator(root: store(), steps: steps, watcher: watcher, consumers: consumerOptions)
     }
 
-    /// How a verb with these options treats processes that have databases open.
+    /// How this verb treats processes that have databases open.
     var consumerOptions: ConsumerOptions {
         ConsumerOptions(
             forceAfter: number(UpdateOptions.forceAfter), waitForReaders: number(UpdateOptions.waitForReaders))

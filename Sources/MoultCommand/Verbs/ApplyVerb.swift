@@ -81,7 +81,7 @@ enum ApplyVerb {
         let source = try call.reading(name) { try call.source(name) }
         let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
         if isNew {
-            // The first error is the one reported, and the new store is removed, however far this got.
+            // The first error is reported, and the new store is removed, whatever was done in it.
             try call.orchestrator().firstInstalling(isNew: true) { try install(call, name, source) }
         } else {
             try install(call, name, source)
@@ -111,7 +111,7 @@ enum ApplyVerb {
         display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
     }
 
-    /// Returns false if the store exists; it must then have the given keys.
+    /// Creates the store. Returns false if it exists; it must then have the given keys.
     private static func makeStore(_ call: Call, _ source: ReleaseSource) throws -> Bool {
         let store = call.storeToMake
         try Custody(StoreLayout(root: store)).check()
@@ -133,7 +133,7 @@ enum ApplyVerb {
         return try Orchestrator.create(at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [])
     }
 
-    /// Follows the feed given as the release, by an option, or in the settings.
+    /// Follows the feed that is given as the release, by an option, or in the settings.
     private static func follow(_ call: Call, _ feed: Address?) throws {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
@@ -161,7 +161,7 @@ enum ApplyVerb {
         }
         Interruption.watch()
         let display = UpdateDisplay(call, store: nil, asksBefore: try call.asksBefore())
-        // The plan names its store; another store must not be used just because it is in the current directory.
+        // The plan names its store. A store in the current directory must not be used instead.
         let root = call.value(.store) ?? plan.store
         let result = try Orchestrator(
             root: root, steps: call.steps, watcher: display.watcher, consumers: call.consumerOptions

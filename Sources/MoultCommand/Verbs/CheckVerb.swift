@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// `moult check`: asks the feed for a newer release.
+/// `moult check`: queries the feed for a newer release.
 enum CheckVerb {
     static let command = Command(
         "check", .operators, "check the feed for a newer release",
@@ -35,7 +35,7 @@ enum CheckVerb {
     }
 }
 
-/// The answer of the feed.
+/// The result of querying the feed.
 struct FeedReport: Report {
     let status: Orchestrator.FeedStatus
     let storeWords: [String]

@@ -75,7 +75,7 @@ enum DeltaVerb {
         return .done
     }
 
-    /// Only an older patch may be overwritten, so that a typo cannot destroy a database.
+    /// Refuses to overwrite anything but an older patch, so that a typo cannot destroy a database.
     private static func refuseOther(_ path: String) throws {
         try OutputFile.requireDirectory(of: path)
         guard let facts = try Files.facts(path) else { return }
@@ -117,7 +117,7 @@ enum DeltaVerb {
                 ? "no database that both contain has changed" : "several databases have changed: \(names)")
     }
 
-    /// Content in the WAL is not in the file.
+    /// Refuses a file with a WAL, because the content in the WAL is not in the file.
     private static func refuseOpen(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
         throw MoultError(

@@ -46,7 +46,7 @@ enum DiffVerb {
         ],
         run: run)
 
-    /// The page, in the scratch directory of the process that compares.
+    /// The page in the scratch directory, written by the process that compares.
     private static let page = "page.html"
 
     static func run(_ call: Call) throws -> ExitCode {

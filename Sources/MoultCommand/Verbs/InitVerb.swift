@@ -71,7 +71,7 @@ enum InitVerb {
         return .done
     }
 
-    /// Returns whether verbs find this store by default, so that the next command need not name it.
+    /// Returns whether verbs find this store by default, so that the next command need not specify it.
     private static func isDefault(_ store: String, _ call: Call) throws -> Bool {
         // The only possible error is that the store is missing.
         guard let found = try? StoreLocation.find(option: nil, environment: call.environment) else { return false }
@@ -89,13 +89,13 @@ extension Call {
     /// Returns the feed that the store should follow.
     func feedSettings() throws -> FeedSettings? {
         try value(InitVerb.feed).map { url in
-            // An address that can never be downloaded from is not recorded, least of all with a password.
+            // An address that cannot be downloaded from is not recorded, especially if it contains a password.
             _ = try Location(url)
             return FeedSettings(url: try Self.feedAddress(url.contains("://") ? url : Files.absolute(url)))
         }
     }
 
-    /// The given settings; an existing store must already have them.
+    /// The given settings, which an existing store must already have.
     var claims: [String] {
         [(UpdateOptions.app, "app"), (UpdateOptions.follow, "follow"), (InitVerb.key, "keys"), (InitVerb.feed, "feed")]
             .filter { has($0.0) }.map(\.1)
@@ -103,7 +103,7 @@ extension Call {
 }
 
 private struct InitReport: Report {
-    /// As given by the user, and as an absolute path.
+    /// The store as given by the user, and as an absolute path.
     let store: String
     let root: String
     let settings: Settings

@@ -53,7 +53,7 @@ enum KeygenVerb {
         Interruption.watch()
         let work = try WorkDirectory(in: directory, named: working)
         defer { work.remove() }
-        // Both files or neither: a single key file would block the next attempt and look worth keeping.
+        // Both files are written or neither: a single key file would block the next attempt, and look worth keeping.
         var set = FileSet(.added, head: Files.name(of: secret))
         set.first = [Files.name(of: open)]
         try work.add(set.head, file, mode: 0o600)

@@ -165,7 +165,7 @@ extension Call {
             }
             try Files.writeNew(Array(text.utf8), to: path)
             do { return try body(path) } catch var error as MoultError where !has(PackVerb.writeDraft) {
-                // The user did not name that draft, and it is removed before the message is read.
+                // The user does not know that draft, and it is removed before the message is read.
                 if error.what.hasPrefix("\(path): ") { error.what.removeFirst("\(path): ".count) }
                 throw error
             }

@@ -191,7 +191,7 @@ enum PublishVerb {
 
     private static let stopped = "stopped; the old feed is still public"
 
-    /// Uploads of large bundles may take hours; a stalled connection is ended much earlier.
+    /// The transport for uploads, which may take hours for large bundles; a stalled connection is ended much earlier.
     private static var uploads: Transport {
         var retryPolicy = Transport.RetryPolicy()
         retryPolicy.fileDeadline = 86_400
@@ -244,7 +244,7 @@ private struct PublishedReport: Report {
             case .trust, .keyList: break
             }
         }
-        // The feed's line names the signer.
+        // The signatures are left out, because the line for the feed names the signer.
         for file in published.files where !file.hasSuffix(".minisig") { page.line("\("+", .added) \(file)") }
         for file in published.removed { page.line("\("-", .removed) \(file)") }
         if !published.dropped.isEmpty {

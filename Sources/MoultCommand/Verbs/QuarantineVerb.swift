@@ -95,7 +95,7 @@ enum QuarantineVerb {
         }
     }
 
-    /// A database's name is enough to view a set, but not to remove one of several.
+    /// Throws if a database's name stands for several sets: it is enough to view a set, but not to remove one of several.
     private static func refuseAmbiguous(_ name: String, _ set: QuarantineShelf.Set, _ orchestrator: Orchestrator) throws
     {
         let same = try orchestrator.quarantine().filter { $0.record?.database == name }
@@ -177,7 +177,7 @@ extension QuarantineVerb {
             page.line("\(set.record?.database ?? set.id) was restored from \(set.id)")
             let installed = result.generation.map { Generation.version(of: $0) } ?? ""
             let isAdopted = result.generation.map { Generation.adoptedNumber(of: $0) != nil } ?? false
-            // Files from before moult have no release that the content could be compared with.
+            // Files from before moult have no release for comparing the content.
             if let release = set.record?.release, !release.isEmpty, release != installed, !isAdopted {
                 page.wrapped(
                     "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "

@@ -49,7 +49,7 @@ enum RecoverVerb {
 }
 
 extension Call {
-    /// For short verbs that write: reports recovered updates, and nothing else.
+    /// For short verbs that write: reports only recovered updates.
     var recoveryWatcher: Watcher {
         Watcher(tell: { [output] event in
             switch event {

@@ -71,7 +71,7 @@ enum ReplaceVerb {
             switch (call.value(new), call.has(undo)) {
             case (nil, true): return try restore(call, replacement)
             case (let new?, false): return try replace(call, replacement, by: new)
-            // The case that both are missing is handled above.
+            // The case that both files are missing is handled above.
             case (_, true), (nil, false):
                 throw call.wrongUsage("--undo takes no NEW.db", why: "the old content comes from the kept copy")
             }
@@ -156,7 +156,7 @@ enum ReplaceVerb {
     private static func pack(_ call: Call, _ draft: String, in directory: String, _ bar: ProgressBar) throws -> String {
         var options = PackOptions()
         (options.output, options.allowDirty, options.checkTime) = (directory, true, call.checkTime)
-        // It is unpacked immediately.
+        // The bundle is unpacked immediately, so compressing it further would be a waste.
         options.level = 1
         options.warn = { call.output.warn("\($0)") }
         options.shouldStop = { Interruption.isRequested }
@@ -215,7 +215,7 @@ extension Call {
 private struct ReplaceReport: Report {
     private let replacement: FileReplacement
     private let result: Orchestrator.Result
-    /// Nil if the old content was restored.
+    /// The path of the new content; nil if the old content was restored.
     private let new: String?
     private let copies: Int
     /// When the restored content had been replaced.

@@ -45,7 +45,7 @@ enum SQLVerb {
         do {
             try connection.forEachStatement(in: text) { statement in
                 count += 1
-                // SQL itself can switch `query_only` off, but cannot change SQLite's verdict on a statement.
+                // SQL itself can switch `query_only` off, but cannot change how SQLite classifies a statement.
                 if !mayWrite, !statement.isReadOnly { throw refused(statement.sql) }
                 if call.has(csv) {
                     try CSV.write(statement, header: showsHeader, to: call.output)
@@ -140,7 +140,7 @@ private enum CSV {
         }
     }
 
-    /// Nil for NULL. Text is returned as stored, even if it is not valid UTF-8.
+    /// Returns the bytes of a field; nil for NULL. Text is returned as stored, even if it is not valid UTF-8.
     private static func field(_ statement: borrowing Statement, _ column: Int32) throws -> [UInt8]? {
         switch statement.storage(column) {
         case .null: nil
@@ -153,7 +153,7 @@ private enum CSV {
         Array(fields.map { $0.map(quoted) ?? [] }.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "\n")]
     }
 
-    /// Empty text is quoted, because an empty field is NULL.
+    /// Quotes a field if necessary. Empty text is quoted, because an empty field is NULL.
     private static func quoted(_ field: [UInt8]) -> [UInt8] {
         let quote = UInt8(ascii: "\"")
         guard field.isEmpty || field.contains(where: { [quote, UInt8(ascii: ","), 0x0A, 0x0D].contains($0) }) else {
@@ -185,7 +185,7 @@ extension Value {
         case .integer(let number): .integer(number)
         case .real(let number): .number(number)
         case .text(let text): .string(text)
-        // JSON has no bytes: they are written as hexadecimal, under a key that distinguishes them from text.
+        // JSON has no byte strings: blobs are written as hexadecimal, under a key that distinguishes them from text.
         case .blob: ["blob": .string(String(description.dropFirst(2).dropLast()))]
         }
     }

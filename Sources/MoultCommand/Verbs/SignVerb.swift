@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
 
-/// `moult sign`: signs files, byte for byte as they are.
+/// `moult sign`: signs files without changing them.
 enum SignVerb {
     static let files = Argument(.file(), presence: .repeated, "The files to sign: manifests, key lists or other files")
     static let key = Option("key", letter: "k", value: .file(), "The secret key, created by moult keygen or minisign")

@@ -74,7 +74,7 @@ enum StatusVerb {
         let sets = Result { try QuarantineShelf(layout: store.layout, settings: store.settings).sets() }
         metrics.quarantine = try? sets.get()
         call.output.lines { metrics.write(to: &$0) }
-        // The other metrics are printed in any case. A user who may not read the quarantine needs no more.
+        // The other metrics are printed in any case. A user who may not read the quarantine does not need its metrics.
         if case .failure(let error) = sets, !Files.isDenied(error) { throw error }
         return .done
     }

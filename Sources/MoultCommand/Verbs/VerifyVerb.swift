@@ -87,7 +87,7 @@ private struct VerifyReport: Report {
                 remedy[0] == "chmod"
                 ? "to let this user read it"
                 : remedy.starts(with: ["moult", "reset"])
-                    // Data that only the app had cannot be repaired.
+                    // Data that only the app had cannot be recreated.
                     ? "restore a backup, or set it aside, salvage its readable rows and create a new one"
                     : "repair it with"
             page.line("\(verb): \(shellLine(all), .heading)")

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultStore
 
-/// `moult who`: the processes that use the store, and what each of them holds open.
+/// `moult who`: lists the processes that use the store, and the files that each of them has open.
 enum WhoVerb {
     static let command = Command(
         "who", .operators, "show the processes that use databases, generations or locks",

@@ -10,7 +10,7 @@ struct ChangedTables {
     let installed: Manifest?
     let release: Manifest
 
-    /// Files that are larger together are not compared: it would take longer than reading everything again.
+    /// The limit on the total size of the files. Comparing larger files would take longer than reading everything again.
     private static let sizeLimit = 64 << 20
 
     /// Returns the tables of a database that differ; nil if unknown, in which case any table may differ.

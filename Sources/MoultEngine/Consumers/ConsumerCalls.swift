@@ -4,7 +4,7 @@ internal import MoultLibc
 package import MoultStore
 internal import StepKit
 
-/// Calls the consumers of one update: release in reverse order of registration, reload in order of registration.
+/// Calls the consumers of one update: for a release, in reverse order of registration; for a reload, in order of registration.
 package final class ConsumerCalls {
     let transaction: Transaction
     let plan: Plan
@@ -116,7 +116,7 @@ package final class ConsumerCalls {
         _ consumer: Consumer, _ message: ConsumerMessage, until forced: ContinuousClock.Instant?
     ) -> ConsumerCall {
         let deadline = ContinuousClock.now + .seconds(consumer.timeout)
-        // Consumers that released learn the outcome, even if the user at the keyboard cancels.
+        // Consumers that released their databases learn the outcome, even if the user cancels with Ctrl-C.
         let mayStop = message.kind == .release
         return ConsumerCall(
             message: message, directory: transaction.layout.root,
@@ -156,7 +156,8 @@ package struct ConsumerOptions: Sendable {
     package var inProcess: [Consumer]
     /// After this many seconds, the update kills the processes that still prevent a file from being replaced.
     package var forceAfter: Int?
-    /// For how many seconds a finished update waits for readers to leave the previous generation; nil: as set in `moult.json`.
+    /// For how many seconds a finished update waits for readers to leave the previous generation; nil uses the value in
+    /// `moult.json`.
     package var waitForReaders: Int?
 
     package init(inProcess: [Consumer] = [], forceAfter: Int? = nil, waitForReaders: Int? = nil) {

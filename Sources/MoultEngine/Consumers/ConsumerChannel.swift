@@ -1,11 +1,11 @@
 package import MoultStore
 
-/// Calls a consumer in one of several ways. Each call returns when the consumer has done what was requested, and throws if it
+/// Notifies a consumer by one kind of call. Each call returns when the consumer has done what was requested, and throws if it
 /// has not.
 protocol ConsumerChannel: Sendable {
     /// The description shown in a plan.
     var summary: String { get }
-    /// Returns whether a process exists that can be asked to release.
+    /// Returns whether a process exists that can be asked to release its databases.
     func canRelease(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws
@@ -23,7 +23,7 @@ struct ConsumerCall {
     let deadline: ContinuousClock.Instant
     /// For a reload: whether this consumer had been asked to release.
     let wasReleased: Bool
-    /// Throws if the user at the keyboard cancels.
+    /// Throws if the user cancels with Ctrl-C.
     let stop: () throws -> Void
 
     var time: Duration { max(.zero, deadline - .now) }

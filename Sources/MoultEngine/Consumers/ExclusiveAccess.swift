@@ -18,7 +18,7 @@ struct ExclusiveAccess {
             for holder in try OpenFiles.holders(of: [path]) {
                 let name = signal == SIGTERM ? "TERM" : "KILL"
                 warn("\(holder.description) still has \(path) open, and is sent SIG\(name)")
-                // The process may have exited in the meantime; whether the file is free is checked next.
+                // The process may have exited in the meantime; the next check shows whether the file is free.
                 _ = kill(holder.pid, signal)
             }
             if try isFree(by: .now + Self.grace) { return }
@@ -26,7 +26,7 @@ struct ExclusiveAccess {
         throw held()
     }
 
-    /// The kernel grants a lease only if no other process has the file open.
+    /// Returns whether no other process has the file open: only then does the kernel grant a lease.
     private func isFree(by deadline: ContinuousClock.Instant) throws -> Bool {
         while true {
             guard let facts = try Files.facts(path), facts.kind == .file else { return true }

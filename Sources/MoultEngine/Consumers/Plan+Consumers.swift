@@ -6,9 +6,9 @@ extension Plan {
     /// A consumer that will be called.
     package struct Call: Sendable, Equatable {
         package var consumer: String
-        /// How it is called: command, signal, systemd or app.
+        /// How the consumer is called: command, signal, systemd or app.
         package var by: String
-        /// Whether it is first asked to release; otherwise it is only asked to reload.
+        /// Whether the consumer is first asked to release the databases; otherwise it is only asked to reload them.
         package var isReleased: Bool
         /// The changed databases that concern this consumer.
         package var databases: [Database]
@@ -16,7 +16,7 @@ extension Plan {
         package struct Database: Sendable, Equatable {
             package var name: String
             package var kind: String
-            /// The path of its file in the store; a full path for a cache stored outside the store.
+            /// The path of the database's file in the store; a full path for a cache stored outside the store.
             package var path: String
         }
 
@@ -120,7 +120,7 @@ extension Effect {
         }
     }
 
-    /// The file that no other process may have open when the effect is applied; nil if others may.
+    /// The file that no other process may have open when the effect is applied; nil if other processes may have it open.
     fileprivate var exclusivePath: String? {
         switch change {
         case .quarantine(let path, _, _), .replace(let path, _, _, .exchange, _, _, _): path

@@ -8,8 +8,8 @@ extension SignalConsumer: ConsumerChannel {
 
     func canRelease(_ call: ConsumerCall) throws -> Bool { try release != nil && pid() != nil }
 
-    /// A signal has no reply, so the open files are checked: the process has released the databases when it has none of their
-    /// files open.
+    /// Asks the process to release the databases. A signal has no reply, so the open files are checked: the process has
+    /// released the databases when it has none of their files open.
     func release(_ call: ConsumerCall) throws {
         guard let release, let pid = try pid(), try send(release, to: pid) else { return }
         while try OpenFiles.isOpen(call.paths, in: pid) {
@@ -27,7 +27,7 @@ extension SignalConsumer: ConsumerChannel {
         if let pid = try pid() { _ = try send(reload, to: pid) }
     }
 
-    /// Returns false if the process has exited.
+    /// Sends a signal; returns false if the process has exited.
     private func send(_ signal: Signal, to pid: Int32) throws -> Bool {
         if kill(pid, signal.number) == 0 { return true }
         let code = Errno(errno)
@@ -43,8 +43,8 @@ extension SignalConsumer: ConsumerChannel {
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // For `kill`, zero and negative numbers mean groups of processes, and 1 is the init process.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) does not contain a process ID") }
-        // A process that started after the file was written is another one with the same PID; two seconds of clock difference
-        // are tolerated.
+        // A process that started after the file was written is a different one with the same PID; two seconds of clock
+        // difference are tolerated.
         guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
             return nil
         }

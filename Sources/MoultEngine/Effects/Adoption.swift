@@ -54,7 +54,7 @@ final class Adoption: WritableEffect {
 
     private func drain() throws {
         do { try old.hold(read: { _ in }) } catch let error as MoultError where error.code == .databaseCorrupt {
-            // A file that is not a database is kept as it is, unless it has sidecars, which SQLite would read as part of it.
+            // A file that is not a database is kept unchanged, unless it has sidecars, which SQLite would read as part of it.
             try old.holdPlainFile()
         }
     }

@@ -12,7 +12,7 @@ struct ContentTransfer {
         case shipped(String)
         /// A file that moult did not create: the same update keeps it as a generation.
         case foreign
-        /// A file that a release takes over: all of it is kept.
+        /// A file that a release takes over: its whole content is kept.
         case takenOver
     }
 
@@ -195,7 +195,7 @@ struct ContentTransfer {
         var mayBlock = placement.onReject == .block
         // The whole file is kept, so a row that does not fit must not block the first release.
         if case .foreign = old { mayBlock = false }
-        // Of a newer release's columns, an older release may know no other names.
+        // An older release may not have a newer release's columns under any name.
         let known = try Self.columns(of: placement.table, in: new)
         return RowRule(
             table: rule.table, conditions: rule.conditions,

@@ -26,7 +26,7 @@ final class DrainedFile {
             guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
             (self.counter, self.lease) = (counter, lease)
             do { if try isUnchanged() { return } } catch {
-                // The caller may hold a damaged file in another way.
+                // The caller may hold a damaged file in a different way.
                 self.lease = nil
                 throw error
             }
@@ -70,7 +70,7 @@ final class DrainedFile {
         let connection = try Connection(path: path, access: .readWrite)
         do {
             if try connection.header().isWAL {
-                // Not in exclusive mode, in which SQLite leaves behind a `-shm` from before a crash.
+                // Not in exclusive mode, because SQLite then leaves behind a `-shm` from before a crash.
                 guard try !connection.checkpoint(.truncate).isBusy,
                     try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
                 else { throw inUse() }
@@ -93,7 +93,7 @@ final class DrainedFile {
     func inUse() -> MoultError { InUse.error(path, advice: "Stop that program, and try again.") }
 }
 
-/// The error for a database that another process keeps in use.
+/// The error for a database that another process is using.
 enum InUse {
     static func error(_ path: String, advice: String, cause: (any Error)? = nil) -> MoultError {
         // Only root can see the processes of other users.

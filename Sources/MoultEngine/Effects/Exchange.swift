@@ -16,10 +16,10 @@ final class Exchange: WritableEffect {
     private let counter: UInt64?
     /// The inode of the old file, as recorded with the decision; nil before.
     private let replaced: UInt64?
-    /// Whether the release's content is in place.
+    /// Returns whether the release's content is in place.
     private let isDone: () throws -> Bool
 
-    /// The old file, while no other process has it open.
+    /// The old file, held so that no other process has it open.
     let old: DrainedFile
     /// The connection that locks the new content until the update has been verified, so that no app writes rows that an undo
     /// would lose.
@@ -154,7 +154,7 @@ final class Exchange: WritableEffect {
         return now == counter
     }
 
-    /// The exchange is complete; from here on apps can open the file, and their writes must not be lost.
+    /// Ends the exchange: from here on apps can open the file, and their writes must not be lost.
     func commit() throws -> Bool { isExchanged }
 
     func isCommitted() throws -> Bool { isExchanged }

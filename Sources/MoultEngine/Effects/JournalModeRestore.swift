@@ -4,14 +4,14 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Restores a writable database after an update, a failure or a crash: its journal mode, and whatever SQLite would repair when
-/// the app next opens the file.
+/// Restores a writable database after an update, a failure or a crash: its journal mode, and anything that SQLite would
+/// otherwise repair when the app next opens the file.
 ///
-/// A journal of an interrupted transaction is rolled back. An obsolete journal is removed too: SQLite would leave it, and it
-/// would prevent the next exchange.
+/// A journal of an interrupted transaction is rolled back. An obsolete journal is removed as well: SQLite would leave it, and
+/// it would prevent the next exchange.
 struct JournalModeRestore {
     let path: String
-    /// Whether the app had chosen WAL mode, which draining changes.
+    /// Whether the database was in WAL mode, which draining ends.
     var wasWAL = false
 
     func restore() throws {
@@ -32,7 +32,7 @@ struct JournalModeRestore {
     static func restore(_ plan: Plan, _ layout: StoreLayout, wal: Set<String>, isInstalled: Bool) throws {
         for effect in plan.effects {
             for path in effect.writtenPaths {
-                // A file that is set aside without being drained stays exactly as it was.
+                // A file that is set aside without being drained stays unchanged.
                 if let reason = effect.setsAside, !wal.contains(path) || isInstalled && reason != .restored { continue }
                 // A file that became a generation, or a link to one, no longer belongs to the app.
                 guard try Files.target(ofLink: layout.file(path)).map(StoreLayout.isSealed) != true else { continue }

@@ -24,12 +24,12 @@ final class LiveReplacement: WritableEffect {
     private var isWAL = false
     /// Whether copying pages has begun: from then on, only reading the file can tell whether the commit took effect.
     private var isBegun = false
-    /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already carries
-    /// the release's marker.
+    /// The schema version of the old content. A backup increases it, so recovery can recognize old content that already has the
+    /// release's marker.
     private var before: UInt64?
     private var isEnded = false
 
-    /// The longest time to keep other processes waiting at once, in milliseconds: less than the busy timeout of most apps.
+    /// The longest time for which other processes wait at once, in milliseconds: less than the busy timeout of most apps.
     private static let turn: Int32 = 1_000
     /// How many seconds the commit waits for readers.
     private let patience: Int
@@ -169,9 +169,9 @@ final class LiveReplacement: WritableEffect {
         self.backup = nil
         isEnded = true
         guard isWAL else { return true }
-        // Without a checkpoint, the WAL stays as large as the database, and the app's next small commit pays for it. Most of
-        // the checkpoint is done while others write. A reader may block the rest, and writers would wait for that reader as
-        // well, so the rest gets only one turn.
+        // Without a checkpoint, the WAL stays as large as the database, and the app's next small commit would have to copy it.
+        // Most of the checkpoint is done while other processes write. A reader may block the rest, and writers would wait for
+        // that reader as well, so the rest gets only one turn.
         _ = try live.checkpoint(.passive)
         try live.setBusyTimeout(milliseconds: Self.turn)
         _ = try live.checkpoint(.truncate)

@@ -15,7 +15,7 @@ final class Migration: WritableEffect {
     /// The path of the copy that is made before the database changes.
     private let copy: String
     private var connection: Connection?
-    /// Whether a `-wal` existed next to it, which a connection that only rolls back must leave in place.
+    /// Whether the database had a `-wal`, which a connection that only rolls back must leave in place.
     private var hadWAL = false
 
     /// The file from which the database was created: its indexes, triggers and views do not belong to the app.

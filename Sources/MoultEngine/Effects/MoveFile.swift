@@ -52,10 +52,10 @@ final class MoveFile: WritableEffect {
     func revert() throws {
         try release()
         old.release()
-        // Only the moved file goes back; an app may have created another one at the old path in the meantime.
+        // Only the moved file goes back; an app may have created another file at the old path in the meantime.
         guard try Files.facts(from) == nil, let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? true
         else { return }
-        // An app may have opened it at the new path, and have rows in a WAL there.
+        // An app may have opened the file at the new path, and have rows in a WAL there.
         let isWAL = try isWAL()
         let moved = DrainedFile(place)
         try moved.hold(read: { _ in })

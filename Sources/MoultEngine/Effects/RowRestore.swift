@@ -6,7 +6,7 @@ internal import StepKit
 /// Restores rows of one table from a set in quarantine, in one transaction, begun before the decision and committed after
 /// everything else.
 ///
-/// Repeating it changes nothing, because rows that already exist, in the table or the reject table, are skipped.
+/// Repeating the restore changes nothing, because rows that already exist, in the table or the reject table, are skipped.
 final class RowRestore: WritableEffect {
     let effect: Effect
     let place: String
@@ -20,7 +20,7 @@ final class RowRestore: WritableEffect {
     /// Databases of releases: rows that they contain do not belong to the app, and are not restored.
     private let shipped: [String]
     private var connection: Connection?
-    /// Whether a `-wal` existed next to the database, which a connection that only rolls back must leave in place.
+    /// Whether the database had a `-wal`, which a connection that only rolls back must leave in place.
     private var hadWAL = false
 
     /// How many seconds to wait for another process to end its transaction.

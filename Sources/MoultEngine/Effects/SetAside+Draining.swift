@@ -5,8 +5,8 @@ internal import MoultStore
 internal import StepKit
 
 extension SetAside {
-    /// Returns the number of rows by table, for the record. It is only informative, so tables that cannot be counted are left
-    /// out.
+    /// Returns the number of rows by table, for the record. The numbers are only informative, so tables that cannot be counted
+    /// are left out.
     static func rows(_ place: String) throws -> [SQLName: Int]? {
         do {
             let counts = try NonInvasiveReader.into(place) { try RowCounts(of: $0) }
@@ -17,7 +17,7 @@ extension SetAside {
         }
     }
 
-    /// Whether SQLite can open the file, finds no damage in it, and accepts its sidecars. The check changes nothing.
+    /// Returns whether SQLite can open the file, finds no damage in it, and accepts its sidecars. The check changes nothing.
     ///
     /// Files that SQLite would discard may contain the only copy of rows, and a damaged file is kept exactly as it is, for
     /// salvage.
@@ -55,8 +55,9 @@ extension SetAside {
             })
     }
 
-    /// Returns the tables in the file when it is read without its sidecars. If one of them is missing when they are read as
-    /// well, they belong to another file. SQLite cannot detect that, and would write their pages over this file.
+    /// Returns the tables in the file when it is read without its sidecars. If one of these tables is missing when the sidecars
+    /// are read as well, the sidecars belong to another file. SQLite cannot detect that, and would write their pages over this
+    /// file.
     private static func ownTables(_ place: String) throws -> Set<String> {
         do {
             let alone = try Connection(path: place, access: .immutable)
@@ -64,7 +65,7 @@ extension SetAside {
             try alone.close()
             return names
         } catch let error as MoultError where error.code == .databaseCorrupt {
-            // Without its sidecars this is not a database, so it needs them.
+            // Without its sidecars, the file is not a database, so it needs them.
             return []
         }
     }

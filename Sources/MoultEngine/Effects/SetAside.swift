@@ -21,7 +21,7 @@ package final class SetAside: WritableEffect {
     private var record: QuarantineRecord
     /// The inode of the file in place at the time of the decision; nil before.
     private let recorded: UInt64?
-    /// In a copied store, where inodes prove nothing: the digest that identifies the staged file. Otherwise nil.
+    /// The digest that identifies the staged file in a copied store, where inodes prove nothing; otherwise nil.
     private let newDigest: String?
     /// The mark of the new file at the time of the decision; nil before.
     private let recordedMark: UInt64?
@@ -34,8 +34,8 @@ package final class SetAside: WritableEffect {
     private var lease: WriteLease?
     private var held: WriteLease? { drained.lease ?? lease }
 
-    /// Whether the content belongs to the installed database: even a journal or `-wal` of another database can be read without an
-    /// error.
+    /// Whether the content belongs to the installed database: SQLite can read even a journal or `-wal` of another database
+    /// without an error.
     private let fits: () throws -> Bool
 
     package static let salvagedName = "salvaged.db"
@@ -74,8 +74,8 @@ package final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
-    /// Computed before the file is leased, because computing its digest opens the file, which breaks the lease and waits for
-    /// that.
+    /// The result of `isOriginalInPlace`, computed before the file is leased: computing its digest opens the file, which would
+    /// break the lease and wait for that.
     private var wasInPlace: Bool?
 
     /// Returns whether the file to be set aside is still at its path.
@@ -104,7 +104,8 @@ package final class SetAside: WritableEffect {
 
     // MARK: hold
 
-    /// No process may have the database open when the names change, because anything it then writes would be set aside too.
+    /// Holds the file. No process may have the database open when the names change, because anything that it then writes would
+    /// be set aside as well.
     func hold() throws {
         decided = try current()
         // After a crash, the file may already be set aside.
@@ -117,7 +118,7 @@ package final class SetAside: WritableEffect {
             if try Self.drain(drained) { return }
         }
         do { lease = try WriteLease.take(place) } catch {
-            // The file belongs to another user or is unreadable: then the kernel grants no lease, but open files can still be
+            // If the file belongs to another user or is unreadable, the kernel grants no lease, but open files can still be
             // listed.
             if try OpenFiles.holders(of: [place]).isEmpty { return }
         }
@@ -202,7 +203,7 @@ package final class SetAside: WritableEffect {
             }
             // A process is about to open the old file, and would use the new file's sidecars with it.
             try Files.exchange(newFile, place)
-            // If it only reads, all of the content is still in the one file.
+            // If the process only reads, all of the content is still in the one file.
             guard drained.lease != nil, try drained.holdAgain() else { break }
         }
         placed = nil
@@ -292,7 +293,7 @@ package final class SetAside: WritableEffect {
         if try !isUntouched() {
             new = try keepNew()
         } else if newDigest != nil {
-            // In a copied store, recovery identifies the new file by its staged path.
+            // In a copied store, recovery recognizes the new file by its staged path.
             try Files.rename(place, to: newFile)
         }
         // A process that opens the restored file from here on waits until the sidecars are in place too. Without a kernel
@@ -320,8 +321,8 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// The file now in place may contain rows of an app, so it becomes a set of its own. Returns the file, which is held; nil
-    /// if it was moved with its sidecars, because it could not be drained.
+    /// Keeps the file that is now in place as a separate set, because it may contain an app's rows. Returns the file, which is
+    /// held; nil if it was moved with its sidecars, because it could not be drained.
     private func keepNew() throws -> DrainedFile? {
         guard let facts = try Files.facts(place) else { return nil }
         let new = DrainedFile(place)
@@ -363,7 +364,7 @@ package final class SetAside: WritableEffect {
         return (try? WriteLease.take(place)).flatMap(\.self) != nil
     }
 
-    /// Removes the set if all its files were restored. Otherwise the rest stays, with its record.
+    /// Removes the set if all its files were restored. Otherwise the remaining files stay, with the record.
     private func removeIfEmpty() throws {
         for suffix in [""] + Self.suffixes {
             if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }

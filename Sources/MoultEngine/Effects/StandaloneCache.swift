@@ -21,7 +21,7 @@ package struct StandaloneCache {
 
     /// How to treat a file that another process has open or locked.
     package enum Policy: Sendable {
-        /// Replace it: that process keeps the old file, which no longer has a name.
+        /// Replace the file: that process keeps the old file, which no longer has a name.
         case replaceOpen
         /// Replace only closed regular files, and nothing that belongs to a store.
         case refuse
@@ -35,7 +35,7 @@ package struct StandaloneCache {
         /// Creates the database at a path.
         let make: (String) throws -> Void
 
-        /// The schema created by SQL.
+        /// Creates an expected schema from SQL.
         package init(sql: String) throws {
             let connection = try Connection.inMemory()
             do { try connection.execute(sql) } catch {
@@ -51,7 +51,7 @@ package struct StandaloneCache {
             try connection.close()
         }
 
-        /// The schema of a prebuilt database.
+        /// Creates an expected schema from a prebuilt database.
         package init(template: String) throws {
             let connection = try Connection(path: template, access: .immutable)
             try self.init(Identity(of: connection)) { try Files.copy(template, to: $0, mode: 0o600) }
@@ -103,7 +103,7 @@ package struct StandaloneCache {
         }
         if isReady { return .ready }
         return try locked(.exclusive) {
-            // Another process may have created it in the meantime.
+            // Another process may have created the cache in the meantime.
             let fault = try fault(expected)
             if fault != nil { try replace(expected) }
             try removeLeftovers()
@@ -227,7 +227,7 @@ package struct StandaloneCache {
 
     private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }
 
-    /// The new file's staging name is removed last, because it shows that leftover files exist.
+    /// Removes leftover files, the new file's staging name last, because it shows that leftover files exist.
     private func removeLeftovers() throws {
         for name in try Files.list(directory) where name.hasPrefix(oldName) {
             try Files.removeTree("\(directory)/\(name)")

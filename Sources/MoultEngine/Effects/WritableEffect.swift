@@ -2,8 +2,8 @@ internal import StepKit
 
 /// An effect on a database that apps write to, from the hold to the commit.
 ///
-/// An update takes all of them through the same stages: hold every database before any is changed, decide, perform, commit. If a
-/// database cannot be held, the update ends before anything has changed.
+/// An update takes all of these effects through the same stages: hold every database before any is changed, decide, perform,
+/// commit. If a database cannot be held, the update ends before anything has changed.
 protocol WritableEffect: AnyObject {
     /// The effect in the plan.
     var effect: Effect { get }
@@ -11,30 +11,30 @@ protocol WritableEffect: AnyObject {
     var place: String { get }
     /// The gate for the old content, if this effect replaces any.
     var displacement: Displacement? { get }
-    /// The fate of the rows of its tables.
+    /// The fate of the rows in the database's tables.
     var fates: [RowFate] { get }
-    /// Whether it waits long for transactions of other processes, so that nothing else may be locked meanwhile.
+    /// Whether the effect waits long for transactions of other processes, so that nothing else may be locked meanwhile.
     var waitsForOthers: Bool { get }
     /// Numbers recorded with the decision, so that an undo after a crash can tell what was done.
     var facts: [String: UInt64] { get throws }
 
-    /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `release`. Reads
-    /// and carries over nothing yet.
+    /// Takes only the lock, briefly, so that several databases can be tried together. May be called again after `release`. Does
+    /// not read or carry over anything yet.
     func acquire() throws
     /// Holds the database and proves whether its old content is expendable. Called once.
     func hold() throws
     /// Makes the changes that can be undone exactly.
     func perform() throws
     func revert() throws
-    /// Copies what can be copied before the first commit.
+    /// Copies as much as possible before the first commit.
     func stage() throws
-    /// SQLite's own commit, after which the update cannot be undone. Returns false if there was nothing to commit.
+    /// Makes SQLite's own commit, after which the update cannot be undone. Returns false if nothing had to be committed.
     func commit() throws -> Bool
     /// Returns whether the commit took effect; after an error, only reading the database can tell.
     func isCommitted() throws -> Bool
     /// Gives apps access again.
     func finish() throws
-    /// Releases everything without changes.
+    /// Releases the database without changes.
     func release() throws
 }
 

@@ -69,7 +69,7 @@ extension WritableEffects {
             isDone: { [unowned self] in try isReplaced(effect, path) })
     }
 
-    /// Returns whether the file already has its new path. An app may have created another file at the old path after a crash.
+    /// Returns whether the file already has its new path. After a crash, an app may have created another file at the old path.
     private func isMoved(_ from: String, to path: String) throws -> Bool {
         try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
     }
@@ -122,8 +122,8 @@ extension WritableEffects {
             }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
     }
 
-    /// Returns whether an installed database has the content of its release; true for any other file, which has none to compare
-    /// with.
+    /// Returns whether an installed database has the content of its release; true for any other file, because it has no release
+    /// to compare with.
     private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
         let store = StoreSnapshot(layout)
         guard let generation = try store.installed,
@@ -134,7 +134,8 @@ extension WritableEffects {
         return try Assessment(of: generation, in: store).finding(of: database, .deep).fault == nil
     }
 
-    /// `path` is the path that apps use; `held` differs from it if the update has already moved the file.
+    /// Creates the gate for old content. `path` is the path that apps use; `held` differs from it if the update has already
+    /// moved the file.
     private func displacement(_ effect: Effect, _ held: String, at path: String? = nil) throws -> Displacement {
         Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, path ?? held))
     }
@@ -159,7 +160,7 @@ extension WritableEffects {
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
-        // A release can move a name from one file to another, so the path decides which database it was.
+        // A release can move a name from one file to another, so the path determines which database it was.
         let databases = installed?.databases ?? []
         let before = databases.first { place($0.path) == held } ?? databases.first { $0.name == database.name }
         var kind = before?.kind ?? database.kind
@@ -177,8 +178,8 @@ extension WritableEffects {
         else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
-        // The path decides which database it was, because a release can give the file another name. A file from before moult
-        // is none of them.
+        // The path determines which database it was, because a release can give the file another name. A file from before moult
+        // is not one of them.
         let held = place(plan.movedFrom(path) ?? path)
         let before =
             plan.adopts(path) ? nil : installed?.databases.first { $0.kind.isReplaced && place($0.path) == held }

@@ -48,7 +48,7 @@ final class WritableEffects {
             let path = effect.effect.drainedPath.map(place) ?? effect.place
             try HardLinks(path, own: names(path)).separate()
         }
-        // Before anything is drained: a refused update must not change even a journal mode.
+        // This check comes before anything is drained: a refused update must not change even a journal mode.
         for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
             try waitUntilClosed(effect)
         }
@@ -65,7 +65,7 @@ final class WritableEffects {
             do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
             {
-                // Another process is using one of them briefly: all are released, so that it can end its transaction.
+                // Another process is using one of the databases briefly. All are released, so that it can end its transaction.
                 for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
                 try stop()
             }
@@ -166,13 +166,13 @@ final class WritableEffects {
     func perform(_ effect: Effect) throws { try find(effect)?.perform() }
     func revert(_ effect: Effect) throws { try find(effect)?.revert() }
 
-    /// Commits everything. Everything that can fail for lack of space or a lock is tried before the first commit.
+    /// Commits everything. Each operation that can fail for lack of space or a lock is tried before the first commit.
     func finish() throws {
         let effects = try effects()
         for effect in effects { try effect.stage() }
         for effect in effects {
             do { if try effect.commit() { isIrrevocable = true } } catch {
-                // If even that is unknown, going forward is the only safe choice.
+                // If even that is unknown, finishing the update is the only safe choice.
                 isIrrevocable = isIrrevocable || ((try? effect.isCommitted()) ?? true)
                 throw error
             }
@@ -222,7 +222,7 @@ final class WritableEffects {
         guard database.kind.isReplaced else {
             // The content has no marker, but the staged file is known by its inode.
             if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
-            // The app may have written to it since, but nothing writes to the staged file.
+            // The app may have written to the file since, but nothing writes to the staged file.
             let waiting = transaction.waiting(path)
             if try Files.facts(waiting) != nil { return try !Transaction.isPublished(waiting, database.sha256) }
             return try Transaction.isPublished(place(path), database.sha256)

@@ -127,10 +127,10 @@ final class Displacement {
 
     // MARK: the end of the update
 
-    /// The new content is in place: the kept content becomes permanent.
+    /// Makes the kept content permanent, because the new content is in place.
     func commit() throws { try Self.completeSet(directory, live: [place], isInstalled: true) }
 
-    /// The update ended without replacing anything.
+    /// Removes the kept content if it is not needed, because the update ended without replacing anything.
     func abandon() throws { try Self.completeSet(directory, live: [place], isInstalled: false) }
 
     /// Completes the sets that a transaction put into quarantine, also after a crash: they become permanent if the update was
@@ -149,7 +149,7 @@ final class Displacement {
 
     private static func completeSet(_ directory: String, live: [String], isInstalled: Bool) throws {
         guard var record = try QuarantineRecord(in: directory) else {
-            // A crash came before the record was written, and thus before any content.
+            // The crash came before the record was written, and thus before any content.
             try Removable(pending: directory, live: live)?.remove()
             return
         }

@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Handles other names of a writable database's file: `cp -al` gives two stores the same files, and an update of one must not
-/// change the other.
+/// Handles additional names of a writable database's file: `cp -al` gives two stores the same files, and an update of one store
+/// must not change the other.
 struct HardLinks {
     private let place: String
     /// Names that moult itself may have given to the file.
@@ -13,7 +13,7 @@ struct HardLinks {
 
     /// Gives the database a separate file if its file has other names. The old file keeps those names unchanged.
     ///
-    /// Possible only while no process has the file open, and without sidecars, which are shared in the same way.
+    /// This is possible only while no process has the file open, and without sidecars, which are shared in the same way.
     func separate() throws {
         guard try isShared() else { return }
         let sidecars = try Sidecars.of(place).paths

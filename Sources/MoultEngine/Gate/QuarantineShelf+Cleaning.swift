@@ -1,7 +1,7 @@
 internal import MoultBasics
 package import MoultStore
 
-/// The sets that may be removed from quarantine, as decided by the gate.
+/// The sets in quarantine that the gate allows to be removed.
 extension QuarantineShelf {
     package struct Report: Sendable, Equatable {
         package var removed: [Set] = []
@@ -15,7 +15,7 @@ extension QuarantineShelf {
         }
     }
 
-    /// Removes files left there by killed commands. Requires the store's lock.
+    /// Removes files that killed commands left in quarantine. Requires the store's lock.
     func sweep(except unfinished: [String]) throws {
         for root in roots { try Removable.sweep(quarantine: root, except: unfinished) }
     }

@@ -22,7 +22,8 @@ package struct Removable {
         try Files.removeTree(path)
     }
 
-    /// Recorded instead of the inode of a staged file that recovery recreates: a file at that path is then not old content.
+    /// The value that is recorded instead of the inode of a staged file that recovery recreates: a file at that path is then
+    /// not old content.
     static let stagedAgain: UInt64 = 0
 
     /// Removes a set in quarantine. It is first renamed out of sight in one step, so that a crash does not leave half of it.
@@ -35,8 +36,8 @@ package struct Removable {
 
     private static let trashPrefix = ".removed-"
 
-    /// Removes what killed commands left in a quarantine directory: partially removed sets, directories that were still empty,
-    /// and unfinished records. Sets of interrupted updates stay.
+    /// Removes leftovers of killed commands in a quarantine directory: partially removed sets, directories that are still
+    /// empty, and unfinished records. Sets of interrupted updates stay.
     static func sweep(quarantine root: String, except unfinished: [String]) throws {
         for name in try Files.list(root) {
             let set = "\(root)/\(name)"
@@ -94,21 +95,22 @@ package struct Removable {
         try Files.facts("\(directory)/\(Files.name(of: record.path))")
     }
 
-    /// The staged files of a transaction. Old content from an exchange is moved to quarantine first, unless the update's decision
-    /// says that it is expendable.
+    /// The staged files of a transaction. Old content from an exchange is first moved to quarantine, unless the record of the
+    /// decision says that it is expendable.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
         for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state) }
         self.init(transaction.directory)
     }
 
-    /// A staged copy of a database, or one of its sidecars, which recovery creates again.
+    /// A staged copy of a database, or one of its sidecars, which recovery will create again.
     init?(staged path: String, suffix: String, _ transaction: Transaction, _ state: Journal.State) throws {
         try Self.secure(path, transaction, state)
         guard try Files.facts(transaction.waiting(path) + suffix) != nil else { return nil }
         self.init(transaction.waiting(path) + suffix)
     }
 
-    /// Old content at the path of a staged file is moved to quarantine, unless the decision says that it is expendable.
+    /// Moves old content at the path of a staged file to quarantine, unless the record of the decision says that it is
+    /// expendable.
     private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
@@ -120,8 +122,8 @@ package struct Removable {
         if !isStaged { try moveToQuarantine(waiting, path, transaction, facts) }
     }
 
-    /// In a copied store, where inodes prove nothing: whether the staged file has the content of the release, and the one in
-    /// place does not. If that is unknown, it counts as old content and is kept.
+    /// In a copied store, where inodes prove nothing: returns whether the staged file has the content of the release, and the
+    /// file in place does not. If that is unknown, the staged file counts as old content and is kept.
     private static func isStagedContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
         let waiting = transaction.waiting(path)
         let effect = plan?.effects.first {
@@ -139,7 +141,7 @@ package struct Removable {
     ) throws {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
-        // The content may have its name in quarantine already.
+        // The content may already have its name in quarantine.
         for set in try Files.list(root) where set.hasPrefix("\(transaction.id)-") {
             for file in try Files.list("\(root)/\(set)") {
                 let kept = try Files.facts("\(root)/\(set)/\(file)")
@@ -175,8 +177,8 @@ package struct Removable {
         try Files.removeTree(trash.directory)
     }
 
-    /// Removes a store in which nothing was ever installed, and which thus has no content; leaves any other store alone. The
-    /// directory is removed too if it contains nothing else.
+    /// Removes a store in which nothing was ever installed, and which therefore has no content; leaves any other store alone.
+    /// The directory is also removed if it contains nothing else.
     package static func removeUnused(_ layout: StoreLayout) throws {
         guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
         defer { withExtendedLifetime(lock) {} }
@@ -189,7 +191,7 @@ package struct Removable {
         if try Files.list(layout.root).isEmpty { try Files.removeEmpty(layout.root) }
     }
 
-    /// A set in quarantine: a cache according to the operator's limits, anything else only if the operator named it.
+    /// A set in quarantine: a cache according to the operator's limits, any other set only if the operator named it.
     package init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
         guard set.isCache || isNamed else { return nil }
         self.init(set.directory)

@@ -28,7 +28,7 @@ package struct Applier {
 
     /// Applies the effects; throws at the first one that fails.
     func applyEffects(begun: (Effect) -> Void = { _ in }) throws {
-        // Before the first effect, so that the release that a rollback leaves is never without its hold.
+        // Before the first effect, so that the release that the rollback replaces is always on hold.
         try plan.placeHold(transaction.layout)
         var phase: Phase?
         for effect in plan.effects {

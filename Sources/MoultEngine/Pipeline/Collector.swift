@@ -92,7 +92,7 @@ package struct Collector {
     }
 
     /// Moves a generation out of sight in one step, then deletes it: a crash in between leaves garbage among the transactions,
-    /// not half a generation.
+    /// and not half a generation.
     private func remove(_ name: String) throws {
         try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
         try LeaseFile.remove(name, layout)

@@ -3,8 +3,8 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Finishes or undoes interrupted updates. Before the decision everything is discarded; after it the update is finished, or
-/// undone if the operator asks for that.
+/// Finishes or undoes interrupted updates. Before the decision, everything is discarded; after it, the update is finished, or
+/// undone if the operator requests that.
 package struct CrashRecovery {
     let layout: StoreLayout
     let steps: StepSet
@@ -26,16 +26,16 @@ package struct CrashRecovery {
         )
     }
 
-    /// After this many crashes in a row an operator must investigate: recovery itself may be the cause.
+    /// After this many consecutive crashes, an operator must investigate: recovery itself may be the cause.
     static let maxAttempts = 3
 
     package struct Result: Sendable, Equatable {
         package enum Ending: String, Sendable {
-            /// Nothing had been decided: the staged files are removed.
+            /// The update was undecided: the staged files were removed.
             case cleaned
             /// The decided update was finished.
             case finished
-            /// A started undo was finished.
+            /// An undo that had begun was finished.
             case undone
         }
         package let transaction: String
@@ -44,7 +44,7 @@ package struct CrashRecovery {
         package let update: String
         package let from: Generation.Reference?
         package let to: Generation.Reference?
-        /// The plan, if it was finished.
+        /// The plan, if the update was finished.
         package let finished: Plan?
 
         package var text: String {
@@ -97,7 +97,7 @@ package struct CrashRecovery {
             if let plan = state.plan {
                 try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
                 try Displacement.completeSets(transaction, plan, isInstalled: ending == .finished)
-                // Before the history, because the update is over once the history has it.
+                // Before the history, because an update counts as over once the history has it.
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 try record(plan, ending, result.text)
                 let calls = try calls(transaction, plan, state)
@@ -129,7 +129,8 @@ package struct CrashRecovery {
                 for text in applier.clean(.undone) { tell(.warning(text)) }
                 return try complete(.undone)
             }
-            // A later update may have followed this one, whose end was lost in a power failure: nothing is left to do then.
+            // A later update may have followed this one if a power failure lost the record of its end: then nothing is left to
+            // do.
             let current = try Generation.currentName(layout)
             if current == plan.from?.generation || current == plan.to.generation {
                 try applier.applyEffects()
@@ -144,7 +145,7 @@ package struct CrashRecovery {
         } catch { throw stuck(plan, error) }
     }
 
-    /// Notifies external steps of the end of an undecided update, as without a crash.
+    /// Notifies external steps of the end of an undecided update, as if no crash had occurred.
     private func cleanSteps(_ transaction: Transaction, _ plan: Plan) {
         let path = transaction.manifest
         do {

@@ -13,7 +13,7 @@ package enum Event: Sendable {
     case decided
     /// An interrupted update was recovered.
     case recovered(CrashRecovery.Result)
-    /// A consumer has done what was requested.
+    /// A consumer has released or reloaded its databases.
     case consumer(String, ConsumerMessage.Kind)
     case warning(String)
 }

@@ -21,7 +21,7 @@ struct GenerationSealer {
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
-        // Files shared with another generation are read-only already. They have their last hard link now, so their facts are
+        // Files shared with another generation are already read-only. They have their last hard link now, so their facts are
         // recorded again.
         let linked = try Set(LinkedFiles(transaction.layout).records().map(\.inode))
         try LinkedFiles(transaction.layout).refresh()

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// The record by which an update is finished or undone after a crash: JSON Lines in the transaction's directory.
+/// The record from which an update is finished or undone after a crash: JSON Lines in the transaction's directory.
 ///
 ///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes, digests, at}
 ///     intent {effect, intent} …   attempt …   undoing {why}   undone   committed
@@ -30,7 +30,7 @@ package struct Journal {
         /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
-        /// The writable files that an exchange takes out of WAL mode, which is restored at the end.
+        /// The writable files that an exchange takes out of WAL mode; WAL mode is restored at the end.
         var wal: Set<String> = []
         var undoing: String?
         /// The intents that steps recorded before acting, by effect.
@@ -45,7 +45,8 @@ package struct Journal {
         try file.close()
     }
 
-    /// Syncs everything written so far, with the names of the files, before touching anything that recovery may have to repair.
+    /// Syncs everything written so far, and the names of the files. Called before anything changes that recovery may have to
+    /// repair.
     func sync() throws {
         try syncNames()
         let file = try Descriptor(path, .read)
@@ -67,7 +68,7 @@ package struct Journal {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
-        // A plan of several pages may be torn although the decision after it is intact; recovery would then not know the plan.
+        // A plan of several pages may be torn although the decision after it is intact; then recovery would not know the plan.
         if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
         let proofs = expendable.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .string($0.value.rawValue)) }
         try append(
@@ -94,8 +95,8 @@ package struct Journal {
         return [inode, .size(birth.seconds), .size(birth.nanoseconds)]
     }
 
-    /// Syncs the directory entries of the journal and the staged files. A record can reach the disk as soon as it is written, so
-    /// this must happen before writing a record that depends on those files.
+    /// Syncs the directory entries of the journal and the staged files. A record can reach the disk as soon as it is written,
+    /// so this must happen before a record is written that depends on those files.
     private func syncNames() throws {
         let directory = Files.directory(of: path)
         try Files.syncDirectory(directory)
@@ -119,7 +120,7 @@ package struct Journal {
     /// again.
     func undoing(_ why: String) throws { try append(["record": "undoing", "why": .string(why)]) }
 
-    /// Records the end. Not synced: if a power failure loses it, the effects are checked again and found to be applied.
+    /// Records the end. Not synced: if a power failure loses the record, recovery finds that the effects are already applied.
     package func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
 
     private func append(_ record: JSON, sync: Bool = true) throws {
@@ -160,7 +161,7 @@ package struct Journal {
         return state
     }
 
-    /// Returns whether a line is a record that was synced before anything was done on the basis of it.
+    /// Returns whether a line is a record that was synced before the update relied on it.
     private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
         // A line that is not JSON is not a record.
         guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }

@@ -35,7 +35,7 @@ struct MemberStaging {
             if let base, let place = reuse.base { try verify(base, place) }
             try patch(reuse, base, to: target)
         } catch let error as MoultError where PatchFault.isOfFiles(error) {
-            // After patching, only the patches are avoided. If the base is at fault, the next attempt detects that.
+            // If a patch was applied, only the patches are avoided. If the base is at fault, the next attempt detects that.
             let names = reuse.patches.isEmpty ? reuse.base.map { [$0.description] } ?? [] : reuse.patches.map(\.file)
             throw PatchFault(Set(names), error)
         }

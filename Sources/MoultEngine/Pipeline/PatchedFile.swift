@@ -50,7 +50,7 @@ final class PatchedFile: Sendable {
     func finish() throws -> String { try digest.finish() }
 }
 
-/// The error for a patch or a base that is not as expected; the release is then installed in another way.
+/// The error for a patch or a base that does not match; the release is then installed without it.
 package struct PatchFault: Error {
     /// The names of the patches, or the generation and member of the base.
     package let unfit: Set<String>

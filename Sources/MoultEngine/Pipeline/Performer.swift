@@ -54,8 +54,8 @@ package final class Performer: Changes, @unchecked Sendable {
         }
     }
 
-    /// Does what comes directly before the decision, because it keeps other processes out: takes locks and leases, and carries
-    /// rows over.
+    /// Does the part of the work that comes directly before the decision, because it locks out other processes: takes locks and
+    /// leases, and carries rows over.
     func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
     func facts() throws -> [String: UInt64] {
         var facts = try writable.facts()
@@ -76,7 +76,8 @@ package final class Performer: Changes, @unchecked Sendable {
     var isIrrevocable: Bool { writable.isIrrevocable }
     func requireRevocable() throws { try writable.requireRevocable() }
 
-    /// Does what comes last, because it cannot be undone: SQLite's own commits. After them the update is complete.
+    /// Does the part of the work that comes last, because it cannot be undone: SQLite's own commits. After them the update is
+    /// complete.
     func finish() throws { try writable.finish() }
 
     package func revert(_ effect: Effect) throws {
@@ -106,7 +107,7 @@ package final class Performer: Changes, @unchecked Sendable {
         let staged = transaction.generation
         try Files.ensureDirectory(layout.generations)
         if try Files.facts(staged) != nil, try !transaction.hasCreated(place, inodes) {
-            // A generation of this name exists only if it was found damaged: it is exchanged with the staged one.
+            // A generation of this name exists only if it was damaged: it is exchanged with the staged one.
             if try !Files.renameIfFree(staged, to: place) {
                 try Files.setMode(place, Self.movable)
                 try Files.exchange(staged, place)
@@ -184,7 +185,7 @@ package final class Performer: Changes, @unchecked Sendable {
         try Files.syncDirectory(layout.databases)
     }
 
-    /// Puts a link at a path in one step, whatever was there.
+    /// Puts a link at a path in one step, replacing any file there.
     private func replaceLink(_ path: String, with target: String) throws {
         let temporary = "\(transaction.directory)/link"
         try Files.remove(temporary)

@@ -4,7 +4,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// Takes a plan through its two passes: everything is staged and verified, then decided, then applied.
+/// Takes a plan through its two passes: everything is staged and verified; then, after the decision, applied.
 package struct Pipeline {
     let transaction: Transaction
     let steps: StepSet
@@ -38,8 +38,8 @@ package struct Pipeline {
             if !steps.others(of: plan).isEmpty { try Files.writeNew(prepared.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
-            // Every check of the release is done by now: a bad release disturbs no app, and apps must release their databases
-            // only briefly.
+            // All checks of the release have passed: a bad release disturbs no app, and apps must release their databases only
+            // briefly.
             stopwatch.begin(.prepare, "consumers")
             consumers.findChangedTables(from: prepared.context.installed, to: release)
             try consumers.release()

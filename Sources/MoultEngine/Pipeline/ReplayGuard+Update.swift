@@ -2,14 +2,14 @@ package import MoultStore
 internal import StepKit
 
 extension ReplayGuard {
-    /// Records a finished update before its transaction is removed. Recovery also finishes updates, and without this record an
-    /// older release could return after a rollback.
+    /// Records a finished update before its transaction is removed. Recovery also calls this when it finishes an update:
+    /// without this record, an older release could return after a rollback.
     package static func note(_ plan: Plan, _ transaction: Transaction) throws {
         guard plan.purpose == .update, let release = try transaction.release(of: plan) else { return }
         try note(sequence: release.sequence, resetting: plan.request.takesOlder, transaction.layout)
     }
 
-    /// Records the installed release; `resetting` starts again from it at the operator's request.
+    /// Records the installed release. With `resetting`, at the operator's request, later releases are compared with this one.
     private static func note(sequence: Int, resetting: Bool, _ layout: StoreLayout) throws {
         let before = try read(layout)
         var now = before

@@ -9,7 +9,7 @@ extension Transaction {
     package var journal: Journal { Journal(in: directory) }
     /// The directory into which the core unpacks.
     var unpacked: String { "\(directory)/unpacked" }
-    /// Returns the path where a member is staged; the names of migrations include directories.
+    /// Returns the path at which a member is staged; the names of migrations include directories.
     func place(of member: String) throws -> String {
         var directory = unpacked
         for part in member.split(separator: "/").dropLast() {
@@ -51,7 +51,7 @@ extension Transaction {
         }
     }
 
-    /// Removes everything, the journal first, so that a crash leaves only garbage and no interrupted update.
+    /// Removes everything, the journal first, so that a crash leaves only garbage and not an interrupted update.
     package func remove() throws {
         // A journal that cannot be read might list exchanged content: then nothing is removed.
         let state = try journal.read()
@@ -96,7 +96,7 @@ extension Transaction {
         return try SHA256.digest(ofFileAt: path).hex == digest
     }
 
-    /// Returns the inodes of the staged files, by which recovery tells what was done.
+    /// Returns the inodes of the staged files, from which recovery can tell what was done.
     func inodes(of plan: Plan) throws -> [String: UInt64] {
         var inodes: [String: UInt64] = [:]
         inodes["generation"] = try Files.facts(generation)?.inode

@@ -4,7 +4,7 @@ internal import StepKit
 
 /// Updates that have started but not ended: a process is running them, or a crash left them for recovery.
 package struct Unfinished: Sendable, Equatable {
-    /// Their descriptions: `an update to 2.1.0`.
+    /// Descriptions of these updates: `an update to 2.1.0`.
     package let updates: [String]
     /// The processes that hold the store's lock now, and so are running the updates.
     package let workers: [ProcessFacts]
@@ -16,7 +16,7 @@ package struct Unfinished: Sendable, Equatable {
         workers = updates.isEmpty ? [] : try LockHolders.of(layout.lock)
     }
 
-    /// One sentence about each, without a full stop.
+    /// A sentence about each update, without a full stop.
     package var sentences: [String] {
         guard let worker = workers.first else { return updates.map { "\($0) is unfinished" } }
         return updates.map { "\($0) is running: \(worker.description)" }

@@ -10,10 +10,10 @@ package struct ContentForecast {
     let layout: StoreLayout
     let release: Manifest
     let installed: Manifest?
-    /// Databases with more bytes are left out.
+    /// The size limit in bytes; larger databases are left out.
     let limit: Int
 
-    /// A limit for plans that must not take long.
+    /// The limit for plans that must not take long.
     package static let quick = 64 << 20
 
     package init(layout: StoreLayout, release: Manifest, installed: Manifest?, limit: Int = .max) {

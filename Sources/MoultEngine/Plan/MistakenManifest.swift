@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Recognizes other files given instead of a release's manifest, and names the command they are for.
+/// Recognizes other files given instead of a release's manifest, and advises the command to use for them.
 enum MistakenManifest {
     /// Rejects a database or a bundle by its first bytes.
     static func refuse(_ path: String, start: [UInt8]) throws {

@@ -22,9 +22,9 @@ extension Plan {
         package var path: String
         package var size: Int
         package var sha256: String
-        /// How many bytes of it must be downloaded first.
+        /// How many bytes of the patch must be downloaded first.
         package var missing: Int
-        /// The member that it produces.
+        /// The content that the patch produces.
         package var result: Manifest.Content
     }
 

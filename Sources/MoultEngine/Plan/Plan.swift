@@ -27,7 +27,7 @@ package struct Plan: Sendable, Equatable {
     package var effects: [Effect]
     /// The consumers to call, in the order in which they reload.
     package var calls: [Call] = []
-    /// How each external step was kept from changing anything while planning.
+    /// How each external step was prevented from changing anything during planning.
     package var steps: [Enforcement] = []
     /// The bytes that staging needs on the store's file system.
     package var needs: Int
@@ -48,13 +48,13 @@ package struct Plan: Sendable, Equatable {
     package struct Bundle: Sendable, Equatable {
         package var path: String
         package var size: Int
-        /// How many bytes of it must be downloaded first.
+        /// How many bytes of the bundle must be downloaded first.
         package var missing = 0
     }
 
     /// Where a release that is not on this machine was found.
     package struct Origin: Sendable, Equatable {
-        /// The address of the feed, or of the manifest itself if the operator named that.
+        /// The address of the feed, or of the manifest itself if the operator specified that.
         package var place: Address
         /// The feed's serial; nil without a feed.
         package var serial: Int?
@@ -177,7 +177,7 @@ package struct Plan: Sendable, Equatable {
         return members
     }
 
-    /// The number of databases for each kind of change; each counts once.
+    /// The number of databases for each kind of change; each database counts once.
     package struct Counts: Sendable, Equatable {
         package var replaced = 0
         package var added = 0

@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Facts about a release that an operator should know although they do not stop it.
+/// Facts about a release that an operator should know although they do not prevent the update.
 enum PlanWarnings {
     static func of(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         var warnings: [String] = []
@@ -14,8 +14,8 @@ enum PlanWarnings {
         return try warnings + misfits(manifest, in: context)
     }
 
-    /// Returns a warning if the publisher has withdrawn the release, according to a feed on this machine: the last one seen by
-    /// the store, or one next to the manifest. It is only informative, so an unreadable feed is ignored.
+    /// Returns a warning if the publisher has withdrawn the release, according to a feed on this machine: the last one that the
+    /// store has seen, or one next to the manifest. The warning is only informative, so an unreadable feed is ignored.
     static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [String] {
         for path in feeds.compactMap(\.self) {
             guard let bytes = try? Files.read(path, limit: Feed.largest),
@@ -27,7 +27,8 @@ enum PlanWarnings {
         return []
     }
 
-    /// A rollback is the way out of a failing release, so it is not refused because of the schema of a user's database.
+    /// Returns warnings about the schemas of user databases. A rollback is the way out of a failing release, so these do not
+    /// refuse it.
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
         return try manifest.databases.filter(\.kind.isMigrated).compactMap {
@@ -46,7 +47,7 @@ enum PlanWarnings {
             + "Earlier content may be in quarantine: moult quarantine"
     }
 
-    /// A release that took over the file of a user database left its data in quarantine.
+    /// Returns a warning if a release took over the file of this user database: its data is then in quarantine.
     private static func takenOver(_ database: Database, _ manifest: Manifest, _ context: PlanContext) -> String? {
         guard let installed = context.installed, !context.isAdopted(context.installedGeneration),
             let taker = installed.databases.first(where: { $0.path == database.path }), taker.kind != database.kind
@@ -56,8 +57,8 @@ enum PlanWarnings {
             + "the data from before that. It may be in quarantine: moult quarantine"
     }
 
-    /// Returns what the file lacks of the release's schema; also nil for a file that cannot be read now, which the steps
-    /// handle.
+    /// Returns a sentence about the parts of the release's schema that the file lacks. Nil if it lacks none, or if it cannot be
+    /// read now, which the steps handle.
     private static func lack(of place: String, _ template: String) throws -> String? {
         do {
             let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
@@ -65,7 +66,8 @@ enum PlanWarnings {
         } catch let error as MoultError where error.outcome == .busy || error.code == .databaseCorrupt { return nil }
     }
 
-    /// A name that no release knows is probably a typo, and its consumer would never be called.
+    /// Returns warnings about consumers of unknown databases: such a name is probably a typo, and the consumer would never be
+    /// called.
     static func of(_ consumers: [Consumer], _ manifest: Manifest, _ installed: Manifest?) -> [String] {
         consumers.flatMap { consumer in
             (consumer.databases ?? []).filter { manifest.database($0) == nil && installed?.database($0) == nil }.map {
@@ -75,7 +77,7 @@ enum PlanWarnings {
     }
 }
 
-/// Features of format 1 that this version does not support: rejected by name, never ignored.
+/// Features of format 1 that this version does not support. They are rejected by name, never ignored.
 enum UnsupportedFeatures {
     static func refuse(_ manifest: Manifest) throws {
         for database in manifest.databases {

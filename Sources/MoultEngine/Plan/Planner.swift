@@ -11,11 +11,11 @@ package struct Planner {
     let steps: StepSet
     /// The consumers of the app itself, in addition to those in the settings.
     let inProcess: [Consumer]
-    /// Whether processes are killed if they do not close a database (`--force-after`).
+    /// Whether processes that do not close a database are killed (`--force-after`).
     let forcesRelease: Bool
     /// Patches and bases that turned out to be unusable.
     package var avoided: Set<String> = []
-    /// Whether it plans under the store's lock, so that it may record facts of files that it had to read.
+    /// Whether the plan is made under the store's lock, so that facts of files that had to be read may be recorded.
     private var isLocked = false
 
     package init(store: StoreSnapshot, steps: StepSet, inProcess: [Consumer], forcesRelease: Bool) {
@@ -32,7 +32,7 @@ package struct Planner {
         return planner
     }
 
-    /// A plan with everything needed to execute it.
+    /// A plan with everything needed to apply it.
     package struct PreparedPlan {
         package var plan: Plan
         /// The state of the store when the plan was made.
@@ -48,11 +48,10 @@ package struct Planner {
         package let bytes: [UInt8]
         /// The name of the manifest in errors.
         package let name: String
-        /// Its path; nil if only its content is available.
+        /// The path of the manifest; nil if only its content is available.
         package let path: String?
         let provenance: Provenance
-        /// Whether the manifest itself is signed, and not only listed in a signed feed: then the publisher's proofs in it
-        /// count.
+        /// Whether the manifest itself is signed, and not only listed in a signed feed: then its publisher's proofs count.
         let isSignedItself: Bool
         /// The feed that offered the release.
         var origin: Plan.Origin?
@@ -82,7 +81,7 @@ package struct Planner {
                 isSignedItself: provenance.isSigned || request.hasProofs), request)
     }
 
-    /// Returns the keys in force: a publisher may have replaced the pinned ones.
+    /// Returns the keys in effect: a publisher may have replaced the pinned ones.
     private func presentKeys(_ settings: Settings) throws -> KeyChain? {
         guard let pinned = settings.keys else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
@@ -111,7 +110,7 @@ package struct Planner {
         return try make(.update, manifest, incoming, generation: generation, policy)
     }
 
-    /// Throws if the consent names a database that the release does not have: a misspelled name would look as if it had been
+    /// Throws if the consent names a database that the release does not have: otherwise a misspelled name would appear to be
     /// accepted.
     private func check(_ consent: Consent, _ manifest: Manifest) throws {
         let names = manifest.databases.map(\.name)
@@ -153,7 +152,7 @@ package struct Planner {
             provenance: settings.keys == nil ? .unsigned : .kept, isSignedItself: false)
     }
 
-    /// Plans a rollback. `force` allows a release on hold, if `wanted` names it.
+    /// Plans a rollback. `force` allows a release on hold, if it is the `wanted` one.
     package func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> PreparedPlan {
@@ -173,7 +172,7 @@ package struct Planner {
         var prepared = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
-        // In the store of a single file, each replacement is a new version, so that a hold would never apply.
+        // In the store of a single file, each replacement is a new version, so that a hold would have no effect.
         if layout.onlyFile == nil {
             prepared.plan.hold = Hold(
                 release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
@@ -302,7 +301,8 @@ package struct Planner {
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
-    /// External steps ran when the release was installed: they do not run again if nothing else changes.
+    /// Removes effects that would be repeated: external steps ran when the release was installed, and do not run again if
+    /// nothing else changes.
     private static func withoutRepetition(_ effects: [Effect]) -> [Effect] {
         guard !effects.contains(where: { $0.changesStore && !$0.isCustom }) else { return effects }
         return effects.map { effect in

@@ -14,7 +14,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     /// Whether the facts of files that had to be read are recorded: only under the store's lock.
     private let renews: Bool
-    /// The manifest being applied; nil where the store's own manifest is read.
+    /// The manifest being applied; nil if the store's own manifest is read.
     private let incoming: (generation: String, bytes: [UInt8])?
 
     init(store: StoreSnapshot, renews: Bool = false, incoming: (generation: String, bytes: [UInt8])? = nil) {

@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// Decides which database may be reset, and with which permission.
+/// Determines whether a database may be reset, and which permission that requires.
 struct ResetTarget {
     let release: Manifest
     let name: String

@@ -2,13 +2,14 @@ internal import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// The kept generation that a rollback returns to: the named one, otherwise the newest older release that is not on hold.
+/// The kept generation that a rollback returns to: the given one, otherwise the newest older release that is not on hold.
 package struct RollbackTarget {
     let layout: StoreLayout
     let current: Generation
     let holds: Holds
 
-    /// A generation identified by its name, which contains the version: an unreadable one must not prevent returning to another.
+    /// A generation identified by its name, which contains the version: an unreadable generation must not prevent returning to
+    /// another.
     private struct Kept {
         let name: String
         let version: Version
@@ -56,7 +57,7 @@ package struct RollbackTarget {
             now: "To roll back anyway: moult rollback --to \(older[0].version) --force")
     }
 
-    /// In the store of a single file: the newest kept copy of the file that is older than the present one.
+    /// In the store of a single file: returns the newest kept copy of the file that is older than the present one.
     private func fileBefore() throws -> String {
         let present = Generation.adoptedNumber(of: current.name) ?? .max
         if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }

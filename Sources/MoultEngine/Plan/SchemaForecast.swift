@@ -65,7 +65,7 @@ package struct SchemaForecast {
                 throw context.schemaMisfit(lack, at: place)
             }
         } catch let error as MoultError where error.outcome == .busy {
-            // An app that has the database locked evidently works with its schema.
+            // An app that has the database locked can evidently use its schema.
         }
     }
 }

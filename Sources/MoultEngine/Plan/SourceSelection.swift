@@ -10,13 +10,13 @@ struct SourceSelection {
     let manifest: Manifest
     /// Files that turned out to be unusable: patches by name, bases by generation and member.
     let avoided: Set<String>
-    /// Finds a patch; nil if it is not available.
+    /// Returns the file of a patch; nil if it is not available.
     let find: (Manifest.Patch) throws -> Plan.PatchFile?
 
     /// Smaller files are copied, because that is faster than recording a hard link.
     static let minLinkedSize = 1 << 20
 
-    /// Returns the members made without the bundle. `bundle` is the cost of the bundle; nil if that is not available.
+    /// Returns the members made without the bundle. `bundle` is the cost of the bundle; nil if it is not available.
     ///
     /// The plan needs the bundle unless the result covers all of the members.
     func reuse(for members: [String], bundle: (missing: Int, size: Int)?) throws -> [Plan.Reuse] {

@@ -3,9 +3,9 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// Space on the store's file system, computed before anything is started.
+/// Computes the space that an update needs on the store's file system, before anything starts.
 enum Space {
-    /// For directories, the journal and the file system's own blocks.
+    /// The space for directories, the journal and the file system's own blocks.
     private static let overhead = 256 << 10
 
     static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in layout: StoreLayout) throws {
@@ -31,7 +31,8 @@ enum Space {
         }
     }
 
-    /// A migration is tried on a copy, changed content is kept in another, and every page of the file itself may be written.
+    /// Returns the space for a migration: it is tried on a copy, changed content is kept in another, and every page of the file
+    /// itself may be written.
     private static func migrated(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
         guard case .migrate(let path, _, _, _, _) = effect.change else { return 0 }
         let sizes = try [path, "\(path)-wal"].map { try Files.factsThroughLinks(layout.file($0))?.size ?? 0 }

@@ -24,7 +24,7 @@ package struct StepSet: Sendable {
         return set
     }
 
-    /// These steps together with those in a store's settings.
+    /// Returns these steps together with those in a store's settings.
     package func adding(_ settings: [StepSettings]) throws -> StepSet {
         if settings.isEmpty { return self }
         var set = self

@@ -1,6 +1,6 @@
 package import StepKit
 
-/// A request: a release, given by its manifest, and how it may be installed.
+/// A request: the manifest of a release, and how the release may be installed.
 package struct UpdateRequest: Sendable {
     package var manifest: String
     package var follow: Policy.Follow?

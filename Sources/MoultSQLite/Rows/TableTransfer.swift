@@ -270,7 +270,7 @@ final class TableTransfer {
         outcome.rejected += 1
     }
 
-    /// Returns the number of the old row assigned to this row of the new table; nil if there is none.
+    /// Returns the number of the old row assigned to this row of the new table; nil if no old row is.
     func number(ofRow key: StoredRows.Key) throws -> Int? {
         guard let digest = try rows.withRow(key, { try rows.digest($0) }) else { return nil }
         return claims[digest]

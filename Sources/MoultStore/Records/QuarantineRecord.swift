@@ -26,7 +26,7 @@ package struct QuarantineRecord: Sendable, Equatable {
     package var why: String
     package var reason: KeptReason
     package var time: Timestamp
-    /// The release that the content is from; empty if there is none.
+    /// The release that the content is from; empty if it is not from a release.
     package var release: String
     package var owner: Owner?
     /// The number of the set in its quarantine, because the clock may be set back; nil in records of older versions.
