@@ -23,7 +23,7 @@ extension Topic {
             `moult apply` first stages and verifies every file next to the store's own files. Until then, a failure \
             leaves the store unchanged. Then it writes one record, the decision, and makes the changes. If one of them \
             fails, all are undone. After a crash, the next command that writes to the store finishes the update, or \
-        removes the staged files if nothing was changed.
+            removes the staged files if nothing was changed.
             """,
             "To preview a rollback: moult rollback --dry-run.",
         ])
