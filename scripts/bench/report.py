@@ -38,9 +38,10 @@ def machine():
     command = "make bench-report" + (" QUICK=1" if options.quick else "")
     return [f"{os.cpu_count()} cores ({model}), {megabytes} GiB of memory, {first(['findmnt', '-n', '-o', 'FSTYPE', '-T', work])}, Linux "
             f"{platform.release()}, {first(['date', '-u', '+%F'])}, load before {load}. {'; '.join(versions)}.", "",
-            f"Measured by `{command}`. Times are medians; the programs run in turn, on the same bytes, with a warm cache. *ratio* is our "
-            "time divided by theirs, and *aim* is its upper limit; a number in bold misses its aim. Unless a level is given, bundles and "
-            "archives are compressed with zstd at level 12."]
+            f"Measured by `{command}`. Times are medians; the programs run in turn, on the same bytes, with a warm cache. *Our* figures are "
+            "those of moult, *their* figures those of the program in the column *against*. *ratio* is our figure divided by theirs, and "
+            "*aim* is its upper limit; a number in bold misses its aim. Unless a level is given, bundles and archives are compressed with "
+            "zstd at level 12."]
 
 
 def times():
@@ -78,11 +79,11 @@ def bytes_made():
 
 
 def all_missed():
-    """The rows that miss their aim. The page explains each of them below, in the text about the times."""
+    """Returns the rows that miss their aim. The page explains each of them below, in the text about the times."""
     rows, aims = [row for row in table if misses(row)], [row for row in table if row["at most"] is not None]
     if not rows:
         return [f"All {len(aims)} aims are met."]
-    return [f"Of {len(aims)} rows with an aim, {len(rows)} miss one:", ""] + [
+    return [f"{len(rows)} of the {len(aims)} rows with an aim miss it:", ""] + [
         f"- {row['job']}" + (f" against {against(row)}" if "against" in row else "") + missed(row).replace(": MISSED", "") for row in rows]
 
 
