@@ -184,7 +184,7 @@ public struct Store: Sendable {
         let settings = try Settings.read(layout)
         if settings.keys?.entries.map(\.key) == trusted.entries.map(\.key) { return }
         throw MoultError(
-            .distrusted, .refused, what: "the store \(layout.root) does not trust the keys that the app names",
+            .distrusted, .refused, what: "the store \(layout.root) does not trust the keys that the app specifies",
             why: settings.keys == nil ? "\(layout.settings) has no keys" : "\(layout.settings) has different keys",
             now: "Put the app's keys into \"keys\" of \(layout.settings), or use another directory.")
     }

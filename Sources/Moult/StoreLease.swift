@@ -77,7 +77,9 @@ public final class StoreLease: Sendable {
         if let group, !names.contains(group) {
             throw MoultError(
                 .databaseRequest, .refused, what: "release \(manifest.version) has no group \"\(group)\" of databases",
-                why: names.isEmpty ? "all its databases open together" : "it has \(names.joined(separator: ", "))",
+                why: names.isEmpty
+                    ? "it has no groups: all its databases open together"
+                    : "its groups are \(names.joined(separator: ", "))",
                 now: didYouMean(group, among: names))
         }
         let main = manifest.group(group).main

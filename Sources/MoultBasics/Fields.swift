@@ -105,7 +105,7 @@ public struct Fields {
             }
             // Swift treats the two encodings of é as the same name, so one of the values would be lost.
             guard texts.updateValue(text, forKey: member.name) == nil else {
-                throw fail(name, "has two members whose names differ only in how Unicode writes \"\(member.name)\"")
+                throw fail(name, "has two members whose names differ only in their Unicode form: \"\(member.name)\"")
             }
         }
         return texts

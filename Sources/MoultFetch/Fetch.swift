@@ -41,7 +41,7 @@ enum Fetch {
         var url = request.url
         for _ in 0...maxRedirects {
             guard let next = try transfer(url, first, authority, request, until: end) else { return }
-            guard request.method.isRead else { throw Failure("it redirects an upload", .redirect) }
+            guard request.method.isRead else { throw Failure("the server redirects an upload", .redirect) }
             guard let origin = Origin(next) else { throw Failure("libcurl cannot parse the redirect", .redirect) }
             // A redirect must not lead from https to http, or to a file.
             guard origin.scheme == first.scheme else {
@@ -50,7 +50,7 @@ enum Fetch {
             if origin.hasPassword { throw Failure("the redirect contains a password", .redirect) }
             url = next
         }
-        throw Failure("it redirects more than \(maxRedirects) times", .redirect)
+        throw Failure("the server redirects more than \(maxRedirects) times", .redirect)
     }
 
     /// Writes the answer, or returns the URL that it redirects to.

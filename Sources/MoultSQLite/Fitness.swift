@@ -30,7 +30,7 @@ package enum Fitness: Sendable {
         guard let facts = try Files.factsThroughLinks(path) else {
             if try Files.facts(path) != nil { return .unfit("it is a symbolic link to a missing file") }
             guard let stray = try Sidecars.of(path).paths.first else { return .missing }
-            return .unfit("only \(Files.name(of: stray)) is left of it")
+            return .unfit("the file is missing, and only \(Files.name(of: stray)) is left")
         }
         switch facts.kind {
         case .file: break
@@ -38,7 +38,7 @@ package enum Fitness: Sendable {
         case .link, .other: return .unfit("it is not a regular file")
         }
         do { try Sidecars.requireReadable(path) } catch let error as MoultError { return .unknown(error) }
-        if facts.size == 0 { return .unfit("it has 0 bytes") }
+        if facts.size == 0 { return .unfit("it is empty") }
         let isWhole = try pages == .full || pages == .ifLeftOpen && wasLeftOpen(path)
         do {
             let found = try NonInvasiveReader.into(path, deadline: deadline) {

@@ -94,7 +94,7 @@ import Testing
         try Files.hardLink(shop.pantry, at: shop.scratch.path("other name"))
         let found = try examine()
         #expect(found.map(\.kind) == ["hardLink"])
-        #expect(found.first?.what == "the file has 2 names")
+        #expect(found.first?.what == "the file has 2 hard links")
     }
 
     @Test func `a dangling link is reported`() throws {

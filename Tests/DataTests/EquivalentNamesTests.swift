@@ -72,7 +72,8 @@ import Testing
         let packed = try shop.tryToPack("1.0.0", [.shared(Self.schema, preserve)])
         #expect(packed.status != 0)
         #expect(
-            packed.errors.contains("columns has two members whose names differ only in how Unicode writes"), "\(packed)"
+            packed.errors.contains("columns has two members whose names differ only in their Unicode form: "),
+            "\(packed)"
         )
     }
 

@@ -32,7 +32,7 @@ import Testing
         #expect(packed.errors.contains("is in UTF-8, and word in UTF-16le"), "\(packed.errors)")
         let ended = try shop.moult("apply", shop.makeUnchecked("1.0.0", databases))
         #expect(ended.status == 3, "\(ended)")
-        #expect(ended.errors.contains("SQLite attaches only databases of one text encoding"), "\(ended.errors)")
+        #expect(ended.errors.contains("SQLite attaches only databases with the same text encoding"), "\(ended.errors)")
     }
 
     @Test func `a rollback restores an adopted file in UTF-16`() throws {

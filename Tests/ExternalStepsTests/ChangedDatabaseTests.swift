@@ -52,7 +52,7 @@ import Testing
     static let spoilt: [(work: String, why: String)] = [
         ("open(path, 'r+b').truncate(3000)", "food.db"),
         ("open(path, 'wb').write(b'nothing at all')", "food.db is no"),
-        (sql("PRAGMA journal_mode = WAL"), "it is in WAL mode, and SQLite would need sidecars to read it"),
+        (sql("PRAGMA journal_mode = WAL"), "the file is in WAL mode, and SQLite would need sidecars to read it"),
         (sql("DELETE FROM food WHERE id > 5"), "SELECT count(*) FROM food"),
         (
             "f = open(path, 'r+b'); f.seek(4096); f.write(b'\\\\xff' * 64); f.close()", "food.db"

@@ -62,12 +62,12 @@ import Testing
         Case(
             what: "another protocol",
             describe: #"echo '{"reply":"result","protocol":2,"name":"a","summary":"b","planIsPure":true}'"#,
-            says: "its result is invalid: it uses protocol 2, and this version of moult uses protocol 1"),
+            says: "its result is invalid: the step uses protocol 2, and this version of moult uses protocol 1"),
         Case(
             what: "a plan that may change things",
             describe: #"echo '{"reply":"result","protocol":1,"name":"a","summary":"b"}'"#,
             says:
-                "its result is invalid: it does not declare that its plan changes nothing (\"planIsPure\": true)"
+                "its result is invalid: the step does not declare that planning changes nothing (\"planIsPure\": true)"
         ),
         Case(
             what: "an intent in a plan", plan: #"echo '{"reply":"intent","id":1,"intent":{}}'; read -r x; \#(effects)"#,
@@ -77,20 +77,20 @@ import Testing
             what: "a change of the core's",
             plan: #"echo '{"reply":"result","effects":[{"change":{"do":"point","to":"../../etc"}}]}'"#,
             says:
-                "its result is invalid: it plans \"point\", and an external step may plan only confirm, keep and custom"
+                "its result is invalid: the plan has the change \"point\", and an external step may plan only confirm, keep and custom"
         ),
         Case(
             what: "a path that is not granted",
             plan:
                 #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"x","with":{"writes":["/etc/passwd"]}}}]}'"#,
             says:
-                "it exceeded its plan: it plans to write to /etc/passwd, which \"writable\" in moult.json does not include"
+                "it exceeded its plan: \"writable\" in moult.json does not include /etc/passwd, which the plan writes to"
         ),
         Case(
             what: "a way out by dots",
             plan:
                 #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"x","with":{"writes":["GRANTED/../release/x"]}}}]}'"#,
-            says: "it exceeded its plan: GRANTED/../release/x has no directory to be in"),
+            says: "it exceeded its plan: the directory of GRANTED/../release/x does not exist"),
         // Behaviour of the step
         Case(
             what: "writes in plan", plan: "echo x > STORE/new 2> /dev/null || exit 4; \(effects)",
@@ -111,7 +111,7 @@ import Testing
         Case(
             what: "intends what was not planned", plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply: #"echo '{"reply":"intent","id":1,"intent":{"path":"/etc/passwd"}}'; read -r x; \#(result)"#,
-            says: "it exceeded its plan: it intends to write to /etc/passwd"),
+            says: "it exceeded its plan: its intent names /etc/passwd"),
         Case(
             what: "forges the journal in prepare",
             prepare:

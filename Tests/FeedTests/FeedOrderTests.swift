@@ -83,7 +83,7 @@ import Testing
         try bench.must("cp old/feed.json* public")
         try refused(
             """
-            \(feed) was made under key list 1, which key list 2 has replaced
+            \(feed) was signed under key list 1, which key list 2 has replaced
               An attacker may be withholding a newer feed: ask the publisher, or use another mirror.
             """)
     }

@@ -26,7 +26,7 @@ import Testing
                 print((int.from_bytes(digest[:4], "big") * 10000 >> 32) / 100)' \#(machine)
                 """#)
             let said = try bench.run("moult check", environment: ["MOULT_MACHINE_ID": machine]).output
-            #expect(said.contains("this machine is at \(expected.split(separator: "\n")[0]) %"), "\(said)")
+            #expect(said.contains("this machine is included from \(expected.split(separator: "\n")[0]) %"), "\(said)")
         }
     }
 

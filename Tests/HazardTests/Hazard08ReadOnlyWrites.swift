@@ -79,7 +79,7 @@ import Testing
         let next = try lab.maker.make(
             "2.0.0", sequence: 2, [.reference("note", "PRAGMA journal_mode=WAL;" + Lab.notes(3, "new"))])
         let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
-        #expect(error?.why == "it is in WAL mode, and SQLite would need sidecars to read it")
+        #expect(error?.why == "the file is in WAL mode, and SQLite would need sidecars to read it")
         #expect(try Lab.read(path) == "5|old|old\n")
     }
 

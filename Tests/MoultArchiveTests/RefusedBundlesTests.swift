@@ -183,8 +183,8 @@ import Testing
         }
         #expect(
             "\(error)"
-                == "cannot pack food.db: it returned \(found). Stop programs that write to it while "
-                + "it is packed.")
+                == "cannot pack food.db: moult read \(found) from the file. Stop the programs that write to the file, then pack "
+                + "again.")
     }
 
     @Test(arguments: ["../x", "a b", "x.db-wal", "/x", String(repeating: "x", count: 101)])

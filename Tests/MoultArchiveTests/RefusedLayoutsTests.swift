@@ -63,7 +63,7 @@ import Testing
         other.replaceSubrange(directory + 46..<directory + 53, with: "evil.db".utf8)
         let error = try refusal(scratch, other + bytes)
         #expect(error.code == .archiveDamaged)
-        #expect(error.why == "its directory is damaged: it appears twice")
+        #expect(error.why == "the zip directory is damaged: it appears twice")
     }
 
     @Test func `NULs between the entries and the directory are accepted`() throws {
@@ -102,7 +102,7 @@ import Testing
         let (scratch, bytes) = try stored()
         var twice = bytes + bytes
         twice[bytes.count - 2] = UInt8(bytes.count)
-        #expect(try refusal(scratch, twice).why == "its directory is damaged: it appears twice")
+        #expect(try refusal(scratch, twice).why == "the zip directory is damaged: it appears twice")
         // Its end record without the last byte.
         twice = bytes + bytes[end...].dropLast()
         twice[bytes.count - 2] = 21
@@ -120,7 +120,7 @@ import Testing
         let error = try refusal(scratch, other)
         #expect(error.code == .archiveDamaged)
         #expect(
-            error.why == "its directory is damaged: an entry's own header does not match the directory")
+            error.why == "the zip directory is damaged: the header of an entry does not match it")
     }
 
     @Test func `two entries at the same position are refused`() throws {
@@ -130,11 +130,12 @@ import Testing
         twice.replaceSubrange(directory + 53 + 42..<directory + 53 + 46, with: [0, 0, 0, 0])
         let error = try refusal(scratch, twice)
         #expect(error.code == .archiveDamaged)
-        #expect(error.why == "its directory is damaged: the entry at 0 overlaps the one before it")
+        #expect(error.why == "the zip directory is damaged: the entry at 0 overlaps the one before it")
         // The directory lists the same entry twice.
         var same = bytes
         same.replaceSubrange(directory + 53..<end, with: bytes[directory..<directory + 53])
-        #expect(try refusal(scratch, same).why == "its directory is damaged: the entry at 0 overlaps the one before it")
+        #expect(
+            try refusal(scratch, same).why == "the zip directory is damaged: the entry at 0 overlaps the one before it")
     }
 
     /// The content of a stored entry is itself an entry, and the directory lists both.
@@ -151,7 +152,7 @@ import Testing
         try scratch.write("a.zip", nested)
         #expect(scratch.run("python3 -m zipfile -l a.zip") == 0)
         let error = try scratch.refusal("a.zip", members: ["food.db": inner.count, "user.db": 2])
-        #expect(error.why == "its directory is damaged: the entry at 37 overlaps the one before it")
+        #expect(error.why == "the zip directory is damaged: the entry at 37 overlaps the one before it")
     }
 
     @Test func `an entry that the directory does not list is refused`() throws {

@@ -47,7 +47,7 @@ struct AttachedSet {
         throw MoultError(
             Self.code, .refused,
             what: "the databases cannot be opened together: \(first) is in \(encoding), and \(other) in \(another)",
-            why: "SQLite attaches only databases of one text encoding",
+            why: "SQLite attaches only databases with the same text encoding",
             now: "Nothing was changed. The publisher must create all of them with the same encoding.")
     }
 

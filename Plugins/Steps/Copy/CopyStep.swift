@@ -96,13 +96,13 @@ public struct CopyStep: Step {
             guard let facts = try Files.factsThroughLinks(target), facts.kind == .file else {
                 throw MoultError(
                     Template.code, what: "the database \(target) is missing",
-                    why: "the manifest says that it is in the same directory",
-                    now: "Put it there, or use another manifest.")
+                    why: "the manifest says that this file is in the directory of the manifest",
+                    now: "Put the file there, or use another manifest.")
             }
             if facts.size != database.size {
                 throw MoultError(
                     Template.code, what: "\(target) is not the database in the manifest",
-                    why: "it has \(facts.size) bytes, and the manifest says \(database.size)",
+                    why: "the file has \(facts.size) bytes, and the manifest says \(database.size)",
                     now: "Rebuild the database and the manifest together.")
             }
             return .linkInPlace(target: target, size: database.size)

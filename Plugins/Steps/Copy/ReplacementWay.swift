@@ -42,7 +42,7 @@ struct ReplacementWay {
             if link.owner == 0 || link.owner == geteuid() { return }
             throw MoultError(
                 Template.code, .refused, what: "\(path) is a symbolic link to \(target)",
-                why: "user \(link.owner) created the link, and could make this command change a file of another user",
+                why: "user \(link.owner) created the link, and could make this command change another user's file",
                 now: "Nothing was changed. If the link is correct, recreate it as the user who runs the command.")
         }
         let deciders = [link, try Files.facts(target), try Files.facts(Files.directory(of: target))].compactMap(\.self)

@@ -87,7 +87,7 @@ public struct DeleteStep: Step {
     private func strays(beside database: Database, _ context: PlanContext) throws -> String? {
         guard try context.store.look(database.path) == .nothing else { return nil }
         for suffix in ["-journal", "-wal"] where try context.store.look(database.path + suffix) != .nothing {
-            return "only \(database.path)\(suffix) is left of it"
+            return "the file is missing, and only \(database.path)\(suffix) is left"
         }
         return nil
     }
@@ -103,7 +103,7 @@ public struct DeleteStep: Step {
             let path = context.store.path(context.path(of: database))
             throw MoultError(
                 .occupied, .refused, what: "\(path) is a symbolic link to \(target)",
-                why: "the file itself would be set aside, and it is not in the store",
+                why: "the target of the link would be set aside, and the target is not in the store",
                 now: "Nothing was changed. Move the file away and remove the link, then "
                     + (context.restoring == nil
                         ? "run: moult reset \(database.name)"

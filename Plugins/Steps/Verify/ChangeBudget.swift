@@ -27,8 +27,8 @@ struct ChangeBudget {
     private func refused(_ budget: Manifest.Budget, _ before: Int, _ after: Int?, _ what: String) -> MoultError {
         MoultError(
             ContentCheck.code, .refused, what: "table \(budget.table) of \(database.name) would \(what)",
-            why: after.map { "it has \(before) rows, and \($0) in release \(release.version)" }
-                ?? "it has \(before) rows",
+            why: after.map { "the table has \(before) rows, and \($0) in release \(release.version)" }
+                ?? "the table has \(before) rows",
             now: "If that is intended, publish the release with another budget.")
     }
 }

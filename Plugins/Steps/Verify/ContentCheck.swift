@@ -60,7 +60,7 @@ struct ContentCheck {
     func verify(_ report: ValidationReport) throws {
         func found<Fact>(_ fact: Fact?) throws -> Fact {
             if let fact { return fact }
-            throw report.failure ?? failed("the process that checks it did not respond")
+            throw report.failure ?? failed("the process that checks the file did not respond")
         }
         guard report.isOpen else {
             throw MoultError(
@@ -70,7 +70,7 @@ struct ContentCheck {
         }
         if report.isWAL {
             throw failed(
-                "it is in WAL mode, and SQLite would need sidecars to read it",
+                "the file is in WAL mode, and SQLite would need sidecars to read it",
                 now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
         }
         if validation.wantsIdentity { try verify(found(report.identity)) }

@@ -29,7 +29,7 @@ struct GoldenQueries {
         guard answers.count == checks.count else {
             throw MoultError(
                 ContentCheck.code, .refused, what: "\(database.member) did not return an answer to every golden query",
-                why: "\(checks.count) were sent, \(answers.count) were answered")
+                why: "moult sent \(checks.count) queries and received \(answers.count) answers")
         }
     }
 }

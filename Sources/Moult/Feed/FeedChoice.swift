@@ -61,7 +61,7 @@ package struct FeedChoice: Sendable {
                     Skipped(
                         version: release.version,
                         why:
-                            "it requires an installed version \(release.requires.from.map { "\($0)" } ?? ""), and the feed has no release that leads to one"
+                            "it requires an installed version \(release.requires.from.map { "\($0)" } ?? ""), and no release in the feed leads to such a version"
                     ))
                 continue
             }
@@ -91,7 +91,7 @@ package struct FeedChoice: Sendable {
         if let installed, let sequence = installedSequence, installed.precedes(release.version),
             release.sequence <= sequence, !policy.takesOlder
         {
-            return ("its sequence is \(release.sequence), not higher than that of \(installed), \(sequence)", nil)
+            return ("its sequence, \(release.sequence), is not higher than that of \(installed), \(sequence)", nil)
         }
         if let why = seen.refusal(of: release.sequence, after: installedSequence, policy) {
             return ("it has sequence \(release.sequence), and \(why)", nil)
@@ -99,7 +99,7 @@ package struct FeedChoice: Sendable {
         if try !isAvailable(release) { return ("its manifest is not in the directory of the feed", nil) }
         guard release.rollout < 100 else { return (nil, nil) }
         let place = try machine.rolloutPosition(for: release.version, of: feed.product)
-        let text = "it is rolled out to \(release.rollout) % of machines, and this machine is at \(place) %"
+        let text = "it is rolled out to \(release.rollout) % of machines, and this machine is included from \(place) %"
         return place < Double(release.rollout) ? (nil, text) : (text, nil)
     }
 

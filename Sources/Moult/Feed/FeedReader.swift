@@ -180,7 +180,7 @@ struct FeedReader {
         let list = chain?.serial ?? 0
         if let made = feed.keyList, made < list {
             throw distrust(
-                "\(place) was made under key list \(made), which key list \(list) has replaced", nil,
+                "\(place) was signed under key list \(made), which key list \(list) has replaced", nil,
                 "An attacker may be withholding a newer feed: ask the publisher, or use another mirror.")
         }
         // A newer key list restarts the serials, so that a stolen key cannot exhaust them for good.

@@ -79,7 +79,7 @@ extension Orchestrator {
     private func noSet(of name: String) -> MoultError {
         MoultError(
             .refused, .refused, what: "no rows of \(name) to salvage",
-            why: "\(layout.quarantine) has no set of user data of that database",
+            why: "\(layout.quarantine) has no set with user data of that database",
             now: "To see the installed databases: moult status")
     }
 

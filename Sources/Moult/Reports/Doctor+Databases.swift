@@ -57,10 +57,10 @@ extension Doctor {
             if facts.links > 1 {
                 findings.append(
                     Finding(
-                        kind: "hardLink", path: path, what: "the file has \(facts.links) names",
+                        kind: "hardLink", path: path, what: "the file has \(facts.links) hard links",
                         why:
-                            "each name has its own -wal and -journal, so programs that write through different names corrupt it",
-                        fix: "remove the other names; list them with: "
+                            "each name has its own -wal and -journal, so programs that use different names corrupt the database",
+                        fix: "remove the other hard links; list them with: "
                             + command(
                                 "find", try MountedFileSystem.of(path)?.mountPoint ?? "/", "-xdev", "-samefile", path))
                 )

@@ -67,7 +67,7 @@ final class LibArchive: EntrySource {
         if let error = feed.error { throw error }
         guard result != ARCHIVE_OK else { return }
         if archive_format(handle) == 0 { throw NotThisFormat() }
-        let words = archive_error_string(handle).map { printable(String(cString: $0)) } ?? "no reason"
+        let words = archive_error_string(handle).map { printable(String(cString: $0)) } ?? "unknown error"
         throw ArchiveRefusal(
             .archiveDamaged, "libarchive says: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
     }

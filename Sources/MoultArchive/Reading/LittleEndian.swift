@@ -29,6 +29,6 @@ struct LittleEndian {
 
 extension ArchiveRefusal {
     static func damaged(_ why: String) -> ArchiveRefusal {
-        ArchiveRefusal(.archiveDamaged, "its directory is damaged: \(why)")
+        ArchiveRefusal(.archiveDamaged, "the zip directory is damaged: \(why)")
     }
 }

@@ -77,7 +77,7 @@ struct ZipLayout {
         guard flags & meaningfulFlags == entry.flags & meaningfulFlags, method == entry.method,
             name.elementsEqual(entry.name), agrees(checksum, entry.checksum),
             agrees(sizes.packed, entry.sizes.packed), agrees(sizes.plain, entry.sizes.plain)
-        else { throw ArchiveRefusal.damaged("an entry's own header does not match the directory") }
+        else { throw ArchiveRefusal.damaged("the header of an entry does not match it") }
         let start = entry.offset + headerSize + nameSize + extraSize
         guard entry.sizes.packed <= file.size - start else { throw ArchiveRefusal.cut }
         return start..<start + entry.sizes.packed
@@ -122,7 +122,7 @@ struct ZipLayout {
         }
         let kind = kind(of: entry, isNamedAsDirectory: entry.name.last == UInt8(ascii: "/"))
         if case .directory = kind, entry.sizes.plain != 0 {
-            throw ArchiveRefusal.damaged("its directory “\(shown)” has content")
+            throw ArchiveRefusal.damaged("the entry of the directory “\(shown)” has content")
         }
         return Entry(
             header: ArchiveEntry(name: name, kind: kind, size: entry.sizes.plain), isDeflated: entry.method == 8,

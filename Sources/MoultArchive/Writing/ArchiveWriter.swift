@@ -18,7 +18,7 @@ package struct ArchiveWriter {
             switch kind {
             case .tar(.zstd):
                 throw ArchiveRefusal(
-                    .archivePacking, "a \(kind) cannot be written this way", now: .otherKind)
+                    .archivePacking, "a \(kind) is not supported here", now: .otherKind)
             case .tar(.none): levels = level...level
             case .tar(let compression): levels = compression.levels
             case .zip: levels = 1...9
@@ -102,7 +102,7 @@ struct MemberCounter {
 
     private func error(_ found: String) -> MoultError {
         MoultError(
-            .archivePacking, what: "cannot pack \(name)", why: "it returned \(found)",
-            now: "Stop programs that write to it while it is packed.")
+            .archivePacking, what: "cannot pack \(name)", why: "moult read \(found) from the file",
+            now: "Stop the programs that write to the file, then pack again.")
     }
 }

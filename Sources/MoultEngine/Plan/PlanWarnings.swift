@@ -53,8 +53,8 @@ enum PlanWarnings {
             let taker = installed.databases.first(where: { $0.path == database.path }), taker.kind != database.kind
         else { return nil }
         return "release \(installed.version) has a \(taker.kind.rawValue) database at "
-            + "\(context.store.path(database.path)), so the user database of release \(manifest.version) does not have "
-            + "the data from before that. It may be in quarantine: moult quarantine"
+            + "\(context.store.path(database.path)), so the user database of release \(manifest.version) lacks its "
+            + "earlier data. That data may be in quarantine: moult quarantine"
     }
 
     /// Returns a sentence about the parts of the release's schema that the file lacks. Nil if it lacks none, or if it cannot be

@@ -59,13 +59,13 @@ extension Planner {
         guard let facts = try Files.factsThroughLinks(path) else {
             throw MoultError(
                 .refused, what: "the bundle \(path) is missing",
-                why: "the manifest refers to it, but the file does not exist",
+                why: "the manifest refers to this file, but it does not exist",
                 now: "Put the bundle next to its manifest.")
         }
         if facts.size != bundle.size {
             throw MoultError(
                 .refused, what: "the bundle \(path) does not match its manifest",
-                why: "it has \(facts.size) bytes, and the manifest says \(bundle.size)",
+                why: "the file has \(facts.size) bytes, and the manifest says \(bundle.size)",
                 now: facts.size < bundle.size
                     ? "Copy or download it again: it may be truncated." : "Use the bundle of this release.")
         }

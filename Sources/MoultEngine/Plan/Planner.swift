@@ -117,7 +117,7 @@ package struct Planner {
         guard let wrong = consent.takeOver.sorted().first(where: { !names.contains($0) }) else { return }
         throw MoultError(
             .refused, .refused, what: "release \(manifest.version) has no database \"\(wrong)\" to take over",
-            why: "it has \(names.joined(separator: ", "))", now: didYouMean(wrong, among: names))
+            why: "its databases are \(names.joined(separator: ", "))", now: didYouMean(wrong, among: names))
     }
 
     package func policy(_ request: UpdateRequest, _ settings: Settings) -> Policy {
@@ -187,7 +187,8 @@ package struct Planner {
         let settings = try store.settings
         guard let current = try store.installed else {
             throw MoultError(
-                .refused, .refused, what: "nothing is installed in \(layout.root)", why: "it has no database to reset",
+                .refused, .refused, what: "nothing is installed in \(layout.root)",
+                why: "a reset needs an installed release",
                 now: "Install a release first: moult apply RELEASE")
         }
         try ResetTarget(release: current.manifest, name: name).check(setsUserDataAside: setsUserDataAside)

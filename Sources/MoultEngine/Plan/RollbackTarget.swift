@@ -83,7 +83,7 @@ package struct RollbackTarget {
         let kept = "kept generations: \(all.joined(separator: ", "))"
         let (what, why) =
             if wanted == "installed" || Self.isNamed(wanted, current.name) {
-                ("\(current.name) is the installed generation", "a rollback needs another one; \(kept)")
+                ("\(current.name) is the installed generation", "a rollback needs another generation; \(kept)")
             } else if wanted.hasPrefix(Generation.adopted) {
                 (
                     "no kept generation \(wanted)",

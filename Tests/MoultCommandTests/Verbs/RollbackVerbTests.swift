@@ -102,7 +102,7 @@ import Testing
         for name in ["installed", "2.0.0", two] {
             #expect(
                 try said(name).hasPrefix(
-                    "moult: error: \(two) is the installed generation: a rollback needs another one; kept generations: \(one)"
+                    "moult: error: \(two) is the installed generation: a rollback needs another generation; kept generations: \(one)"
                 ))
         }
         #expect(

@@ -45,13 +45,13 @@ import Testing
         Case(
             "missing bundle", "rm rel/test-2.0.0.tar.zst", "moult apply rel/test-2.0.0.json", 1,
             """
-            the bundle {dir}/rel/test-2.0.0.tar.zst is missing: the manifest refers to it, but the file does not exist
+            the bundle {dir}/rel/test-2.0.0.tar.zst is missing: the manifest refers to this file, but it does not exist
               Put the bundle next to its manifest.
             """),
         Case(
             "bundle that was cut off", "truncate -s 200 rel/test-2.0.0.tar.zst", "moult apply rel/test-2.0.0.json", 1,
             """
-            the bundle {dir}/rel/test-2.0.0.tar.zst does not match its manifest: it has 200 bytes, and the manifest says {bundle}
+            the bundle {dir}/rel/test-2.0.0.tar.zst does not match its manifest: the file has 200 bytes, and the manifest says {bundle}
               Copy or download it again: it may be truncated.
             """),
         Case(

@@ -96,7 +96,7 @@ extension StepTestBench {
                     } catch let error as MoultError {
                         // A protocol error or an exit status is expected here.
                         if error.code == .stepRefused { return "refused with an error" }
-                        if error.why?.contains("and without a result") == true { return "ended with a status" }
+                        if error.why?.contains("and without a result") == true { return "exited without a result" }
                         throw error
                     }
                     throw Finding("it returned a result for an invalid request")

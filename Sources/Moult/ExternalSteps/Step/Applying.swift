@@ -61,7 +61,7 @@ struct Applying {
                     guard let place = try PathRules.resolvedForWriting(path),
                         (writes + mine).contains(where: { PathRules.isInside(place, $0) })
                     else {
-                        throw StepConversation.Misbehaving(.outsideThePlan("it intends to write to \(visible(path))"))
+                        throw StepConversation.Misbehaving(.outsideThePlan("its intent names \(visible(path))"))
                     }
                 }
                 try context.intents.add(intent, for: effect)

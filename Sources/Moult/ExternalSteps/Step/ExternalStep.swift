@@ -159,13 +159,15 @@ package struct StepDescription: Sendable, Equatable {
     init(_ answer: JSON) throws {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let major = answer["protocol"]?.integer else { throw wrong("\"protocol\" is missing") }
-        guard major == 1 else { throw wrong("it uses protocol \(major), and this version of moult uses protocol 1") }
+        guard major == 1 else {
+            throw wrong("the step uses protocol \(major), and this version of moult uses protocol 1")
+        }
         guard let name = answer["name"]?.string, let summary = answer["summary"]?.string else {
             throw wrong("\"name\" and \"summary\" must be strings")
         }
         if let fault = PlainName.fault(name) { throw wrong("its name \"\(visible(name))\" \(fault)") }
         guard answer["planIsPure"]?.bool == true else {
-            throw wrong("it does not declare that its plan changes nothing (\"planIsPure\": true)")
+            throw wrong("the step does not declare that planning changes nothing (\"planIsPure\": true)")
         }
         self.name = name
         self.summary = visible(summary)

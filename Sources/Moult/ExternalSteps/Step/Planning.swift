@@ -42,7 +42,7 @@ struct Planning {
     static func effects(_ answer: JSON, of name: String, phase: Phase, _ step: ExternalStep?) throws -> [Effect] {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let list = answer["effects"]?.array else { throw wrong("\"effects\" must be a list") }
-        guard list.count <= 1000 else { throw wrong("it plans more than 1000 effects") }
+        guard list.count <= 1000 else { throw wrong("the plan has more than 1000 effects") }
         return try list.map { json in
             let whole = json.setting("step", to: .string(name)).setting("phase", to: .string(phase.rawValue))
             var effect: Effect
@@ -57,7 +57,7 @@ struct Planning {
                 if let step { _ = try step.writes(of: effect) }
             default:
                 throw wrong(
-                    "it plans \"\(json["change"]?["do"]?.string ?? "")\", and an external step may plan only confirm, keep and custom"
+                    "the plan has the change \"\(json["change"]?["do"]?.string ?? "")\", and an external step may plan only confirm, keep and custom"
                 )
             }
             return effect
@@ -74,7 +74,7 @@ extension ExternalStep {
         return try texts.map { text in
             guard let text, text.hasPrefix("/") else { throw wrong("\"writes\" must contain only absolute paths") }
             guard let path = try PathRules.resolvedForWriting(text) else {
-                throw StepConversation.Misbehaving(.outsideThePlan("\(visible(text)) has no directory to be in"))
+                throw StepConversation.Misbehaving(.outsideThePlan("the directory of \(visible(text)) does not exist"))
             }
             let isGranted = try settings.writable.contains { granted in
                 PathRules.isInside(path, try PathRules.resolvedForWriting(granted) ?? granted)
@@ -82,7 +82,7 @@ extension ExternalStep {
             guard isGranted else {
                 throw StepConversation.Misbehaving(
                     .outsideThePlan(
-                        "it plans to write to \(visible(text)), which \"writable\" in moult.json does not include"))
+                        "\"writable\" in moult.json does not include \(visible(text)), which the plan writes to"))
             }
             return path
         }
