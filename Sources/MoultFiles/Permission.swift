@@ -47,7 +47,7 @@ package enum Permission {
             return nil
         }
         return
-            "The umask of this shell, \(text), takes permissions away from this user, also on files that moult creates. "
+            "The umask of this shell, \(text), removes this user's own permissions from files that moult creates. "
             + "Change it: umask 022"
     }
 

@@ -25,8 +25,8 @@ final class Authorizer {
     /// Returns why an action was denied, for humans.
     func reason(_ denied: String) -> String {
         switch purpose {
-        case .reading: "only reading is allowed, and this needs \(denied)"
-        case .changing: "a script may change this database and nothing else, and this needs \(denied)"
+        case .reading: "only reading is allowed, and this statement needs \(denied)"
+        case .changing: "a script may change this database and nothing else, and this statement needs \(denied)"
         }
     }
 

@@ -89,7 +89,7 @@ package struct DatabaseHeader: Equatable, Sendable {
         let expected = Int64(pageCount) * Int64(pageSize)
         guard fileSize == expected else {
             throw reject(
-                "it has \(fileSize) bytes, and its header says \(pageCount) pages of \(pageSize), "
+                "the file has \(fileSize) bytes, and its header says \(pageCount) pages of \(pageSize) bytes, "
                     + "which is \(expected)")
         }
     }

@@ -31,9 +31,9 @@ final class DeadlineWatch {
 
     func error(on path: String, cause: SQLiteError) -> MoultError {
         MoultError(
-            .deadline, what: "stopped after \(seconds) s: a statement on \(path)",
-            why: "it ran past its deadline",
-            now: "Allow more time, or check what the database makes SQLite do.", cause: cause)
+            .deadline, what: "a statement on \(path) was stopped after \(seconds) s",
+            why: "it exceeded its time limit",
+            now: "Allow more time, or find out why the database makes SQLite so slow.", cause: cause)
     }
 }
 

@@ -30,7 +30,7 @@ extension MoultError.Code {
     package static let constraint = Self(406)
     /// The protection against untrusted databases forbids the statement.
     package static let guarded = Self(407)
-    /// The statement ran past its deadline.
+    /// The statement exceeded its time limit.
     package static let deadline = Self(408)
     /// Invalid request to SQLite, such as attaching a database as `main`.
     package static let databaseRequest = Self(409)

@@ -84,7 +84,7 @@ final class PartialFile: ResponseSink {
         if let total = head.total, total != size {
             throw MoultError(
                 .badAnswer, .failed, what: "\(name) does not match the release",
-                why: "the server says that it has \(total) bytes, and the manifest says \(size)",
+                why: "its size is \(total) bytes on the server, and \(size) bytes in the manifest",
                 now: "Try again later; if it happens again, report it to the operator of the server.")
         }
         if head.offset == received { return }

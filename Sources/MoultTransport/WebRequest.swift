@@ -61,7 +61,7 @@ struct WebRequest {
             }
         } catch is MessageLines.TooLong {
             child.kill()
-            throw Helper.invalidReply("its first line is too long")
+            throw Helper.invalidReply("the first line is too long")
         } catch {
             child.kill()
             throw error
@@ -98,14 +98,14 @@ struct WebRequest {
     private var late: Retryable {
         Retryable(
             MoultError(
-                .unreachable, .busy, what: failed, why: "it took longer than the time limit",
+                .unreachable, .busy, what: failed, why: "the request took longer than the time limit",
                 now: #"Try again later. The limits are "fileDeadline" and "deadline" under "feed" in moult.json."#),
             isSlow: true)
     }
 
     private func ended(_ end: Subprocess.Result, _ head: WebHead?, _ until: ContinuousClock.Instant) throws -> WebHead {
         if end.succeeded {
-            guard let head else { throw Helper.invalidReply("it reported nothing") }
+            guard let head else { throw Helper.invalidReply("the reply is empty") }
             return head
         }
         let last = end.errors.split(separator: UInt8(ascii: "\n")).last.map { Array($0) } ?? []

@@ -135,7 +135,8 @@ extension PlanContext {
     public func foreignLink(_ target: String, at path: String, _ database: Database) -> MoultError {
         MoultError(
             .occupied, .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
-            why: "moult did not make it, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
+            why:
+                "this is not one of moult's own links, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
             now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
     }
 
@@ -144,7 +145,7 @@ extension PlanContext {
         MoultError(
             .userDatabase, .refused,
             what: "the user database \(place) does not fit release \(release.version): \(lack)",
-            why: "no migration of the release changes that, and the app would fail",
+            why: "no migration of the release changes that, and the app may fail",
             now: "Nothing was changed. The publisher must add a migration, or set \"schema\": \"app\" "
                 + "if the app changes the schema by itself.")
     }

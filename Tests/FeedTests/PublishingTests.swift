@@ -52,7 +52,7 @@ import Testing
         try refused(
             "--serial 1 -k a.key",
             """
-            the feed cannot have serial 1: it has serial 1, and stores accept only a higher one
+            the feed cannot have serial 1: the current feed has serial 1, and stores accept only a higher one
               Choose a higher serial, or omit --serial.
             """)
         try bench.must("moult publish public --serial 7 -k a.key -q")
@@ -66,7 +66,7 @@ import Testing
             "rel/test-\(version).json -k a.key",
             """
             release \(version) has sequence \(sequence), and 1.0.0 has 10: a newer version must have a higher \
-            sequence, or stores could not go from one to the other
+            sequence, or stores could not update from one to the other
               Choose a sequence that matches the version.
             """)
     }
@@ -75,7 +75,7 @@ import Testing
         try refused(
             "",
             """
-            public/feed.json is signed, but no key is given: stores that trust its key would refuse an unsigned feed
+            public/feed.json is signed, but no key is specified: stores that trust its key would refuse an unsigned feed
               Add the key with --key FILE.
             """)
     }

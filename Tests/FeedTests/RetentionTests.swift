@@ -73,7 +73,7 @@ import Testing
         #expect(
             try bench.refusal("moult publish public rel/test-1.0.0.json -k a.key --keep-releases 1", status: 3) == """
                 moult: error: release 1.0.0 would be dropped at once: the feed has 1 newer one, and --keep-releases allows no more
-                  Keep more, or publish it without --keep-releases.
+                  Keep more releases, or publish without --keep-releases.
 
                 """)
     }

@@ -75,7 +75,7 @@ import Testing
         let ended = try bench.run("moult sql --group map 'SELECT 1'")
         #expect(
             ended.errors == """
-                moult: error: release 1.0.0 has no group "map" of databases: it has maps, books
+                moult: error: release 1.0.0 has no group "map" of databases: its groups are maps, books
                   Did you mean "maps"?
 
                 """)

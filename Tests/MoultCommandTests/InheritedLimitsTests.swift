@@ -56,7 +56,7 @@ import Testing
         )
         #expect(ended.status == 1, "\(ended)")
         let said = ended.errors.replacing("\n", with: " ")
-        #expect(said.contains("The umask of this shell, 0777, takes permissions away"), "\(ended)")
+        #expect(said.contains("The umask of this shell, 0777, removes this user's own permissions"), "\(ended)")
         #expect(said.contains("umask 022"), "\(ended)")
     }
 }

@@ -93,7 +93,7 @@ import Testing
     @Test func `an endless line is skipped`() throws {
         try Shell.must(["truncate", "-s", "100M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }
-        #expect(error?.why == "it has a line of more than 64 MiB")
+        #expect(error?.why == "one of its lines is longer than 64 MiB")
         #expect(error?.now == "Repair the history with: moult recover")
     }
 }

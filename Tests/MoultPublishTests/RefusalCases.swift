@@ -98,7 +98,7 @@ enum RefusalCases {
         Case(
             "module", "CREATE VIRTUAL TABLE z USING zipfile('x.zip');",
             "in/s.sql:1: no such module: zipfile: in the statement CREATE VIRTUAL TABLE z USING zipfile('x.zip'). zipfile "
-                + "is a table of the sqlite3 shell, not of SQLite. Do without it, or compute the values before "
+                + "is a table of the sqlite3 shell, not of SQLite. Leave it out, or compute the values before "
                 + "the build."),
         Case(
             "collation", "SELECT 1 ORDER BY 1 COLLATE uint;",

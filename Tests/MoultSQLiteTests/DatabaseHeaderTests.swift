@@ -63,7 +63,8 @@ import Testing
         let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: path) }
         #expect(
             error?.why
-                == "it has \(12288 + difference) bytes, and its header says 3 pages of 4096, which is 12288")
+                == "the file has \(12288 + difference) bytes, and its header says 3 pages of 4096 bytes, which is 12288"
+        )
     }
 
     /// If a process reads a database file directly and closes it, it loses its POSIX locks on the file, and another

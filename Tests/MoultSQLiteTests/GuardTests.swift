@@ -57,7 +57,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
         #expect(error?.code == .guarded)
         #expect(error?.outcome == .refused)
-        #expect(error?.why == "only reading is allowed, and this needs \(what)")
+        #expect(error?.why == "only reading is allowed, and this statement needs \(what)")
     }
 
     /// Otherwise, SQL could choose an address that SQLite calls, even without a guard, in build scripts.
@@ -109,7 +109,7 @@ import Testing
                 "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
         }
         #expect(error?.code == .deadline)
-        #expect(error?.what == "stopped after 0.2 s: a statement on \(scratch.path("a.db"))")
+        #expect(error?.what == "a statement on \(scratch.path("a.db")) was stopped after 0.2 s")
         #expect(error?.sqlite?.resultCode == .interrupt)
     }
 
@@ -152,10 +152,10 @@ import Testing
         let inner = #expect(throws: MoultError.self) {
             try connection.withDeadline(seconds: 0.1) { _ = try connection.int(forever) }
         }
-        #expect(inner?.what.hasPrefix("stopped after 0.1 s") == true)
+        #expect(inner?.what.hasSuffix("was stopped after 0.1 s") == true)
         let outer = #expect(throws: MoultError.self) {
             try connection.withDeadline(seconds: 60) { _ = try connection.int(forever) }
         }
-        #expect(outer?.what.hasPrefix("stopped after 0.4 s") == true)
+        #expect(outer?.what.hasSuffix("was stopped after 0.4 s") == true)
     }
 }

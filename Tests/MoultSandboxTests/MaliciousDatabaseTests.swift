@@ -20,10 +20,10 @@ import Testing
     static let queries = [
         Harm(
             testDescription: "endless query", sql: "CREATE TABLE t(x);", query: "\(endless) SELECT max(i) FROM n",
-            why: "it ran past its deadline", processor: 1),
+            why: "it exceeded its time limit", processor: 1),
         Harm(
             testDescription: "endless view", sql: "CREATE VIEW v AS \(endless) SELECT max(i) AS m FROM n;",
-            query: "SELECT m FROM v", why: "it ran past its deadline", processor: 1),
+            query: "SELECT m FROM v", why: "it exceeded its time limit", processor: 1),
         Harm(
             testDescription: "huge text", sql: "CREATE TABLE t(x);",
             query: "SELECT length(replace(hex(zeroblob(30000000)), '0', 'feather'))",
@@ -44,17 +44,17 @@ import Testing
             query: "SELECT x FROM v", why: "no such function: readfile"),
         Harm(
             testDescription: "another file", sql: "CREATE TABLE t(x);", query: "ATTACH '/etc/passwd' AS p",
-            why: "only reading is allowed, and this needs ATTACH"),
+            why: "only reading is allowed, and this statement needs ATTACH"),
         Harm(
             testDescription: "a change", sql: "CREATE TABLE t(x);", query: "INSERT INTO t VALUES(1) RETURNING x",
-            why: "only reading is allowed, and this needs INSERT into t"),
+            why: "only reading is allowed, and this statement needs INSERT into t"),
         Harm(
             testDescription: "a trigger's code",
             sql: "CREATE TABLE t(x); CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT load_extension('/tmp/x.so'); END;",
             query: "INSERT INTO t VALUES(1)", why: "only reading is allowed"),
         Harm(
             testDescription: "a setting", sql: "CREATE TABLE t(x);", query: "PRAGMA trusted_schema = 1",
-            why: "only reading is allowed, and this needs PRAGMA trusted_schema = 1"),
+            why: "only reading is allowed, and this statement needs PRAGMA trusted_schema = 1"),
     ]
 
     @Test(arguments: queries)

@@ -68,7 +68,7 @@ import Testing
         #expect(ended.status == 75)
         #expect(
             ended.errors == """
-                moult: error: cannot get \(slow.url("feed.json")): it took longer than the time limit
+                moult: error: cannot get \(slow.url("feed.json")): the request took longer than the time limit
                   Try again later. The limits are "fileDeadline" and "deadline" under "feed" in moult.json.
 
                 """)

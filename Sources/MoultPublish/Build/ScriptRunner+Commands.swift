@@ -80,7 +80,7 @@ extension ScriptRunner {
             case "once", "output", "excel": "A build prints to standard output; remove this line."
             case "shell", "system": "A script that runs other programs is not repeatable; run them before the build."
             case "cd": "Paths are relative to the script; include the directory in each path."
-            case "load": "A database that needs an extension cannot be built. Do without it."
+            case "load": "moult cannot build a database that needs an extension. Remove this line."
             default: didYouMean(line.name, among: known)
             }
         return MoultError(

@@ -37,7 +37,7 @@ enum ShellOnly {
         case "readfile": "Write the bytes as a literal, x'…', or import them."
         case "generate_series": "Use WITH RECURSIVE."
         case "regexp", "regexpi": "Use LIKE or GLOB."
-        default: "Do without it, or compute the values before the build."
+        default: "Leave it out, or compute the values before the build."
         }
     }
 }

@@ -114,7 +114,8 @@ struct ReleasePatches {
         var kept: Set<String> = []
         for before in older {
             guard let patches = trial.worthwhilePatches(from: before) else {
-                options.warn("a patch from \(before.version) would not be clearly smaller than the bundle: omitted")
+                options.warn(
+                    "the patch from \(before.version) is omitted: it would not be clearly smaller than the bundle")
                 continue
             }
             kept.formUnion(patches.map(\.file))

@@ -99,7 +99,8 @@ extension ReleaseDiff {
             if let part = wanted.flatMap(subject.part) { return part }
             throw MoultError(
                 .diff, .usage, what: "cannot determine which database of \(subject.path) is meant",
-                why: "it has \(subject.parts.map(\.name).joined(separator: ", "))", now: "Choose one with --database.")
+                why: "its databases are \(subject.parts.map(\.name).joined(separator: ", "))",
+                now: "Choose one with --database.")
         }
         let (was, now) = (try choose(old, for: new), try choose(new, for: old))
         return (new.kind == .database && old.kind != .database ? was.name : now.name, was, now)

@@ -55,7 +55,7 @@ package struct FeedPublisher {
         guard text.count <= Feed.largest else {
             throw refusal(
                 "the feed is too large",
-                "it would have \(text.count) bytes, and the limit is \(Feed.largest)",
+                "its size would be \(text.count) bytes, and the limit is \(Feed.largest)",
                 "Start a new feed.")
         }
         // Reads the file in the same way as stores.
@@ -127,7 +127,7 @@ package struct FeedPublisher {
             throw refusal(
                 "release \(lost.manifest.version) would be dropped at once",
                 "the feed has \(count) newer \(count == 1 ? "one" : "ones"), and --keep-releases allows no more",
-                "Keep more, or publish it without --keep-releases.")
+                "Keep more releases, or publish without --keep-releases.")
         }
         feed.releases = kept
         return dropped
@@ -156,7 +156,7 @@ package struct FeedPublisher {
         guard isThere, options.keys.isEmpty else { return }
         if try Files.facts(directory.file("\(Feed.fileName).minisig")) != nil {
             throw refusal(
-                "\(directory.file(Feed.fileName)) is signed, but no key is given",
+                "\(directory.file(Feed.fileName)) is signed, but no key is specified",
                 "stores that trust its key would refuse an unsigned feed", "Add the key with --key FILE.")
         }
     }
@@ -185,7 +185,7 @@ package struct FeedPublisher {
         if let before, serial <= last, !isNewList {
             throw refusal(
                 "the feed cannot have serial \(serial)",
-                "it has serial \(before.serial), and stores accept only a higher one",
+                "the current feed has serial \(before.serial), and stores accept only a higher one",
                 "Choose a higher serial, or omit --serial.")
         }
         let base = isNewList ? 0 : last
@@ -221,7 +221,7 @@ package struct FeedPublisher {
             if old.sequence == sequence || (old.sequence < sequence) != old.version.precedes(version) {
                 throw refusal(
                     "release \(version) has sequence \(sequence), and \(old.version) has \(old.sequence)",
-                    "a newer version must have a higher sequence, or stores could not go from one to the other",
+                    "a newer version must have a higher sequence, or stores could not update from one to the other",
                     "Choose a sequence that matches the version.")
             }
         }
@@ -242,7 +242,7 @@ package struct FeedPublisher {
         if let index = feed.releases.firstIndex(where: { $0.version == version }) { return index }
         throw refusal(
             "no release \(version) in the feed",
-            "it has \(feed.releases.suffix(5).map(\.version.description).joined(separator: ", "))",
+            "its newest releases are \(feed.releases.suffix(5).map(\.version.description).joined(separator: ", "))",
             "Choose one of them.")
     }
 

@@ -52,7 +52,7 @@ package struct Subject: Sendable {
     func unknown(_ name: String) -> MoultError {
         MoultError(
             .subject, .usage, what: "\(path) has no database \"\(name)\"",
-            why: "it has \(parts.map(\.name).joined(separator: ", "))",
+            why: "its databases are \(parts.map(\.name).joined(separator: ", "))",
             now: didYouMean(name, among: parts.map(\.name)))
     }
 }

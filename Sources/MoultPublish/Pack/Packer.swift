@@ -195,7 +195,7 @@ package struct Packer {
         guard let name = manifest.bundle?.file else { return "\(stem).\(Self.ending(options.format))" }
         guard try ArchiveKind(fileName: name) == options.format else {
             throw MoultError(
-                .packing, what: "the bundle cannot have the name \(name), which the draft gives",
+                .packing, what: "the bundle cannot have the name \(name), which the draft specifies",
                 why: "its format is \(Self.ending(options.format))",
                 now: "Correct \"bundle.file\" in the draft, or choose that format with --format.")
         }

@@ -74,7 +74,7 @@ struct PreserveCheck {
             guard let field = fields.first(where: { !$0.1 })?.0 else { continue }
             throw failure(
                 database, index, field, "differs from preserve[\(other)], which is for the same table",
-                "Give both entries the same \"\(field)\".")
+                "Use the same \"\(field)\" in both entries.")
         }
     }
 

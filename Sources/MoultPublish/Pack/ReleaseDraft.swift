@@ -46,7 +46,7 @@ package struct ReleaseDraft {
         let before = try EarlierRelease.newest(in: output, of: product)
         guard let product = product ?? before?.manifest.product else {
             throw refusal(
-                "the release has no product", "\(output) has no release before it",
+                "the release has no product", "\(output) has no earlier release",
                 "Set the product in reverse DNS: --product org.example.app")
         }
         var databases: [JSON.Member] = []
@@ -107,11 +107,13 @@ package struct ReleaseDraft {
         }
         if let wanted = kinds[name], wanted != kind {
             throw refusal(
-                "\(name) cannot be packed as \(wanted.rawValue)", "it is \(kind.rawValue) in \(before?.path ?? "")",
+                "\(name) cannot be packed as \(wanted.rawValue)",
+                "its kind is \(kind.rawValue) in \(before?.path ?? "")",
                 "To change its kind, write a draft. What stores do with each kind: moult help kinds")
         }
         if before?.manifest.database(name)?.migrations.isEmpty == false {
-            throw refusal("\(name) cannot be packed without a draft", "it has migrations", "See: moult help draft")
+            throw refusal(
+                "\(name) cannot be packed without a draft", "it has migrations", "Write a draft: moult help draft")
         }
         var members = old.members ?? []
         // Pack determines these values, and this is the default name of the member.

@@ -104,7 +104,8 @@ package struct Migrations: Sendable {
         let reached = Int(try connection.int("PRAGMA user_version"))
         guard reached == script.number else {
             throw Self.failed(
-                "\(script.name) must set user_version to \(script.number)", "it is \(reached)", path: path)
+                "\(script.name) must set user_version to \(script.number)", "user_version is \(reached) after it",
+                path: path)
         }
     }
 

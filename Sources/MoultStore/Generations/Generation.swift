@@ -66,10 +66,10 @@ package struct Generation: Sendable {
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
-                throw lost(layout, "it is not a symlink", because: "something else has replaced it")
+                throw lost(layout, "it is not a symlink", because: "another file has replaced the link")
             }
             guard try lastInstalled(layout) != nil else { return nil }
-            throw lost(layout, "it is missing", because: "it shows which generation is in service")
+            throw lost(layout, "it is missing", because: "this link shows which generation is in service")
         }
         guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
             throw lost(layout, "it points at \(target)", because: "that is not the name of a generation")
@@ -137,7 +137,7 @@ package struct Generation: Sendable {
         if let database = manifest.database(name) { return database }
         throw MoultError(
             .store, .usage, what: "release \(manifest.version) has no database \"\(name)\"",
-            why: "it has \(manifest.databases.map(\.name).joined(separator: ", "))",
+            why: "its databases are \(manifest.databases.map(\.name).joined(separator: ", "))",
             now: didYouMean(name, among: manifest.databases.map(\.name)))
     }
 

@@ -117,7 +117,7 @@ package final class HistoryReader {
 
     private func readBefore() throws {
         guard skipped <= Self.maxSkipped else {
-            throw History.damaged(path, "it has a line of more than 64 MiB")
+            throw History.damaged(path, "one of its lines is longer than 64 MiB")
         }
         // The block grows each time, because otherwise a long line would be copied again and again.
         let count = min(max(Self.blockSize, block.count), position, Self.longestLine + 1 - block.count)

@@ -125,7 +125,7 @@ package struct Holds: Sendable, Equatable {
         guard bytes.count <= Self.largest / 2 else {
             throw MoultError(
                 .store, .refused, what: "\(layout.holds) would be too large",
-                why: "it would contain \(all.count) holds",
+                why: "the file would contain \(all.count) holds",
                 now: "Remove holds with: moult unhold, or hold a range of versions.")
         }
         // A rename cannot replace a directory, and moult did not create its content.

@@ -50,7 +50,7 @@ package struct StepSettings: Sendable, Equatable {
         }
         let before = try fields.word("before", Phase.self)
         let after = try fields.word("after", Phase.self)
-        if before != nil, after != nil { throw fields.fail("after", "and before exclude each other") }
+        if before != nil, after != nil { throw fields.fail("after", "cannot be combined with \"before\"") }
         let parameters = fields.json("with") ?? .object([])
         guard let members = parameters.members else {
             throw fields.fail("with", "must be an object, but is \(parameters.kind)")
@@ -73,7 +73,7 @@ package struct StepSettings: Sendable, Equatable {
         prepareTimeout = try fields.optionalNumber("prepareTimeout", in: Settings.timeouts) ?? prepareTimeout
         isRequired = try fields.optionalBool("required") ?? false
         isForbidden = try fields.optionalBool("forbidden") ?? false
-        if isRequired, isForbidden { throw fields.fail("forbidden", "and required exclude each other") }
+        if isRequired, isForbidden { throw fields.fail("forbidden", "cannot be combined with \"required\"") }
     }
 
     private static func isHex(_ byte: UInt8) -> Bool {

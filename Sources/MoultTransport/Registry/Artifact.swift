@@ -66,9 +66,9 @@ package struct Artifact: Sendable, Equatable {
     init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
             MoultError(
-                .badAnswer, .refused, what: "\(source) is not an artifact of moult",
+                .badAnswer, .refused, what: "\(source) is not a moult artifact",
                 why: place.isEmpty ? why : "\(place) \(why)",
-                now: "Use a repository that moult publish has published to.")
+                now: "Use a repository to which `moult publish` has published.")
         }
         // The field is optional.
         if let type = try fields.optionalString("mediaType"), type != Self.manifestType {

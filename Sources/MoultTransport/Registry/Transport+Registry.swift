@@ -66,7 +66,7 @@ extension Transport {
         let sink = MemorySink(limit: 1 << 16, named: "the token for \(purpose.repository)")
         let head = try request.perform(retryPolicy, until: until, sink, stopIfAsked)
         guard head.status == 200 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
-        let source = "the answer of the token service of \(purpose.repository)"
+        let source = "the reply of the token service of \(purpose.repository)"
         let answer = try Fields(JSON(parsing: sink.whole(head, request.url), source: source)) { place, why, _ in
             MoultError(.badAnswer, what: "\(source) cannot be read", why: "\(place) \(why)")
         }

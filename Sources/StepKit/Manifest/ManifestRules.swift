@@ -7,7 +7,7 @@ struct ManifestRules {
 
     func check(_ manifest: Manifest) throws {
         let databases = manifest.databases
-        if databases.isEmpty { throw fields.fail("databases", "must name at least one database") }
+        if databases.isEmpty { throw fields.fail("databases", "must have at least one database") }
         if let created = manifest.created, let expires = manifest.expires, expires <= created {
             throw fields.fail("expires", "must be later than created")
         }

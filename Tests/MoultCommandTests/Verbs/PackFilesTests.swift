@@ -108,7 +108,7 @@ import Testing
         try refused("moult pack food.db --product org.example.food --write-draft draft.json", 64, "does not overwrite")
         try scratch.must("moult pack food.db my_app.sqlite --product org.example.food")
         try refused("moult pack food.db", 3, "the database \"my_app\" is missing")
-        try refused("moult pack food.db my_app.sqlite --kind food=shared", 3, "it is reference in")
+        try refused("moult pack food.db my_app.sqlite --kind food=shared", 3, "its kind is reference in")
         try scratch.must("moult pack -o releases --name other food.db --product org.example.other")
         try refused("moult pack food.db my_app.sqlite", 3, "has releases of several products")
     }

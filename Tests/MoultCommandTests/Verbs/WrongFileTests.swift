@@ -94,7 +94,7 @@ import Testing
                 "1.0.0 is already installed: no other generation is kept",
                 "Install an older release: moult apply RELEASE --allow-downgrade"
             ),
-            ("moult verify nope", 64, #"release 1.0.0 has no database "nope": it has food, user"#, nil),
+            ("moult verify nope", 64, #"release 1.0.0 has no database "nope": its databases are food, user"#, nil),
             (
                 "moult watch --since nope", 64,
                 #"--since needs the name of a generation, not "nope": it is a version, a plus sign and eight digits, as in moult status"#,

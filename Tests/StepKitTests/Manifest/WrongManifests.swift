@@ -129,8 +129,8 @@ let wrongDrafts: [WrongManifest] = [
     .init(.sealed, .set("/patches/0/file", ".x"), says: "patches[0].file \".x\" begins with '.'"),
 
     // Databases
-    .init(.draft, .remove("/databases"), says: "databases must name at least one database"),
-    .init(.draft, .set("/databases", [:]), says: "databases must name at least one database"),
+    .init(.draft, .remove("/databases"), says: "databases must have at least one database"),
+    .init(.draft, .set("/databases", [:]), says: "databases must have at least one database"),
     .init(.draft, .set("/databases", []), says: "databases must be an object, but is a list"),
     .init(.draft, .set("/databases/food", "food.db"), says: "databases.food must be an object, but is a string"),
     .init(

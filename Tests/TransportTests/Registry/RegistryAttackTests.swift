@@ -100,7 +100,7 @@ struct RegistryAttackTests {
         (
             "an index",
             "media = 'application/vnd.oci.image.index.v1+json'; artifact = {'schemaVersion': 2, 'mediaType': media, 'manifests': []}",
-            "is not an artifact of moult"
+            "is not a moult artifact"
         ),
         ("one title twice", "artifact['layers'] += artifact['layers'][:1]", "have the title of an earlier layer"),
         ("no feed in it", "artifact['layers'] = artifact['layers'][1:]", "no feed at"),
