@@ -10,7 +10,7 @@ enum Advice {
         }
     }
 
-    /// The functions by command name. Modules that write errors do not know whether a command or an app receives them, so a
+    /// The functions by command name. Modules that create errors do not know whether a command or an app receives them, so a
     /// command is recognized by the form of the advice: it starts after a colon and ends at a comma, a full stop or the end of
     /// the text.
     private static let functions = [

@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// A part of an app that keeps databases open and is notified when they change.
 ///
-/// Before a writable database is replaced, every consumer of it is asked to close it, in reverse order of registration. After the
-/// update, all consumers are asked to reopen what they need, in order of registration. Synchronous methods work too. Both calls
-/// run while the caller of `update` waits, so they must not need its thread.
+/// Before a writable database is replaced, every consumer that uses it is asked to close it, in reverse order of registration.
+/// After the update, all consumers are asked to reopen their databases, in order of registration. Synchronous methods work too.
+/// Both methods run while the caller of `update` waits, so they must not need its thread.
 ///
 ///     actor Library: DatabaseConsumer {
 ///         let store: Store
@@ -24,7 +24,7 @@ public protocol DatabaseConsumer: Sendable {
     /// Closes every connection to these databases and releases everything obtained from them. Throwing an error, or exceeding the
     /// time limit, stops the update.
     func release(_ change: DatabaseChange) async throws
-    /// Reopens the databases it needs. For read-only databases this is the only call.
+    /// Reopens the consumer's databases. For read-only databases this is the only call.
     func reload(_ change: DatabaseChange) async throws
 }
 
@@ -36,15 +36,15 @@ public protocol DatabaseConsumer: Sendable {
 public struct DatabaseChange: Sendable, Equatable {
     /// A database that changes.
     public struct Database: Sendable, Equatable {
-        /// Its name in the manifest.
+        /// The database's name in the manifest.
         public let name: String
-        /// The stable path of its file.
+        /// The stable path of the database's file.
         public let path: String
         /// The tables whose rows or columns changed; nil if unknown, in which case any table may have changed.
         public let tables: [String]?
     }
 
-    /// The databases that change, limited to those the consumer registered for.
+    /// The databases that change, limited to those that the consumer is registered for.
     public let databases: [Database]
     /// The generation in service now; nil if nothing is installed.
     public let generation: String?
@@ -65,17 +65,17 @@ public struct DatabaseChange: Sendable, Equatable {
 ///
 ///     store.register(consumer, onReloadFailure: .rollBack)
 public enum ReloadFailure: Sendable {
-    /// Keep it installed and report the failure as a warning.
+    /// Keep the release installed, and report the failure as a warning.
     case report
-    /// Roll it back and put it on hold.
+    /// Roll the release back, and put it on hold.
     case rollBack
 }
 
 extension Store {
-    /// Registers a consumer for this store's directory in this process until the registration is cancelled.
+    /// Registers a consumer for this store in this process until the registration is cancelled.
     ///
     /// `databases` limits the registration to those databases; without it, the consumer is called for all. Every update in this
-    /// process calls the consumer, whichever `Store` value runs it. For updates by other processes, use `events`.
+    /// process calls the consumer, whichever `Store` value runs the update. For updates by other processes, use `events`.
     @discardableResult
     public func register(
         _ consumer: any DatabaseConsumer, named name: String? = nil, for databases: [String]? = nil,
@@ -118,7 +118,7 @@ enum ConsumerRegistry {
         return entries.withLock(\.all).filter { Self.resolved($0.directory) == resolved }.map(\.consumer)
     }
 
-    /// Consumers with the same name get a number to tell them apart.
+    /// Adds a consumer. Consumers with the same name get a number to tell them apart.
     static func add(_ consumer: Consumer, of directory: String) -> ConsumerRegistration {
         let names = Set(consumers(of: directory).map(\.name))
         var consumer = consumer

@@ -17,7 +17,7 @@ package struct FileReplacement {
         // A name that begins with a dash must not become an option in the commands shown.
         self.name = name.hasPrefix("-") ? "./\(name)" : name
         let absolute = try Files.absolute(name)
-        // A file has one store, whichever path leads to its directory.
+        // A file has only one store, whichever path leads to its directory.
         let directory = Files.directory(of: absolute)
         path =
             "\(try Files.factsThroughLinks(directory) == nil ? directory : Files.resolved(directory))/\(Files.name(of: absolute))"
@@ -137,7 +137,7 @@ package struct FileReplacement {
         for directory in try WorkDirectory.leftovers(of: Self.workName, in: layout.root) {
             for name in try Files.list("\(layout.root)/\(directory)") where name.hasSuffix(".json") {
                 let path = "\(layout.root)/\(directory)/\(name)"
-                // A partially written manifest was not installed.
+                // A partially written manifest cannot have been installed.
                 guard let bytes = try Files.read(path, limit: Manifest.largest),
                     let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path),
                     try Generation.name(of: manifest, bytes: bytes) == current
@@ -231,7 +231,7 @@ package struct FileReplacement {
             if let lock = try FileLock.take(layout.root, .exclusive, directory: true),
                 try lock.facts().isSameFile(Files.facts(layout.root))
             {
-                // Another user may have created it since the last check.
+                // Another user may have created the directory since the last check.
                 try Custody(layout).check()
                 try requireOwnStore()
                 return lock

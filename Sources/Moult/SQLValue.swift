@@ -41,7 +41,7 @@ extension SQLValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Exp
 }
 
 extension SQLValue: CustomStringConvertible {
-    /// Numbers and text as they are; `NULL` as such, and bytes as `x'00ff'`.
+    /// Numbers and text unchanged; `NULL` as such, and bytes as `x'00ff'`.
     public var description: String {
         switch self {
         case .null: "NULL"

@@ -35,7 +35,7 @@ extension Store {
         }
     }
 
-    /// Removes a hold. `release` must be written as it was put on hold; a rollback puts the release it leaves on hold.
+    /// Removes a hold. `release` must be written as it was put on hold. A rollback puts the release that it leaves on hold.
     public func unhold(_ release: String) throws {
         try Advice.forApps { _ = try orchestrator().unhold([release]) }
     }
@@ -50,8 +50,7 @@ extension Store {
         }
     }
 
-    /// Removes the oldest generations beyond those kept for rollbacks, and returns their names. A generation that a lease holds
-    /// stays.
+    /// Removes the oldest generations beyond those kept for rollbacks, and returns their names. Generations with a lease stay.
     @discardableResult
     public func clean(keep: Int? = nil) async throws -> [String] {
         try await Self.onThread { stop in
@@ -59,14 +58,14 @@ extension Store {
         }
     }
 
-    /// Old database content that an update, a rollback or a reset has set aside, newest first.
+    /// Returns the old database content that updates, rollbacks or resets have set aside, newest first.
     public func quarantine() throws -> [QuarantinedDatabase] {
         try Advice.forApps { try orchestrator().quarantine().map { QuarantinedDatabase($0) } }
     }
 
-    /// Finishes or undoes work that a crash interrupted, and repairs the store's own records. Returns a description of each step
-    /// taken. `connect`, `update` and every other change do this automatically. With `undo`, it restores the previously installed
-    /// release when an update cannot be finished.
+    /// Finishes or undoes work that a crash interrupted, and repairs the store's own records. Returns a description of each
+    /// action. `connect`, `update` and every other change do this automatically. With `undo`, restores the previously installed
+    /// release if an update cannot be finished.
     @discardableResult
     public func recover(undo: Bool = false) async throws -> [String] {
         try await Self.onThread { stop in
@@ -135,7 +134,7 @@ public struct StoreStatus: Sendable {
 public struct StoreFault: Sendable {
     /// The affected database or record.
     public let subject: String
-    /// The fault, or, if `isChecked` is false, why it could not be checked.
+    /// The fault, or, if `isChecked` is false, why the subject could not be checked.
     public let text: String
     /// False if the file is locked or this user may not read it.
     public let isChecked: Bool
@@ -158,7 +157,7 @@ public struct StoreHistoryEntry: Sendable {
     public let action: String
     /// The generations before and after the operation.
     public let from: String?, to: String
-    /// Whether it succeeded, immediately or after an interruption.
+    /// Whether the operation succeeded, immediately or after an interruption.
     public let isDone: Bool
     /// The reason for the operation, or why it failed.
     public let reason: String?
@@ -177,7 +176,7 @@ public struct QuarantinedDatabase: Sendable {
     public let id: String
     /// The name of the original database; nil if unknown.
     public let database: String?
-    /// Why it was set aside; nil if unknown.
+    /// Why the content was set aside; nil if unknown.
     public let reason: String?
     /// The directory with the database file and its sidecars. Copy it before opening the database.
     public let directory: String

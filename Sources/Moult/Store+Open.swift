@@ -8,10 +8,10 @@ extension Store {
     /// Opens one database of the installed release. If it cannot be loaded and `policy` allows it, replaces it once with an empty
     /// database.
     ///
-    /// This covers every way a database can fail to load: a file that is empty or not a database, a torn header, a journal or
-    /// `-wal` that belongs to another file, a directory in its place, missing permission. The connection's `recovered` says what
-    /// was done. If another process holds a lock or the disk fails, this throws and changes nothing. A second failure shortly
-    /// after a recovery also throws, even in another process, so recovery cannot loop.
+    /// This covers every way in which a database can fail to load: a file that is empty or not a database, a torn header, a
+    /// journal or `-wal` that belongs to another file, a directory in its place, missing permission. The connection's
+    /// `recovered` describes the recovery. If another process holds a lock or the disk fails, this throws and changes nothing.
+    /// A second failure shortly after a recovery also throws, even in another process, so recovery cannot loop.
     public func open(_ name: String, recovering policy: Recovery = .never) throws -> StoreConnection {
         try Advice.forApps { try opened(name, policy) }
     }
@@ -101,9 +101,9 @@ public struct Recovered: Sendable {
 ///     case .fresh(let why): print("fetch everything again: \(why)")
 ///     }
 public enum CacheState: Sendable, Equatable {
-    /// It existed with the schema that the app expects.
+    /// The cache existed with the schema that the app expects.
     case ready
-    /// It is empty, so fetch the data again. The text gives the reason.
+    /// The cache is empty, so fetch the data again. The text gives the reason.
     case fresh(String)
 }
 
@@ -116,8 +116,8 @@ extension Store {
     ///
     /// Schemas are compared by structure: white space, quotes and order make no difference. If the SQL sets `application_id` or
     /// `user_version`, they are compared too. A database that does not match, is damaged, stays locked or cannot be checked is
-    /// removed with all its sidecars and replaced by an empty one in a single step. Several processes may call this at once; one
-    /// of them does the work. Call it before you open the database.
+    /// removed with all its sidecars and replaced by an empty one in a single step. Several processes may call this at once;
+    /// one of them does the work. Call this before you open the database.
     public static func cache(at path: String, schema: String) throws -> CacheState {
         try Advice.forApps {
             switch try StandaloneCache(path, .replaceOpen).prepare(StandaloneCache.Expected(sql: schema)) {

@@ -48,10 +48,10 @@ public struct Store: Sendable {
         }
     }
 
-    /// Installs a release unless it is already installed, and creates the store if necessary. If it throws, the previous state is
-    /// unchanged.
+    /// Installs a release unless it is already installed, and creates the store if necessary. If this throws, the previous
+    /// state is unchanged.
     ///
-    /// `follow` decides whether an older release is accepted; by default the store's settings decide. A store created here
+    /// `follow` determines whether an older release is accepted; by default the store's settings do. A store created here
     /// follows `match`, so that a downgraded app gets its own data back. If the task is cancelled before anything has changed,
     /// this throws `CancellationError`; after that, the update is finished.
     @discardableResult
@@ -64,7 +64,7 @@ public struct Store: Sendable {
         }
     }
 
-    /// Does the same as `update`, for synchronous code. Blocks the thread until the update ends.
+    /// Installs a release like `update`, for synchronous code. Blocks the thread until the update ends.
     @available(*, noasync, message: "It blocks the thread: use 'await update(to:)'")
     @discardableResult
     public func updateBlocking(
@@ -90,8 +90,8 @@ public struct Store: Sendable {
         }
     }
 
-    /// Rolls back to the newest older release that is not on hold, or to a kept one given by version or name. Puts the release it
-    /// leaves on hold.
+    /// Rolls back to the newest older release that is not on hold, or to a kept one given by version or name. Puts the release
+    /// that it leaves on hold.
     @discardableResult
     public func rollback(
         to version: String? = nil, reason: String, waiting: Duration = .seconds(10)
@@ -99,7 +99,7 @@ public struct Store: Sendable {
         try await Self.onThread { stop in try rollback(to: version, reason, waiting, stop) }
     }
 
-    /// Does the same as `rollback`, for synchronous code. Blocks the thread until the rollback ends.
+    /// Rolls back like `rollback`, for synchronous code. Blocks the thread until the rollback ends.
     @available(*, noasync, message: "It blocks the thread: use 'await rollback(to:reason:)'")
     @discardableResult
     public func rollbackBlocking(
@@ -126,7 +126,7 @@ public struct Store: Sendable {
         try Advice.forApps { try openConnection(group: group) }
     }
 
-    /// Does the same, with advice for operators in errors.
+    /// Does the same as `connect`, with advice for operators in errors.
     package func openConnection(group: String? = nil) throws -> StoreConnection {
         try recoverInterruptedWork()
         return try StoreConnection(lease: heldLease(), group: group)
@@ -135,14 +135,14 @@ public struct Store: Sendable {
     /// Keeps the installed generation in place, for callers that open its files themselves.
     public func lease() throws -> StoreLease { try Advice.forApps { try heldLease() } }
 
-    /// Does the same, with advice for operators in errors.
+    /// Does the same as `lease`, with advice for operators in errors.
     package func heldLease() throws -> StoreLease {
         let layout = try StoreLayout(root: directory)
         guard let lease = try Lease.take(layout) else { throw StoreErrors.empty(layout) }
         return try StoreLease(lease, layout)
     }
 
-    /// Returns the stable path of a database, by its name in the manifest. It stays the same across releases.
+    /// Returns the stable path of a database, given its name in the manifest. The path stays the same across releases.
     ///
     /// Code that opens several read-only databases, or reopens one later, should use a `lease()` and its paths: a switch between
     /// two opens would mix two releases.
@@ -177,7 +177,7 @@ public struct Store: Sendable {
             : TrustedKeys(try keys.map { TrustedKeys.Entry(key: try PublicKey(base64: $0, named: "a trusted key")) })
     }
 
-    /// Throws if this value's keys differ from those the store trusts.
+    /// Throws if this value's keys differ from those that the store trusts.
     func requireSameKeys() throws {
         guard let trusted = try trusted() else { return }
         let layout = try StoreLayout(root: directory)
@@ -198,7 +198,7 @@ public struct Store: Sendable {
 }
 
 extension StepSet {
-    /// The five built-in steps. Executables named in a store's settings are added to them.
+    /// The five built-in steps. Programs specified in a store's settings are added to them.
     package static let builtIn = {
         var set = StepSet(
             check: VersionCheckStep(), delete: DeleteStep(), copy: CopyStep(), attach: AttachStep(),
@@ -221,7 +221,7 @@ extension Store {
         }
     }
 
-    /// Installs the newest release that the feed named in `moult.json` offers this store, if any.
+    /// Installs the newest release that the feed in `moult.json` offers this store, if any.
     @discardableResult
     public func follow(
         app: Version? = nil, waiting: Duration = .seconds(10),

@@ -6,7 +6,7 @@ internal import StepKit
 
 /// A connection to all databases of a release: the user's database as `main`, the others under their names.
 ///
-/// Use it from one thread at a time. Read-only databases cannot be written to, whatever the SQL says.
+/// Use the connection from one thread at a time. SQL cannot write to read-only databases.
 ///
 ///     let connection = try store.connect()
 ///     for row in try connection.rows("SELECT danish, english FROM phrases.phrase WHERE id < ?", [10]) {
@@ -17,7 +17,7 @@ public final class StoreConnection {
     /// Keeps the generation in place while the connection is open.
     public let lease: StoreLease
     package let connection: Connection
-    /// The recovery made because the database could not be loaded; nil if none was needed.
+    /// The recovery that replaced the database because it could not be loaded; nil if none was needed.
     public let recovered: Recovered?
 
     /// Opens only this database, as `main`.

@@ -9,7 +9,7 @@ internal import MoultStore
 public struct StoreEvent: Sendable, Equatable {
     /// The generation installed now.
     public let generation: String
-    /// Its version.
+    /// The version of that generation.
     public let version: String
     /// The previously observed generation; nil if there was none.
     public let previous: String?
@@ -18,14 +18,15 @@ public struct StoreEvent: Sendable, Equatable {
 }
 
 extension Store {
-    /// Every release put into service after the first `next`. The kernel reports each one, so nothing is polled.
+    /// Every release put into service after the first call of `next`. The kernel reports each one, so nothing is polled.
     ///
     ///     for try await event in store.events {
     ///         connection = try store.connect()
     ///     }
     public var events: StoreEvents { StoreEvents(directory: directory, since: nil) }
 
-    /// Does the same, including releases put into service since `generation`. Start from `lease.generation` to miss none.
+    /// Returns the same sequence, including releases put into service since `generation`. Start from `lease.generation` to miss
+    /// none.
     public func events(since generation: String) -> StoreEvents {
         StoreEvents(directory: directory, since: generation)
     }

@@ -25,7 +25,7 @@ public final class StoreLease: Sendable {
     /// Returns the path of a database in this generation; for a writable database, its stable path.
     public func path(of name: String) throws -> String { try Advice.forApps { try file(of: name) } }
 
-    /// Does the same, with advice for operators in errors.
+    /// Does the same as `path(of:)`, with advice for operators in errors.
     private func file(of name: String) throws -> String {
         let database = try installed.database(name)
         return database.kind.isSealed ? installed.path(database.member) : try StoreSnapshot(layout).place(of: database)
@@ -36,7 +36,7 @@ public final class StoreLease: Sendable {
         /// The schema name: `main` for the user's database.
         public let schema: String
         /// The URI to open or attach, with the path fully escaped. A read-only database is marked `immutable`, so SQLite writes
-        /// nothing next to it, not even with `PRAGMA journal_mode = WAL`. A database that apps write to never is.
+        /// nothing next to it, not even with `PRAGMA journal_mode = WAL`. A database that apps write to is never marked so.
         ///
         /// SQLite accepts the URI in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened that
         /// way. Otherwise `ATTACH 'file:...'` creates a file with that name: use `path` there, and note that nothing stops such a
@@ -44,21 +44,21 @@ public final class StoreLease: Sendable {
         public let uri: String
         /// The path of the file.
         public let path: String
-        /// Whether only the publisher writes to it.
+        /// Whether only the publisher writes to the database.
         public let isReadOnly: Bool
     }
 
-    /// Every database of the release that is in no group, for libraries that open databases themselves. `main` is first.
+    /// Every database of the release without a group, for libraries that open databases themselves. `main` is first.
     ///
     ///     for database in try lease.attachments where database.schema != "main" {
     ///         try db.execute(sql: "ATTACH ? AS \(database.schema)", arguments: [database.uri])
     ///     }
     public var attachments: [Attachment] { get throws { try attachments(ofGroup: nil) } }
 
-    /// The groups of databases in the release. Databases without a group belong to none of them.
+    /// The groups of databases in the release. Databases without a group are not in this list.
     public var groups: [String] { installed.manifest.groups.compactMap(\.name) }
 
-    /// Does the same for the databases of a group, which open on their own connection: SQLite attaches at most ten.
+    /// Returns the same for the databases of a group, which open on their own connection: SQLite attaches at most ten.
     public func attachments(ofGroup group: String?) throws -> [Attachment] {
         try Advice.forApps {
             try databases(of: group).map { database, schema, path in

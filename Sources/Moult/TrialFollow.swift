@@ -10,11 +10,11 @@ internal import StepKit
 package struct TrialFollow {
     private let keys: TrustedKeys?
 
-    /// Without keys the store trusts none, and signatures are not checked.
+    /// Without keys, the store trusts none, and signatures are not checked.
     package init(trusting keys: TrustedKeys?) { self.keys = keys }
 
     /// Returns the reasons why a store would reject the feed at this path, or some of its releases. The caller checks that the
-    /// files exist and are the right ones.
+    /// files exist and match the feed.
     package func faults(of feed: String, product: String) throws -> [MoultError] {
         try Files.withScratchDirectory { scratch in
             var settings = Settings(product: product)

@@ -4,16 +4,16 @@ internal import MoultFiles
 internal import MoultStore
 package import StepKit
 
-/// Installs a release as user machines will, in a temporary store. A release that stores would reject is found before
-/// publication, by the same code.
+/// Installs a release in a temporary store in the same way as user machines will. A release that stores would reject is thus
+/// found before publication, by the same code.
 ///
 /// Consumers are not called, and third-party steps do nothing, because they exist only on the machines that use them.
 package struct TrialInstall {
     /// The directory for the store; it must not exist.
     private let scratch: String
     private let checkTime: CheckTime
-    /// Whether proofs in manifests count without signatures. The caller has just made those of this release, and stores already
-    /// have the older releases.
+    /// Whether proofs in manifests count without signatures. The caller has just made the proofs of this release, and stores
+    /// already have the older releases.
     private let hasProofs: Bool
     private let watcher: Watcher
 
@@ -62,13 +62,13 @@ package struct TrialInstall {
         let orchestrator = try Orchestrator(root: scratch, steps: StepSet.builtIn.adding(others), watcher: watcher)
         var request = UpdateRequest(
             manifest: path, app: manifest.requires.app?.example,
-            // An operator may allow these, so they do not make a release invalid.
+            // An operator may permit these, so they do not make a release invalid.
             consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true))
         (request.checkTime, request.hasProofs) = (checkTime, hasProofs)
         _ = try orchestrator.update(request)
     }
 
-    /// The temporary store no longer exists when the message is read, so its directory is removed from paths.
+    /// Removes the directory of the temporary store from paths, because it no longer exists when the message is read.
     private func withoutScratchPaths(_ error: any Error) -> MoultError {
         guard var error = error as? MoultError else { return MoultError(.system, what: "\(error)", cause: error) }
         error.what = error.what.replacing("\(scratch)/", with: "")
@@ -76,7 +76,7 @@ package struct TrialInstall {
         return error
     }
 
-    /// Stands in for a third-party step, which is not available here.
+    /// Takes the place of a third-party step, which is not available here.
     private struct OtherStep: Step {
         let name: String
         let summary = "does nothing in a trial"

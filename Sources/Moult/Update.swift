@@ -27,9 +27,9 @@ public struct Update: Sendable {
 ///     let plan = try store.plan(manifest)
 ///     for effect in plan.effects { print(effect) }
 public struct UpdatePlan: Sendable {
-    /// Every effect, in the order in which it would be applied.
+    /// Every effect, in the order of application.
     public let effects: [Effect]
-    /// False if nothing would change.
+    /// Whether the plan would change the store.
     public let changesStore: Bool
     /// The plan as printed by `moult plan --json`.
     public let json: JSON
@@ -51,7 +51,7 @@ public struct UpdatePlan: Sendable {
 public enum UpdateProgress: Sendable {
     /// A long task, in bytes; `total` is 0 if unknown.
     case working(String, done: Int, total: Int)
-    /// Everything is staged and verified; the update can no longer be cancelled.
+    /// All files are staged and verified; the update can no longer be cancelled.
     case decided
     /// An effect of the plan was applied.
     case done(Effect)

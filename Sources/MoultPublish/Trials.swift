@@ -12,20 +12,20 @@ package struct Trials: Sendable {
         /// Why no store could be updated this way; nil if it was installed.
         package let skipped: String?
     }
-    /// Installs a release, by its manifest, over another one or into an empty store. The store is created in a
-    /// directory that does not exist yet. If no store could be updated this way, returns the reason; throws the errors
-    /// that a store would throw.
+    /// Installs a release, given by its manifest, over another release or into an empty store, which is created in a directory
+    /// that does not exist yet. Returns the reason if no store could be updated this way; throws the errors that a store would
+    /// throw.
     package typealias Install = (_ manifest: String, _ previous: String?, _ directory: String) throws -> String?
 
     package private(set) var all: [Trial] = []
     /// The total time of the trials.
     package private(set) var milliseconds = 0
 
-    /// The maximum number of releases of a directory over which it is tried; the newest are used.
+    /// The maximum number of releases in a directory over which the release is tried; the newest are used.
     private static let newest = 3
 
-    /// Throws the errors that a store would throw. `files` are manifests of older releases; `directory` may have more
-    /// of them. Without `tryInstall`, nothing is tried.
+    /// Makes the trials, and throws the errors that a store would throw. `files` are manifests of older releases; `directory`
+    /// may have more of them. Without `tryInstall`, nothing is tried.
     init(
         of manifest: String, _ release: Manifest, over files: [String], and directory: String, in scratch: String,
         by tryInstall: Install?
@@ -60,7 +60,7 @@ package struct Trials: Sendable {
             .map { ($0.path, $0.manifest.version) }
     }
 
-    /// The bundle may be missing if the feed no longer keeps the release.
+    /// Returns whether the bundle exists: it may be missing if the feed no longer keeps the release.
     private static func hasBundle(_ release: EarlierRelease) throws -> Bool {
         guard let bundle = release.manifest.bundle else { return true }
         return try Files.factsThroughLinks("\(Files.directory(of: release.path))/\(bundle.file)") != nil
@@ -72,7 +72,7 @@ package struct Trials: Sendable {
         if error.code == .space || error.sqlite?.resultCode.primary == .full
             || error.chain.contains(where: { $0 is Errno })
         {
-            // The state of the trial store does not matter.
+            // The outcome for the trial store does not matter.
             error.outcome = .failed
             return error
         }

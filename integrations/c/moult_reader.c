@@ -54,7 +54,7 @@ __attribute__((format(printf, 3, 4))) static void put(char *to, size_t size, con
 #define WHY(error, ...) put((error)->why, sizeof(error)->why, __VA_ARGS__)
 #define NEXT(error, ...) put((error)->next, sizeof(error)->next, __VA_ARGS__)
 
-/* The cause is an errno value. */
+/* Sets the cause to the text of an errno value. */
 static void because(moult_error *error, int code) {
     char text[128];
     error->code = code;
@@ -72,7 +72,7 @@ static int out_of_memory(moult_error *error, const char *store) {
     return -1;
 }
 
-/* A path, quoted as an argument for a shell. */
+/* Returns a path quoted as an argument for a shell. */
 static const char *quoted(const char *path, char *to, size_t size) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@";
     if (*path && *path != '-' && strspn(path, plain) == strlen(path)) return path;
@@ -166,7 +166,7 @@ static int json_space(json *j) {
     }
 }
 
-/* The length of the UTF-8 character at `at`, 0 if it is not valid: too long, a surrogate, or above U+10FFFF. */
+/* Returns the length of the UTF-8 character at `at`, 0 if it is not valid: too long, a surrogate, or above U+10FFFF. */
 static uint32_t utf8_length(const unsigned char *at, uint32_t left) {
     unsigned first = at[0], low = 0x80, high = 0xBF;
     uint32_t length = 0;
@@ -285,7 +285,7 @@ static int compare_keys(const void *left, const void *right) {
     return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-/* Refuses an object that has a member twice, because JSON parsers differ in which of the two they use. */
+/* Refuses an object with a duplicate member, because JSON parsers differ in which of the two they use. */
 static int json_distinct(json *j, uint32_t object, uint32_t members) {
     if (members < 2) return 0;
     json_key *keys = (json_key *)malloc(members * sizeof *keys);
@@ -353,7 +353,7 @@ static int json_document(json *j) {
     return j->nodes[0].type == J_OBJECT ? 0 : json_fail(j, "a value that is not an object");
 }
 
-/* The member of an object with this name; NULL if the object does not have it. */
+/* Returns the member of an object with this name; NULL if the object does not have it. */
 static const json_node *json_get(const json *j, const json_node *object, const char *name) {
     size_t length = strlen(name);
     if (!object || object->type != J_OBJECT) return NULL;
@@ -374,7 +374,7 @@ static int read_json(int directory, const char *name, int follow, int draft, jso
     struct stat facts;
     memset(j, 0, sizeof *j);
     j->line = 1, j->draft = draft;
-    /* With O_NONBLOCK, because opening a FIFO would wait for a writer. */
+    /* O_NONBLOCK, because opening a FIFO would wait for a writer. */
     int file = openat(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
     if (file < 0) return because(error, errno), -1;
     if (fstat(file, &facts)) return because(error, errno), close(file), -1;
@@ -415,7 +415,7 @@ struct moult_lease {
     size_t count;
 };
 
-/* Whether a text can be the name of a generation: a version, '+' and a digest. */
+/* Returns whether a text can be the name of a generation: a version, '+' and a digest. */
 static int is_generation(const char *name) {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-.";
     return strspn(name, allowed) == strlen(name) && strchr(name, '+') && name[0] != '.' && !strstr(name, "..");
@@ -430,7 +430,7 @@ static int damaged_pointer(moult_error *error, const char *store, const char *wh
     return -1;
 }
 
-/* Without the link `current`: distinguishes a directory that is not a store from a store without a release. */
+/* If the link `current` is missing: distinguishes a directory that is not a store from a store without a release. */
 static int no_pointer(moult_error *error, const char *store) {
     char path[PATH_MAX], shell[2 * PATH_MAX];
     struct stat facts;
@@ -479,7 +479,7 @@ static int read_pointer(const char *store, char name[NAME_MAX + 1], moult_error 
 
 typedef enum { TAKEN, BLOCKED, FAILED } attempt;
 
-/* Whether an error means that the file system or this user cannot use a lease file. Then the lock on the directory is the
+/* Returns whether the file system or this user cannot use a lease file. Then the lock on the directory is the
  * lease. */
 static int is_impossible(int code) {
     static const int codes[] = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP, ENXIO};
@@ -541,7 +541,7 @@ static attempt lock_generation(moult_lease *lease, moult_error *error) {
 }
 
 static void unlock(moult_lease *lease) {
-    /* Without F_UNLCK and LOCK_UN, which would also end the lease of a child process created by fork. */
+    /* No F_UNLCK or LOCK_UN, which would also end the lease of a child process created by fork. */
     if (lease->lock >= 0) close(lease->lock);
     if (lease->directory >= 0) close(lease->directory);
     lease->lock = lease->directory = -1;
@@ -588,7 +588,7 @@ static int take_lease(moult_lease *lease, moult_error *error) {
 
 static int is_alphanumeric(int c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
-/* Why a node is not a string of at most `longest` letters, digits and characters in `extra`; NULL if it is. */
+/* Returns why a node is not a string of at most `longest` letters, digits and characters in `extra`; NULL if it is. */
 static const char *fault_of(const json *j, const json_node *node, const char *extra, size_t longest) {
     if (!node) return "is missing";
     if (node->type != J_STRING) return "is not a string";
@@ -601,7 +601,7 @@ static const char *fault_of(const json *j, const json_node *node, const char *ex
     return NULL;
 }
 
-/* A copy of such a string; otherwise NULL and `error`. */
+/* Returns a copy of such a string; otherwise NULL and `error`. */
 static char *plain(const json *j, const json_node *node, const char *field, const char *extra, size_t longest, moult_error *error) {
     const char *fault = fault_of(j, node, extra, longest);
     if (fault) {
@@ -619,10 +619,10 @@ static int ends_with(const char *text, const char *ending) {
     return length >= part && !strcasecmp(text + length - part, ending);
 }
 
-/* The name of a database file in a directory of the store: it must not lead out of the directory, or name another kind of
+/* Returns the name of a database file, which must not lead out of its directory in the store, or name another kind of
  * file. */
 static char *file_name(const json *j, const json_node *database, const char *field, moult_error *error) {
-    /* A member in an archive that another tool packed may be in a directory; the generation only has its file name. */
+    /* In an archive that another tool packed, a member may be in a directory; the generation has only the file name. */
     char *path = plain(j, json_get(j, database, field), field, strcmp(field, "member") ? "._-" : "._-/", 8 * 256, error);
     if (!path) return NULL;
     char *slash = strrchr(path, '/');
@@ -638,7 +638,7 @@ static char *file_name(const json *j, const json_node *database, const char *fie
     return path;
 }
 
-/* Writes the path of a file as a `file:` URI for SQLite. */
+/* Returns the path of a file as a `file:` URI for SQLite. */
 static char *uri_of(const char *path, const char *parameters) {
     static const char digits[] = "0123456789ABCDEF";
     char *uri = (char *)malloc(3 * strlen(path) + strlen(parameters) + 16), *to = uri;
@@ -652,7 +652,7 @@ static char *uri_of(const char *path, const char *parameters) {
     return uri;
 }
 
-/* The path of a writable database. */
+/* Returns the path of a writable database. */
 static char *writable_path(const moult_lease *lease, const char *kind, const char *file, const char *cache_root) {
     static const char ending[] = ".moult", only[] = "database";
     const char *name = strrchr(lease->store, '/') + 1;
@@ -671,12 +671,12 @@ static const char *known_kind(const json *j, const json_node *node) {
     return NULL;
 }
 
-/* Whether two databases are opened on one connection: they are in the same group, or both have no group. */
+/* Returns whether two databases are opened on one connection: they are in the same group, or both have no group. */
 static int are_together(const moult_database *one, const moult_database *other) {
     return one->group && other->group ? !strcmp(one->group, other->group) : one->group == other->group;
 }
 
-/* Whether the connection of a database already has a main database. */
+/* Returns whether the connection of a database already has a main database. */
 static int has_main(const moult_lease *lease, const moult_database *of) {
     for (const moult_database *one = lease->databases; one < of; one++)
         if (are_together(one, of) && !strcmp(one->kind, "user")) return 1;
@@ -710,7 +710,7 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
     return to->schema && to->uri ? 0 : (because(error, ENOMEM), -1);
 }
 
-/* Two databases on a connection need different names, and SQLite ignores the case of letters. */
+/* Compares two names: those of two databases on a connection must differ, and SQLite ignores the case of letters. */
 static int compare_schemas(const void *left, const void *right) {
     const moult_database *one = *(const moult_database *const *)left, *other = *(const moult_database *const *)right;
     int order = strcmp(one->group ? one->group : "", other->group ? other->group : "");
@@ -737,7 +737,7 @@ static int check_schemas(const moult_lease *lease, moult_error *error) {
     return wrong ? -1 : 0;
 }
 
-/* The directory of caches in the operator's settings; NULL if caches are in the store. */
+/* Reads the directory of caches from the operator's settings; NULL if caches are in the store. */
 static int read_cache_root(const moult_lease *lease, char **root, moult_error *error) {
     char path[PATH_MAX], shell[2 * PATH_MAX];
     json j;
@@ -810,7 +810,7 @@ static int read_manifest(moult_lease *lease, moult_error *error) {
 
 const char *moult_reader_version(void) { return MOULT_READER_VERSION; }
 
-/* The directory of the store without symbolic links, which the caller frees; NULL and `error` if it does not exist. */
+/* Returns the store's directory without symbolic links, which the caller frees; NULL and `error` if it does not exist. */
 static char *directory_of(const char *store, moult_error *error) {
     char shell[2 * PATH_MAX];
     memset(error, 0, sizeof *error);

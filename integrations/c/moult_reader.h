@@ -35,7 +35,7 @@
  *
  * Threads and processes
  *   The library has no global state. A lease does not change after moult_open: any number of threads may use it at once,
- *   and moult_close must be the last call. A child process created by fork shares the lease, which lasts until both
+ *   and moult_close must be the last call for it. A child process created by fork shares the lease, which lasts until both
  *   processes have closed it; a program started with exec does not inherit it. No function writes to the store, prints, or
  *   ends the process. moult_open waits for up to two seconds if another process has locked the release; no other function
  *   waits.
@@ -81,11 +81,11 @@ typedef struct moult_database {
     const char *schema;
     /* "reference", "shared", "user" or "cache" */
     const char *kind;
-    /* absolute, not escaped */
+    /* The absolute path, not escaped */
     const char *path;
     /* The same file for SQLite, with every special character escaped: file:///...?mode=ro&immutable=1 or ?mode=rw */
     const char *uri;
-    /* 0: only releases change it; 1: the app writes to it */
+    /* 0: only releases change the database; 1: the app writes to it */
     int writable;
     /* NULL for databases without a group, which share one connection. Otherwise, open the databases of each group on a
      * separate connection, starting with the database whose schema is "main". Releases with more than ten databases to
@@ -95,7 +95,7 @@ typedef struct moult_database {
 
 typedef struct moult_lease moult_lease;
 
-/* The version of the library at run time. */
+/* Returns the version of the library at run time. */
 MOULT_API const char *moult_reader_version(void);
 
 /* Takes a lease on the installed release of a store directory. Returns NULL and fills `error`, which may be NULL, if that
@@ -105,23 +105,23 @@ MOULT_API moult_lease *moult_open(const char *store, moult_error *error);
 /* Ends the lease. NULL is allowed. */
 MOULT_API void moult_close(moult_lease *lease);
 
-/* The store's directory, absolute and without symbolic links. */
+/* Returns the store's directory, absolute and without symbolic links. */
 MOULT_API const char *moult_store(const moult_lease *lease);
-/* The release: its product ("org.example.app"), its version ("2.0.0"), and the name of its directory
+/* Describe the release: its product ("org.example.app"), its version ("2.0.0"), and the name of its directory
  * ("2.0.0+0a1b2c3d"), which no other release of the store has. */
 MOULT_API const char *moult_product(const moult_lease *lease);
 MOULT_API const char *moult_version(const moult_lease *lease);
 MOULT_API const char *moult_generation(const moult_lease *lease);
 
-/* The databases in the order of the manifest; NULL for an index or a name that the release does not have. */
+/* Return the databases in the order of the manifest; NULL for an index or a name that the release does not have. */
 MOULT_API size_t moult_database_count(const moult_lease *lease);
 MOULT_API const moult_database *moult_database_at(const moult_lease *lease, size_t index);
 MOULT_API const moult_database *moult_database_named(const moult_lease *lease, const char *name);
 
-/* 1 if another release has been installed since the lease was taken, 0 if not, -1 and `error` on failure. */
+/* Returns 1 if another release has been installed since the lease was taken, 0 if not, -1 and `error` on failure. */
 MOULT_API int moult_switched(const moult_lease *lease, moult_error *error);
 
-/* A file descriptor that becomes readable (poll, select, epoll) when another release may have been installed; -1 and
+/* Returns a file descriptor that becomes readable (poll, select, epoll) when another release may have been installed; -1 and
  * `error` on failure. Close it with close(). Create it before you take the lease, so that no release is missed:
  *
  *     int watch = moult_watch(store, &error);

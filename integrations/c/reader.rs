@@ -36,7 +36,7 @@ extern "C" {
     fn moult_switched(lease: *const c_void, error: *mut MoultError) -> c_int;
 }
 
-// The system's SQLite, which a wrapper such as rusqlite can also use.
+// The system's SQLite, which a wrapper such as rusqlite can use as well.
 extern "C" {
     fn sqlite3_open_v2(name: *const c_char, db: *mut *mut c_void, flags: c_int, vfs: *const c_char) -> c_int;
     fn sqlite3_close(db: *mut c_void) -> c_int;
@@ -51,7 +51,7 @@ unsafe fn text(pointer: *const c_char) -> String {
     CStr::from_ptr(pointer).to_string_lossy().into_owned()
 }
 
-/// A lease on one release, which ends when this value is dropped; so `Connection` borrows it.
+/// A lease on one release. It ends when this value is dropped, so `Connection` borrows it.
 struct Lease(*mut c_void);
 
 impl Lease {
@@ -65,7 +65,8 @@ impl Lease {
         unsafe { Err(format!("{}: {}\n{}", text(error.what.as_ptr()), text(error.why.as_ptr()), text(error.next.as_ptr()))) }
     }
 
-    /// The schema and the URI of each database without a group; each group would need a separate connection.
+    /// Returns the schema and the URI of each database without a group; each group would need a separate
+    /// connection.
     fn attachments(&self) -> Vec<(String, CString)> {
         let mut found = Vec::new();
         for index in 0.. {
@@ -82,7 +83,7 @@ impl Lease {
         found
     }
 
-    /// Whether another release has been installed in the meantime.
+    /// Returns whether another release has been installed in the meantime.
     fn is_outdated(&self) -> bool {
         unsafe { moult_switched(self.0, null_mut()) != 0 }
     }

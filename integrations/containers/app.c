@@ -18,7 +18,7 @@ static int print_first(void *version, int count, char **values, char **names) {
     return fflush(stdout);
 }
 
-/* All sealed databases of the release on one connection, and the query. */
+/* Opens all sealed databases of the release on one connection, and runs the query. */
 static int query(const moult_lease *lease, const char *sql, sqlite3 **db) {
     const moult_database *database;
     int status = sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL);
@@ -40,7 +40,7 @@ int main(int count, char **words) {
     int stays = count == 4 && !strcmp(words[1], "--stay");
     if (count != 3 + stays) return fprintf(stderr, "usage: %s [--stay] STORE SQL\n", words[0]), 64;
     const char *store = words[1 + stays], *sql = words[2 + stays];
-    /* The first process of a container ends by no signal that it does not ask for. */
+    /* The first process of a container is ended only by signals that it handles. */
     signal(SIGTERM, _exit);
     int watch = moult_watch(store, &error);
     if (watch < 0) return fail(&error);
@@ -59,7 +59,7 @@ int main(int count, char **words) {
             if (switched < 0) return fail(&error);
         }
         sqlite3_close(db);
-        /* After the last connection: until then no update removes the files. */
+        /* The lease ends after the last connection is closed: until then, no update removes the files. */
         moult_close(lease);
     }
 }

@@ -125,7 +125,7 @@ package struct FeedChoice: Sendable {
                     longer.append([release] + way)
                 }
             }
-            // Of several paths of equal length, prefer the one through the newest release.
+            // Of several paths of equal length, the one through the newest release is preferred.
             ways = longer.sorted { $1[0].version.precedes($0[0].version) }
         }
         return nil

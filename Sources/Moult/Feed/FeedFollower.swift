@@ -52,7 +52,8 @@ struct FeedFollower {
             allowOlder: request.allowDowngrade)
     }
 
-    /// A saved plan contains no secrets. They come from the settings, if these name the same feed.
+    /// Returns the address with its secrets, which a saved plan does not contain. They come from the settings, if these specify
+    /// the same feed.
     private static func complete(_ place: Address, _ settings: Settings) throws -> Address {
         guard place.isRedacted else { return place }
         if let address = settings.feed?.addresses.first(where: { $0.description == place.description }) {
@@ -110,7 +111,8 @@ struct FeedFollower {
     func remember(_ current: FeedReader.Current) throws {
         if current.files.isEmpty { return }
         try Files.ensureDirectory(layout.feed)
-        // A location that cannot report "unchanged", such as a directory, returns the same files each time.
+        // A location that cannot report "unchanged", such as a directory, returns the same files each time; they are not
+        // written again.
         for file in current.files {
             let path = "\(layout.feed)/\(file.name)"
             if try Files.read(path, limit: Feed.largest) != file.bytes { try Files.replace(path, with: file.bytes) }

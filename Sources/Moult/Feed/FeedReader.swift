@@ -7,8 +7,8 @@ internal import MoultTransport
 internal import MoultTrust
 package import StepKit
 
-/// Fetches the current feed and accepts it only if it is signed, is for this product, is not older than one seen before, and has
-/// not expired. Writes nothing.
+/// Fetches the current feed and accepts it only if it is signed, is for this product, is not older than the last one that the
+/// store has seen, and has not expired. Writes nothing.
 struct FeedReader {
     let layout: StoreLayout
     let settings: Settings
@@ -18,7 +18,7 @@ struct FeedReader {
     let allowUnsigned: Bool
     /// Whether the feed comes from the settings, rather than from the caller.
     let isConfigured: Bool
-    /// Whether a feed older than one seen before is accepted.
+    /// Whether a feed older than the last one that the store has seen is accepted.
     let allowOlder: Bool
     var now = Timestamp.now
 
@@ -27,7 +27,7 @@ struct FeedReader {
         let feed: Feed
         let place: Location
         let provenance: Provenance
-        /// The keys in force; nil if the store trusts none.
+        /// The keys in effect; nil if the store trusts none.
         let keys: KeyChain?
         let seen: ReplayGuard
         /// Files to save: the feed and its signatures; empty if they are saved already.

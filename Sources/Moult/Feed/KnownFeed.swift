@@ -17,7 +17,7 @@ package struct KnownFeed: Sendable {
     package var newest: Version? { choice.way.last?.version }
     package func isExpired(at now: Timestamp = .now) -> Bool { expires < now }
 
-    /// Nil if nothing is known: the feed was never requested, or the saved copy does not match what was verified.
+    /// Reads the saved feed. Nil if the feed was never requested, or the saved copy does not match the verified one.
     static func read(
         _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?
     ) throws -> KnownFeed? {

@@ -5,7 +5,7 @@ internal import MoultTransport
 internal import MoultTrust
 package import StepKit
 
-/// The source to install from: a path or a URL. Its content decides whether it is a release or a feed.
+/// The source of an installation: a path or a URL. Its content shows whether it is a release or a feed.
 package enum ReleaseSource: Sendable {
     /// The sealed manifest of a release on this machine.
     case manifest(path: String)
@@ -78,7 +78,7 @@ package enum ReleaseSource: Sendable {
 }
 
 extension Feed {
-    /// Returns the file of the feed at a path: a directory written by `moult publish` stands for the feed in it.
+    /// Returns the file of the feed at a path: for a directory written by `moult publish`, the feed in it.
     package static func file(at path: String) -> String {
         // If this fails, reading the path reports the reason.
         guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return path }
@@ -87,7 +87,7 @@ extension Feed {
 }
 
 extension ReleaseSource.Content {
-    /// A feed has its format under this key; a manifest has no such key.
+    /// Whether the content is a feed: a feed has its format under this key, and a manifest has no such key.
     fileprivate var isFeed: Bool {
         // If it is not JSON, reading it as a manifest reports that.
         guard contains("\"feed\"", in: bytes), let json = try? JSON(parsing: bytes, source: "") else {

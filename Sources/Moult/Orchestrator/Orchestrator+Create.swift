@@ -48,7 +48,7 @@ extension Orchestrator {
         try CacheTag.put(in: layout.downloads)
         // The lock file is created here, so that a later command that fails does not leave it behind.
         _ = try StoreLock.takeIfFree(layout)
-        // Every user may read the settings unless they contain a secret.
+        // Every user may read the settings unless these contain a secret.
         let hasSecrets = settings.feed?.addresses.contains(where: \.hasSecrets) ?? false
         try Files.replace(
             layout.settings, with: Array(settings.written.pretty.utf8), mode: hasSecrets ? 0o600 : 0o644)

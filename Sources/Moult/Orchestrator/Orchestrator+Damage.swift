@@ -6,7 +6,7 @@ internal import StepKit
 extension Orchestrator {
     /// Turns SQLite errors about a damaged database into refusals, like the faults that the checks find.
     ///
-    /// Errors after the decision have a different outcome by then, and stay unchanged.
+    /// Errors after the decision already have a different outcome, and stay unchanged.
     package func refusingDamage<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where error.code == .databaseCorrupt && error.outcome == .failed
@@ -23,7 +23,7 @@ extension Orchestrator {
     }
 
     private func damagedDatabase(_ error: MoultError) -> String? {
-        // The name is optional information: a store that cannot be read must not hide the error.
+        // The name is additional information: if the store cannot be read, that must not hide the error.
         let store = snapshot()
         guard let path = error.sqlite?.path, let installed = try? store.installed else { return nil }
         return installed.manifest.databases.first { (try? store.place(of: $0)) == path }?.name

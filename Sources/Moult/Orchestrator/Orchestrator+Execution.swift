@@ -104,11 +104,11 @@ extension Orchestrator {
             try record(plan, stopwatch, failure: nil, result)
             isRecorded = true
         }
-        // The update is complete without this, which only saves a check later.
+        // The update is complete without this record, which only saves a check later.
         warning { try remember(plan) }
         cleanSteps(.done, prepared, transaction)
         let failures = calls.reload(.installed, all: true)
-        // If recording failed, the next command does it, and needs the journal for that.
+        // If recording failed, the next command does it, and needs the journal.
         if isRecorded { warning { try transaction.remove() } }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
         warning {
@@ -139,8 +139,8 @@ extension Orchestrator {
         }
     }
 
-    /// Records that the files that the update created from the release, or filled with its content, are checked: it has read
-    /// them completely.
+    /// Records that the files that the update created from the release, or filled with its content, are checked: the update has
+    /// read them completely.
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
@@ -186,7 +186,7 @@ extension Orchestrator {
         return reason
     }
 
-    /// Returns whether the update had started to change the databases in service, which the outcome alone does not say.
+    /// Returns whether the update had started to change the databases in service, which the outcome alone does not show.
     private static func wasUndone(_ reason: any Error) -> Bool {
         guard let reason = reason as? MoultError else { return false }
         return reason.code == .undone || reason.outcome == .undone

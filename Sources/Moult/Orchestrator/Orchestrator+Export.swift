@@ -75,8 +75,8 @@ extension Orchestrator {
             feed: feed?.bytes ?? [])
     }
 
-    /// Returns the files to write, and their order. The feed is written after everything that it names. Its signatures are
-    /// stored first under its digest, as next to a published feed, so that readers always find a complete feed.
+    /// Returns the files to write, and their order. The feed is written after all files that it lists. Its signatures are first
+    /// stored under its digest, as next to a published feed, so that readers always find a complete feed.
     private func set(
         _ content: ExportedFiles, _ bundle: (Manifest.Bundle, source: String)?, in directory: String,
         _ work: WorkDirectory

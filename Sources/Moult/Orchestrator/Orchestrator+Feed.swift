@@ -53,7 +53,7 @@ extension Orchestrator {
             return nil
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
-            // A user with read access only cannot install anything.
+            // A user with read access only cannot install releases anyway.
             return Files.isDenied(error) ? nil : error
         }
     }

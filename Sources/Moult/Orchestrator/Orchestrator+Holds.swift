@@ -8,7 +8,7 @@ extension Orchestrator {
     /// Returns the releases that must not be installed.
     package func holds() throws -> Holds { try snapshot().holds }
 
-    /// The result of a change to the holds: the removed or replaced ones, and all that remain.
+    /// The result of a change to the holds: the removed or replaced holds, and all that remain.
     package struct HoldChange: Sendable {
         package var removed: [Hold] = []
         package var holds: Holds
@@ -21,7 +21,8 @@ extension Orchestrator {
         }
     }
 
-    /// Removes the holds on releases, written as they were put on hold; without names, the store's only hold.
+    /// Removes the holds on releases, which must be written as they were put on hold; without releases, removes the store's
+    /// only hold.
     package func unhold(_ releases: [String] = [], wait: Int = 0) throws -> HoldChange {
         let before = try holds()
         if before.all.isEmpty { return HoldChange(holds: before) }

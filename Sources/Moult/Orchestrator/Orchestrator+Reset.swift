@@ -17,7 +17,7 @@ extension Orchestrator {
         /// The file with the salvaged rows; nil if nothing could be read.
         package let salvaged: String?
 
-        /// The command that salvages again; nil if it would find no more.
+        /// The command that repeats the salvage; nil if that would find no more rows.
         package var again: String? {
             salvage?.mayBeRepeated == true ? "moult reset \(database) --salvage-again" : nil
         }
@@ -34,8 +34,8 @@ extension Orchestrator {
         try planner(snapshot()).reset(name, why: why, setsUserDataAside: setsUserDataAside).plan
     }
 
-    /// Sets a writable database of the installed release aside with all its sidecars, and creates a new one, whatever is at its
-    /// path. User data is set aside only with explicit permission.
+    /// Sets a writable database of the installed release aside with all its sidecars, and creates a new one, whatever file is
+    /// at its path. User data is set aside only with explicit permission.
     ///
     /// `isNeeded` is evaluated under the store's lock, because another process may have reset the database in the meantime.
     package func reset(

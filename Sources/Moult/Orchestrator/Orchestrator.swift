@@ -9,7 +9,7 @@ package import StepKit
 /// The operations on a store. Each one that writes takes the lock and recovers interrupted work first.
 package struct Orchestrator: Sendable {
     package let layout: StoreLayout
-    /// The steps of the command or app. Those named in the store's settings are added where needed.
+    /// The steps of the command or app. Steps from the store's settings are added where needed.
     private let ownSteps: StepSet
     package let watcher: Watcher
     package let consumers: ConsumerOptions
@@ -40,7 +40,7 @@ package struct Orchestrator: Sendable {
 
     /// The result of an update.
     package struct Result: Sendable {
-        /// Nil if there was nothing to do.
+        /// The applied plan; nil if there was nothing to do.
         package var plan: Plan?
         package var recovered: [CrashRecovery.Result] = []
         package var collected = Collector.Report()
@@ -53,7 +53,7 @@ package struct Orchestrator: Sendable {
         package var generation: String?
         /// Caches that do not match and stay, because processes have them open.
         package var pending: [Plan.Pending] = []
-        /// Readers that still use a previous generation.
+        /// Readers that still use an earlier generation.
         package var laggards: [Laggard] = []
         /// Processes that have files of an older release open and do not follow the store.
         package var outdated: [OutdatedReader] = []
@@ -123,8 +123,8 @@ package struct Orchestrator: Sendable {
                     try execute(in: store, recovered: recovered, announce) { try planner.locked($0).update(request) }
                 }
             } catch  where Files.isDenied(error) {
-                // Without write permission, an update of a store that is already current does not fail: the store may be in a
-                // read-only image.
+                // Without write permission, an update to the installed release does not fail: the store may be in a read-only
+                // image.
                 let store = snapshot()
                 guard let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest, reading: true) else {
                     throw error
@@ -192,7 +192,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Recovers interrupted work, regardless of earlier attempts. With `back`, undoes it instead of finishing it.
+    /// Recovers interrupted work, even if earlier attempts failed. With `back`, undoes the work instead of finishing it.
     package func recover(back: Bool = false, wait: Int = 0) throws -> [CrashRecovery.Result] {
         let recovery = try recovery(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
@@ -204,7 +204,7 @@ package struct Orchestrator: Sendable {
         let results = try recovery.recover(ignoringLimit: true, back: back)
         try LeaseFile.refresh(layout)
         try rebuildHolds()
-        // Only now, because the holds must know whether the history lacks lines.
+        // This comes after recovery, because the holds must show whether the history lacks lines.
         warning { try repairHistory(moved) }
         return results
     }
@@ -216,7 +216,8 @@ package struct Orchestrator: Sendable {
             return
         }
         defer { withExtendedLifetime(lock) {} }
-        // Consumers are not asked to close on behalf of a reader, which may be part of the very program that would be stopped.
+        // Consumers are not asked to close on behalf of a reader, which may itself be part of the program that would be
+        // stopped.
         _ = try recovery(snapshot(), mayRelease: false).recover()
     }
 

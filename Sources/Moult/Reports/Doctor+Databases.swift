@@ -23,7 +23,7 @@ extension Doctor {
             }
             findings += try readOnlyWAL(database.name, file).map { finding in
                 var finding = finding
-                // A read-only file is never written to, but recreated.
+                // moult never writes to a read-only file, but installs it again.
                 finding.fix = command("moult", "apply", "--store", layout.root, "RELEASE")
                 return finding
             }
@@ -31,7 +31,7 @@ extension Doctor {
         return findings
     }
 
-    /// Readers cannot open a database in WAL mode where its sidecars cannot be created, except with `immutable=1`.
+    /// Finds databases in WAL mode whose sidecars readers cannot create: they cannot open them, except with `immutable=1`.
     private func readOnlyWAL(_ name: String, _ path: String) throws -> [Finding] {
         guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
             try !OpenFiles.isOpenHere(path), try isWAL(path)
@@ -85,7 +85,7 @@ extension Doctor {
         return findings
     }
 
-    /// Problems of this command's SQLite that do not depend on the databases.
+    /// Reports problems of this command's SQLite that do not depend on the databases.
     func version() throws -> [Finding] {
         guard SQLiteVersion.linked.hasSavepointBug else { return [] }
         return [
@@ -105,13 +105,14 @@ extension Doctor {
             fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
     }
 
-    /// A journal is hot if its header is intact: it starts with these eight bytes, which are zeroed once the transaction ends.
+    /// Returns whether a journal is hot: an intact header starts with these eight bytes, which are zeroed once the transaction
+    /// ends.
     private func isHot(_ journal: String) throws -> Bool {
         guard let facts = try Files.facts(journal), facts.kind == .file, facts.size > 0 else { return false }
         return try beginning(of: journal, 8) == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
     }
 
-    /// In WAL mode, bytes 18 and 19 of the header are 2.
+    /// Returns whether the database is in WAL mode: then bytes 18 and 19 of the header are 2.
     private func isWAL(_ path: String) throws -> Bool {
         let header = try beginning(of: path, 20)
         return header.count == 20 && header.starts(with: "SQLite format 3\0".utf8) && header[18] == 2

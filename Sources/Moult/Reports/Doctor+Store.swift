@@ -36,7 +36,7 @@ extension Doctor {
         }
     }
 
-    /// Dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target.
+    /// Finds dangling symlinks in the store: a program that opens one carelessly creates an empty database at its target.
     func links() throws -> [Finding] {
         try Files.list(layout.root).compactMap { name in
             let path = layout.file(name)
@@ -59,7 +59,7 @@ extension Doctor {
         }
     }
 
-    /// Secrets in the feed's URLs.
+    /// Finds secrets in the feed's URLs.
     func secrets() throws -> [Finding] {
         let addresses = (settings.feed?.addresses ?? []).filter(\.hasSecrets)
         var findings: [Finding] = []
@@ -82,7 +82,7 @@ extension Doctor {
         return findings
     }
 
-    /// A history that cannot be read completely.
+    /// Finds a history that cannot be read completely.
     func history() throws -> [Finding] {
         guard let fault = try History.fault(layout) else { return [] }
         return [
@@ -93,7 +93,7 @@ extension Doctor {
         ]
     }
 
-    /// Unknown files in moult's own directory.
+    /// Finds unknown files in moult's own directory.
     func unknownFiles() throws -> [Finding] {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
             .filter { !layout.own.contains($0) }
@@ -121,7 +121,7 @@ extension Doctor {
         }
     }
 
-    /// Generations whose manifest is missing or damaged.
+    /// Finds generations whose manifest is missing or damaged.
     func unreadable() throws -> [Finding] {
         // If the link `current` cannot be read, every generation counts as kept; `pointer` reports that fault.
         let current = try? store.installedName
@@ -192,7 +192,7 @@ extension Doctor {
         }
     }
 
-    /// Without `/proc`, kernel leases and locks work, but processes and their open files cannot be listed.
+    /// Finds a missing `/proc`: kernel leases and locks work without it, but processes and their open files cannot be listed.
     func processes() throws -> [Finding] {
         if try Files.facts("\(SystemFeatures.proc)/self") != nil { return [] }
         return [

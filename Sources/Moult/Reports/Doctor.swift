@@ -25,7 +25,7 @@ package struct Doctor {
         package let why: String
         /// How to fix it: usually a command.
         package var fix: String
-        /// Informational: nothing is wrong with this store.
+        /// Whether the finding is only informational, and this store has no fault.
         package var isAdvice = false
     }
 

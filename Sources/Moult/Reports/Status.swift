@@ -118,7 +118,7 @@ package struct Status: Sendable {
         return latest.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
-    /// The name contains the version, so manifests of generations not in service are not read.
+    /// Returns the kept generations. Their names contain the versions, so manifests of generations not in service are not read.
     private static func kept(
         _ name: String, _ installed: Generation?, _ store: StoreSnapshot, _ locks: KernelLocks
     ) throws -> Kept {
@@ -161,7 +161,7 @@ package struct Status: Sendable {
     }
 }
 
-/// The key list in force in a store.
+/// The key list in effect in a store.
 package struct KeyListFacts: Sendable {
     package let name: String
     package let expires: Timestamp?
@@ -169,7 +169,7 @@ package struct KeyListFacts: Sendable {
     /// A list that expires within this time needs the publisher's attention.
     private static let warningPeriod = 30 * 86_400
 
-    /// Nil while the pinned keys apply. Without a list nothing is verified, which keeps `status` fast.
+    /// Nil while the pinned keys are in effect. If the store has no list, nothing is verified, which keeps `status` fast.
     init?(_ settings: Settings, _ layout: StoreLayout) throws {
         guard let pinned = settings.keys, try !Files.list(layout.keys).isEmpty else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)

@@ -6,7 +6,7 @@ package struct BuildOptions {
     package var defines: [String: String] = [:]
     /// Allows the script to read files outside its own directory.
     package var allowOutside = false
-    /// Set in the result; nil keeps the value that the script set.
+    /// The application ID of the result; nil keeps the value that the script set.
     package var applicationID: Int32?
     package var userVersion: Int32?
     /// Whether to run ANALYZE at the end.
@@ -32,7 +32,7 @@ package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
     package let place: Place?
     package let text: String
 
-    /// `food.csv:12: expected 4 columns but found 3 - filling the rest with NULL`
+    /// The warning as one line: `food.csv:12: expected 4 columns but found 3 - filling the rest with NULL`
     package var description: String { place.map { "\($0): \(text)" } ?? text }
 }
 
@@ -74,17 +74,17 @@ package struct BuildReport: Sendable {
         case asWritten
         /// Rewritten, because the previous release's layout could not be kept, with the reason.
         case repacked(because: String)
-        /// The layout of the previous release, with these rows changed.
+        /// In the layout of the previous release, with these rows changed.
         case kept(RowChanges)
     }
 
     package let output: String
     package let size: Int
-    /// Every file that was read, as an absolute path, sorted: the same content gives the same result.
+    /// Every file that was read, as an absolute path, sorted. The same content gives the same result.
     package let inputs: [String]
     package let imports: [Import]
     package let layout: Layout
-    /// The SQLite that wrote it: version and source ID.
+    /// The version and source ID of the SQLite that wrote the result.
     package let sqliteVersion: String
     package let sqliteSource: String
     /// The git revision, if the script used it; `pack` refuses one that `isDirty`.

@@ -25,7 +25,7 @@ struct Evolution {
         try connection.execute("PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; PRAGMA cache_size = -2000")
         try connection.execute("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON")
         try connection.set(.triggers, false)
-        // SQLite cannot even attach it.
+        // SQLite cannot attach a database with a different encoding.
         if try connection.header().encoding != encodingOfNew() {
             try connection.close()
             return .unfit("the text encoding differs")
@@ -105,7 +105,7 @@ struct Evolution {
             pages: Int(try connection.int("PRAGMA main.page_count")))
     }
 
-    /// Returns why the layout of one is useless for the other; nil if it is useful.
+    /// Returns why the layout of the old database is useless for the new one; nil if it is useful.
     private func schemaDifference(_ connection: Connection) throws -> String? {
         for pragma in ["page_size", "auto_vacuum"] {
             let old = try connection.int("PRAGMA main.\(pragma)")

@@ -24,7 +24,7 @@ struct ImportRequest {
         var isVerbose = false
         var words = try command.names[...]
         while let word = words.popFirst() {
-            // A single dash works as well as two.
+            // One dash works as well as two.
             let option = word.hasPrefix("--") ? String(word.dropFirst()) : word
             switch option {
             case "-csv": format = .csv

@@ -118,7 +118,7 @@ struct Importer {
                 + "all TEXT (\(columns.names.joined(separator: ", ")))")
     }
 
-    /// If the table exists, a header is imported like any row, because the shell does not skip it.
+    /// Warns of a header: if the table exists, a header is imported like any row, because the shell does not skip it.
     private func warnOfHeader(_ batch: RowBatch, _ row: RowBatch.Row, _ columns: [String]) {
         let fields = batch.fields(of: row)
         guard fields.count == columns.count else { return }
@@ -164,7 +164,7 @@ struct Importer {
         try statement.clearBindings()
     }
 
-    /// The error for a row that the table does not accept.
+    /// Counts a row that the table does not accept, or throws the error for it.
     private func failed(_ error: any Error, _ row: RowBatch.Row, _ count: inout Count) throws {
         let text = "INSERT failed: \(message(error))"
         guard !bails, error.isOfTheScript else {
@@ -179,8 +179,8 @@ struct Importer {
 
     private func message(_ error: any Error) -> String { error.sqlite?.message ?? "\(error)" }
 
-    /// In `.mode ascii` the shell skips a record without a first field. If other fields follow, the shell inserts the
-    /// previous row again or nothing; moult inserts the row.
+    /// Returns whether to skip a record. In `.mode ascii` the shell skips a record without a first field. If other fields
+    /// follow, the shell inserts the previous row again or nothing; moult inserts the row.
     private func isEmpty(_ batch: RowBatch, _ row: RowBatch.Row) -> Bool {
         guard let first = batch.fields(of: row).first, first.isMissing || first.start == first.end else { return false }
         if row.fieldCount == 1 { return true }

@@ -23,7 +23,7 @@ struct OutputStaging {
         work = try WorkDirectory(in: PathRule.real(parent), named: ".\(Files.name(of: output)).building")
     }
 
-    /// Only a database that no process has open may be replaced.
+    /// Throws unless the output does not exist, is empty, or is a database that no process has open.
     private static func check(_ output: String) throws {
         func reject(_ why: String, _ now: String) -> MoultError {
             MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
@@ -35,7 +35,7 @@ struct OutputStaging {
             }
             if facts.size > 0 {
                 let file = try Descriptor(output, .read)
-                // A truncated file, or one with a damaged header, is refused here, too.
+                // A truncated file, or one with a damaged header, is also refused here.
                 guard let header = try? DatabaseHeader(of: file) else {
                     throw reject(
                         "it exists and is not a SQLite database", "Choose another file with -o, or remove it first.")

@@ -56,7 +56,8 @@ struct PathRule {
     /// Returns whether SQLite may open a file by this path. Opening a pipe would wait for another process.
     func allowsOpening(_ real: String) -> Bool { allows(real) && !Self.isSpecial(real) }
 
-    /// Returns whether something else than a regular file is there. What cannot be looked at, SQLite cannot open.
+    /// Returns whether the path has something other than a regular file. If it cannot be examined, SQLite cannot open it
+    /// either.
     static func isSpecial(_ path: String) -> Bool {
         guard let facts = try? Files.factsThroughLinks(path) else { return false }
         return facts.kind != .file

@@ -12,7 +12,7 @@ struct RowCarrier {
         (self.match, self.connection) = (match, connection)
     }
 
-    /// Counts the changes; returns false if the rows still differ.
+    /// Makes the rows equal, and counts the changes; returns false if the rows still differ.
     func carry(_ changes: inout RowChanges) throws -> Bool {
         let removed = try change(
             """
@@ -60,7 +60,7 @@ struct RowCarrier {
         return Int(try connection.int("SELECT count(*) FROM temp.changed"))
     }
 
-    /// Column by column, so that an index is updated only if its own columns changed.
+    /// Updates column by column, so that an index is updated only if its own columns changed.
     private func update() throws {
         for column in match.comparable {
             let name = quoteIdentifier(column)

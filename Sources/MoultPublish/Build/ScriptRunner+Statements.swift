@@ -6,7 +6,7 @@ extension ScriptRunner {
     func run(_ statement: ScriptStatement) throws {
         try options.progress(.running(statement.place))
         try observing(statement.place, statement.sql) {
-            // A single statement for the shell may be several for SQLite's parser.
+            // One statement for the shell may be several for SQLite's parser.
             var rest = statement.sql
             while !isBlank(rest) { rest = try runFirst(rest, at: statement.place) }
         }
@@ -81,7 +81,7 @@ extension ScriptRunner {
             var values: [[UInt8]?] = []
             for column in columns {
                 let isNull = statement.isNull(column)
-                // The shell prints C strings.
+                // The shell prints C strings, which end at a NUL.
                 values.append(isNull ? nil : try statement.withText(column) { Array($0.prefix { $0 != 0 }) })
             }
             options.output(settings.line(values))

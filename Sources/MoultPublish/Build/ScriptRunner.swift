@@ -26,7 +26,7 @@ final class ScriptRunner {
     /// The functions used by the last statement.
     private var functions: Set<String> = []
 
-    /// The same limit as in the shell.
+    /// The maximum nesting depth, the same as in the shell.
     private static let maxDepth = 25
 
     init(
@@ -43,7 +43,7 @@ final class ScriptRunner {
         }
     }
 
-    /// Runs the file, which messages call `file`.
+    /// Runs the file at the path; messages use the name `file`.
     func run(path: String, file: String, from place: Place? = nil) throws {
         guard depth < Self.maxDepth else {
             throw MoultError(
@@ -120,7 +120,7 @@ final class ScriptRunner {
         if sandbox.clockReads > before, sandbox.clock == nil {
             warn("the statement uses the current time", "set SOURCE_DATE_EPOCH, or write a fixed date")
         }
-        // Neither is visible when a statement is prepared; a page size that is set late only takes effect with the next
+        // These are not visible when a statement is prepared. A page size that is set late only takes effect with the next
         // vacuum.
         if mentions("replace", sql) || mentions("page_size", sql) { onlyGrew = false }
         if mentions("localtime", sql) {
@@ -134,7 +134,7 @@ final class ScriptRunner {
 private func mentions(_ word: StaticString, _ sql: String) -> Bool {
     let word = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
     var sql = sql
-    // A search with the standard library takes longer than SQLite needs for a row.
+    // Hand-written, because a search with the standard library takes longer than SQLite takes to insert a row.
     return sql.withUTF8 { sql in
         guard sql.count >= word.count else { return false }
         func has(_ index: Int, at place: Int) -> Bool {

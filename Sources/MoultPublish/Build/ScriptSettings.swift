@@ -28,7 +28,7 @@ struct ScriptSettings {
         return true
     }
 
-    /// Returns the format for `.import`. In CSV mode, the row separator `\r\n` becomes `\n`, and stays so.
+    /// Returns the format for `.import`. In CSV mode, this permanently changes the row separator `\r\n` to `\n`.
     mutating func importFormat() throws(RowFormat.Unreadable) -> RowFormat {
         if mode == .csv, row == Array("\r\n".utf8) { row = Array("\n".utf8) }
         return try RowFormat(style: mode == .ascii ? .ascii : .csv, column: column, row: row)

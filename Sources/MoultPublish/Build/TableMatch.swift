@@ -17,8 +17,9 @@ struct TableMatch {
 
     /// Nil if the table has neither a primary key nor an accessible rowid.
     ///
-    /// If the primary key is not an integer, rows are matched by it, because `VACUUM` may change the rowid in such
-    /// tables anyway; but not if other tables may contain the rowids, like virtual tables with external content.
+    /// If the primary key is not an integer, rows are matched by it, because `VACUUM` may change the rowid in such tables
+    /// anyway. The exception are databases in which other tables may contain the rowids, like virtual tables with external
+    /// content.
     init?(_ table: String, withoutRowid: Bool, keepRowids: Bool, on connection: Connection) throws {
         self.table = table
         let all = try connection.query(
@@ -58,7 +59,7 @@ struct TableMatch {
     }
 }
 
-// SQL for it. `o` is a row of the old database, `n` a row of the new one, `x` one of the keys of changed rows.
+// The SQL. `o` is a row of the old database, `n` a row of the new one, `x` one of the keys of changed rows.
 extension TableMatch {
     var main: String { "main.\(quoteIdentifier(table))" }
     var new: String { "new.\(quoteIdentifier(table))" }

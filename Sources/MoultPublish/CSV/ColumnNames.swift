@@ -7,7 +7,7 @@ struct ColumnNames: Equatable {
 
     static func == (a: ColumnNames, b: ColumnNames) -> Bool { a.names == b.names }
 
-    /// Creates names like the sqlite3 shell: `?` for an empty name; a name that occurs more than once (ignoring ASCII
+    /// Creates names like the sqlite3 shell: an empty name becomes `?`, and a name that occurs more than once (ignoring ASCII
     /// case) gets its position as a suffix, padded with zeros until all names are distinct.
     init(_ header: [String]) {
         let plain = header.map { $0.isEmpty ? "?" : $0 }

@@ -1,12 +1,12 @@
 /// Rows of a file in memory: the bytes, and the position of each field.
 ///
-/// It is passed from the reading thread to the inserting thread and back, hence `@unchecked Sendable`.
+/// A batch is passed from the reading thread to the inserting thread and back, hence `@unchecked Sendable`.
 final class RowBatch: @unchecked Sendable {  // Only the thread that holds it accesses it.
     /// The position of a field's bytes.
     struct Field {
         var start: UInt32
         var end: UInt32
-        /// The file ended where the field should have started.
+        /// The position of a field that is missing because the file ended before it.
         static let missing = Field(start: .max, end: .max)
         var isMissing: Bool { start == .max }
     }
@@ -30,13 +30,13 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it ac
     }
 
     private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
-    /// Space for fields and rows, however large the bytes have become for a long row; unused space takes no memory.
+    /// Space for fields and rows, whose size does not depend on the size of the bytes; unused space takes no memory.
     private(set) var fieldRoom: UnsafeMutableBufferPointer<Field>
     private(set) var rowRoom: UnsafeMutableBufferPointer<Row>
     var rowCount = 0
     var notices: [Notice] = []
 
-    /// More fields than any SQLite table has columns. Further fields are counted, but not read.
+    /// The maximum number of fields, more than any SQLite table has columns. Further fields are counted, but not read.
     static let widestRow = 1 << 16
 
     init(capacity: Int) {

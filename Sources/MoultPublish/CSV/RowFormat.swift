@@ -15,7 +15,7 @@ struct RowFormat: Equatable, Sendable {
     let row: UInt8
 
     static let csv = RowFormat(style: .csv, column: UInt8(ascii: ","), row: UInt8(ascii: "\n"))
-    /// The ASCII control characters for this: unit separator and record separator.
+    /// The format with the ASCII control characters for this purpose: unit separator and record separator.
     static let ascii = RowFormat(style: .ascii, column: 0x1F, row: 0x1E)
 }
 

@@ -11,7 +11,7 @@ final class RowReader {
     private var atEnd = false
     private var atStart = true
 
-    /// SQLite does not accept longer text, whatever its limits are set to.
+    /// The maximum length of a row: SQLite does not accept longer text, whatever its limits are set to.
     private static let longestRow = 1 << 30
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -20,7 +20,7 @@ final class RowReader {
         self.source = source
     }
 
-    /// Fills the batch with the next complete rows; false at the end.
+    /// Fills the batch with the next complete rows; returns false at the end.
     func fill(_ batch: RowBatch) throws -> Bool {
         batch.clear()
         while batch.bytes.count < rest.count * 2 { batch.grow(to: batch.bytes.count * 2, keeping: 0) }
@@ -37,7 +37,7 @@ final class RowReader {
                 rest.append(contentsOf: batch.bytes[parsed..<count])
                 return batch.rowCount > 0
             }
-            // Not even one row fits.
+            // The batch has no space even for one row.
             guard count < Self.longestRow else {
                 throw MoultError(
                     .importing, what: "line \(line): the row that begins here is longer than \(ByteCount(count))",

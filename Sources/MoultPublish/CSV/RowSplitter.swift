@@ -65,7 +65,7 @@ private enum Byte {
     static let carriageReturn = UInt8(ascii: "\r")
 }
 
-/// One pass through the bytes of a batch. A separate value, so that it can be kept in registers.
+/// One pass through the bytes of a batch. A separate value, so that the compiler can keep it in registers.
 private struct Pass {
     let bytes: UnsafeMutablePointer<UInt8>
     let end: Int
@@ -77,13 +77,13 @@ private struct Pass {
     var index: Int
     var fieldCount = 0
     var notices: [RowBatch.Notice] = []
-    /// The current row, and its first field.
+    /// The current row and the index of its first field.
     var row = 0
     var firstField = 0
     /// The features of the row that need further processing.
     var seen: UInt8 = 0
 
-    /// Takes one row; false if its end has not been read yet.
+    /// Takes one row; returns false if the end of the row has not been read yet.
     mutating func takeRow() -> Bool {
         let firstLine = line
         seen = 0
@@ -114,7 +114,8 @@ private struct Pass {
         append(.init(start: UInt32(truncatingIfNeeded: start), end: UInt32(truncatingIfNeeded: stop)))
     }
 
-    /// Takes an unquoted field. Returns whether it is the last one in the row; nil if its end has not been read yet.
+    /// Takes an unquoted field. Returns whether it is the last one in the row; nil if the end of the field has not been read
+    /// yet.
     private mutating func takePlain() -> Bool? {
         let begin = index
         var stop = index
@@ -142,8 +143,8 @@ private struct Pass {
         return true
     }
 
-    /// Takes a quoted field, as the raw bytes between the quotes. Returns whether it is the last one in the row; nil if
-    /// its end has not been read yet.
+    /// Takes a quoted field, as the raw bytes between the quotes. Returns whether it is the last one in the row; nil if the end
+    /// of the field has not been read yet.
     private mutating func takeQuoted() -> Bool? {
         let firstLine = line
         let begin = index + 1
@@ -189,7 +190,7 @@ private struct Pass {
         notices.append(.init(kind: kind, line: line, row: row, column: column))
     }
 
-    /// Processing that only few rows need: unites doubled quotes, ends fields at a NUL, finds invalid UTF-8.
+    /// Does the processing that only few rows need: unites doubled quotes, ends fields at a NUL, finds invalid UTF-8.
     private mutating func finish(line: Int) {
         for index in firstField..<min(fieldCount, firstField + RowBatch.widestRow) where !fields[index].isMissing {
             let start = Int(fields[index].start)

@@ -4,7 +4,7 @@ internal import MoultFiles
 /// The rows of a file, batch by batch; a large file is read and split on a separate core.
 final class RowStream {
     private static let batchSize = 1 << 18
-    /// For smaller files, a thread costs more than it saves.
+    /// The size from which a thread saves more time than it costs.
     private static let threadedFrom = 1 << 20
 
     let size: Int

@@ -5,7 +5,7 @@ internal import MoultLibc
 internal import MoultTrust
 package import StepKit
 
-/// Makes a patch between two files, as a separate file.
+/// Makes a patch from one file to another, as a separate file.
 package struct PatchMaking {
     let threads: Int
     let memory: PatchMemory
@@ -35,7 +35,7 @@ package struct PatchMaking {
             size: try Files.facts(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
 
-    /// Returns whether two files have so little in common that a patch would be as large as the new one, compressed.
+    /// Returns whether two files have so little in common that a patch would be as large as the compressed new file.
     package static func isUnlike(_ old: String, _ new: String) throws -> Bool {
         try PatchWriter(from: Descriptor(old, .read), to: Descriptor(new, .read)).isUnlike()
     }
@@ -63,7 +63,7 @@ private final class SharedFile: Sendable {
 
     init(_ file: consuming Descriptor) { self.file = file }
 
-    /// The caller must ensure that only one thread writes at a time.
+    /// Writes bytes. The caller must ensure that only one thread writes at a time.
     func write(_ bytes: UnsafeRawBufferPointer) throws { try file.write(bytes) }
 
     func has(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws -> Bool {

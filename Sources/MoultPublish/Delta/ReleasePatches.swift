@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Makes the patches of a release from older ones, and includes their patches, so that a store may apply several in a
-/// row.
+/// Makes the patches of a release from older releases, and includes the patches of those, so that a store may apply several in
+/// sequence.
 struct ReleasePatches {
     let options: PackOptions
     /// The directory with the members of the release, in which patches are made.
@@ -70,7 +70,8 @@ struct ReleasePatches {
         let base: Manifest.Content
     }
 
-    /// Members without an old file in any release: new databases, and migrations, which generations do not keep.
+    /// Makes patches without an old file, for members that have none in any release: new databases, and migrations, which
+    /// generations do not keep.
     private func whole(_ release: Manifest, none older: [Manifest], from version: Version) throws -> [Made] {
         try release.databases.filter { $0.place == .generation }.flatMap { database in
             let isNew = older.contains { $0.database(database.name) == nil }

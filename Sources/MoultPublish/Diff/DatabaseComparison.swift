@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Compares two database files, which may be in use and may be malicious, and changes neither.
+/// Compares two database files, which may be in use and may be malicious, and changes neither of them.
 package struct DatabaseComparison {
     private let name: String
     private let old: String
@@ -22,7 +22,7 @@ package struct DatabaseComparison {
 
     package func diff() throws -> DatabaseDiff {
         var diff = DatabaseDiff(name: name, old: old, new: new)
-        // Before SQLite opens them: closing another descriptor of a file drops its locks.
+        // This check comes before SQLite opens the files: closing another descriptor of a file drops its locks.
         if try isSameFile() {
             diff.isSameFile = true
             return diff
@@ -44,7 +44,7 @@ package struct DatabaseComparison {
         return diff
     }
 
-    /// Throws if rows are unreadable, because that must not be reported as a difference.
+    /// Throws if rows are unreadable, because this must not be reported as a difference.
     private func requireSound(_ connection: Connection, isAlone: Bool, _ subject: String) throws {
         let damage = try connection.soundness(full: false).damage
         guard let first = damage.first else { return }
@@ -97,12 +97,12 @@ package struct DatabaseComparison {
         return all.filter { $0.1 != $0.2 }.map { .init(name: $0.0, old: $0.1, new: $0.2) }
     }
 
-    /// Far more than a normal file of this size needs.
+    /// Returns a time limit far above what a normal file of this size needs.
     private func deadline(_ path: String) throws -> Double {
         600 + Double(try Files.factsThroughLinks(path)?.size ?? 0) / 1e6
     }
 
-    /// Returns whether both are the same file, or two files with the same bytes and without sidecars.
+    /// Returns whether both sides are the same file, or two files with the same bytes and without sidecars.
     private func isSameFile() throws -> Bool {
         guard let one = try Files.factsThroughLinks(old), let two = try Files.factsThroughLinks(new) else {
             return false

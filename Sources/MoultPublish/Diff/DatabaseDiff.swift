@@ -40,8 +40,7 @@ package struct DiffOptions: Sendable {
     package var samples = 0
     /// Whether to compare the files page by page as well.
     package var pages = false
-    /// Called from time to time with the database, the table, and the number of rows read since the last call; throws
-    /// to stop.
+    /// Called regularly with the database, the table, and the number of rows read since the last call; throws to stop.
     package var progress: @Sendable (_ database: String, _ table: String, _ rows: Int) throws -> Void = { _, _, _ in }
 
     package init() {}

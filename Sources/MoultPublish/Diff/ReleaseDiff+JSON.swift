@@ -89,7 +89,7 @@ extension RowSample {
 }
 
 extension SampleValue {
-    /// Numbers and texts as they are; blobs and truncated texts as an object with their size in bytes.
+    /// Numbers and texts are written as they are; blobs and truncated texts as an object with their size in bytes.
     fileprivate var json: JSON {
         switch self {
         case .null: .null
@@ -111,7 +111,7 @@ extension PageMap {
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 package func hexadecimal(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

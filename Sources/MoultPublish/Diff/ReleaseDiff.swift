@@ -17,10 +17,10 @@ package struct ReleaseDiff: Sendable, Equatable {
 
     package enum Entry: Sendable, Equatable {
         case compared(DatabaseDiff)
-        /// Only the new side has it.
+        /// Only the new side has the database.
         case added(String)
         case removed(String)
-        /// It belongs to the user or can be recreated: a release does not change it in a store.
+        /// The database belongs to the user or can be recreated: a release does not change its content in a store.
         case kept(String)
         /// The file is not available, with the reason.
         case unknown(String, why: String)
@@ -62,7 +62,8 @@ extension ReleaseDiff {
     ) throws -> Entry {
         guard let old else { return .added(name) }
         guard let new else { return .removed(name) }
-        // Only if it is exactly the file of the other release: a database that an app writes to may have changed since.
+        // Compared as the same file only if it is exactly the file of the other release: a database that an app writes to may
+        // have changed since.
         if let was = old.declared, let now = new.declared, was.sha256 == now.sha256, was.kind.isSealed {
             var same = DatabaseDiff(name: name, old: old.path ?? was.member, new: new.path ?? now.member)
             same.isSameFile = true
@@ -89,7 +90,7 @@ extension ReleaseDiff {
         return pairs.filter { wanted.contains($0.0) }
     }
 
-    /// A single database is compared with the only one of the other side, or with the one that has the same file name.
+    /// Pairs the single database of one side with the only one of the other side, or with the one that has the same file name.
     private static func single(
         _ old: Subject, _ new: Subject, only names: [String]
     ) throws -> (String, Subject.Part?, Subject.Part?) {

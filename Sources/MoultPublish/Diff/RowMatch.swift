@@ -4,7 +4,7 @@ internal import MoultSQLite
 /// How the rows of a table are matched with those of the other database, and the statements that read both.
 struct RowMatch {
     enum Walk: Equatable {
-        /// Ordered by a key that a row keeps: the same key is the same row, before and after.
+        /// Ordered by a key that each row keeps: rows with the same key are the same row, before and after.
         case key(columns: Int32)
         /// Ordered by the rowid, which is such a key.
         case rowIDKey
@@ -38,11 +38,11 @@ struct RowMatch {
             return sql
         }
 
-        /// Finds a row again by its position: its rowid, or the number of rows before it.
+        /// The statement that finds a row again by its position: its rowid, or the number of rows before it.
         var lookup: String { order.isEmpty ? sql() + " LIMIT 1 OFFSET ?1" : sql(where: "\(order[0]) = ?1") }
     }
 
-    /// SQLite allows as many columns in a statement as in a table: if a row uses all of them, the rowid does not fit.
+    /// The limit for columns in a statement, the same as in a table: if a row uses all of them, the rowid does not fit.
     static let maxColumns = 2000
 
     enum Means {

@@ -8,12 +8,12 @@ struct RowWalk {
     let match: RowMatch
     /// The root pages of both B-trees, if rows with the same bytes are the same rows and the files contain all of them.
     let roots: (old: Int64, new: Int64)?
-    /// Called from time to time with the number of rows read since the last call; throws to stop.
+    /// Called regularly with the number of rows read since the last call; throws to stop.
     let tick: (Int) throws -> Void
 
     private static let ticks = 4096
 
-    /// So many rows differ that it is faster to let SQLite read them all.
+    /// Thrown if so many rows differ that it is faster to let SQLite read them all.
     private struct NotWorthIt: Error {}
 
     /// The number of rows on each side.
@@ -97,7 +97,7 @@ struct RowWalk {
         return counts
     }
 
-    /// Lets SQLite read rows whose bytes differ; their values may still be equal.
+    /// Lets SQLite compare rows whose bytes differ, because their values may still be equal.
     private func compareBySQLite(
         _ order: Int, _ oldID: Int64, _ newID: Int64, _ old: borrowing Statement, _ new: borrowing Statement,
         _ counts: inout Counts, _ handle: Handler
@@ -126,7 +126,7 @@ struct RowWalk {
 }
 
 extension Statement {
-    /// Runs the lookup for this position; false if it has no row.
+    /// Runs the lookup for this position; returns false if no row is there.
     borrowing func find(_ place: Int64) throws -> Bool {
         reset()
         try bind(place, at: 1)

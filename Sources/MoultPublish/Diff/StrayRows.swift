@@ -35,7 +35,7 @@ final class StrayRows {
     ) throws {
         pending.append(
             Stray(
-                // Without a key, the position is the key.
+                // If a row has no key, its position is used as the key.
                 side: side, place: place, key: key.isEmpty ? (place, 0) : try Self.digest(of: row, key),
                 content: try Self.digest(of: row, content)))
         if pending.count == Self.batch { try flush() }
@@ -72,8 +72,8 @@ final class StrayRows {
     /// Finds the counterparts, and counts the rows that have none or a changed one.
     func resolve(_ match: RowMatch, _ old: Connection, _ new: Connection, _ tally: inout RowTally) throws {
         try flush()
-        // Equal rows cancel each other out, one for one: of several rows with the same content, the first of each side,
-        // and so on.
+        // Equal rows cancel each other out, one for one: among rows with the same content, the first of each side, then the
+        // second, and so on.
         try store.execute(
             """
             CREATE TEMP TABLE rest AS SELECT side, place, key1, key2 FROM (
@@ -81,7 +81,7 @@ final class StrayRows {
             GROUP BY row1, row2, number HAVING count(*) = 1;
             DROP TABLE temp.stray;
             """)
-        // The remaining rows are matched by their key; without any order, a row has no other counterpart.
+        // The remaining rows are matched by their key; without any order, they have no other counterpart.
         let pairs =
             match.walk == .none
             ? "SELECT CASE side WHEN 0 THEN place END, CASE side WHEN 1 THEN place END FROM temp.rest ORDER BY place"

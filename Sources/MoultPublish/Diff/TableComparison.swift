@@ -66,7 +66,7 @@ struct TableComparison {
         }
     }
 
-    /// Most rows have moved, so matching by key is faster.
+    /// Thrown if most rows have moved, so that matching by key is faster.
     private struct TooManyStrays: Error {}
     private static let strayLimit = 10_000
 
@@ -91,7 +91,7 @@ struct TableComparison {
         }
     }
 
-    /// A table with a rowid may have rows with NULL in their primary key, even several.
+    /// Returns whether the primary key has NULLs: a table with a rowid may have several such rows.
     private func hasNullKeys(_ table: TableFacts, _ connection: Connection) throws -> Bool {
         guard table.rowIDName != nil, !table.primaryKey.isEmpty else { return false }
         let isNull = table.primaryKey.map { "\(quoteIdentifier($0)) IS NULL" }.joined(separator: " OR ")
@@ -119,7 +119,7 @@ struct TableComparison {
         }
     }
 
-    /// For a table that only one side has: all its rows were added or removed.
+    /// Returns the counts for a table that only one side has: all its rows were added or removed.
     private func counted(_ oldConnection: Connection, _ newConnection: Connection) throws -> TableDiff {
         let presence: TableDiff.Presence = old == nil ? .added : new == nil ? .removed : .both
         var diff = TableDiff(name: name, presence: presence, method: .counted)

@@ -14,7 +14,7 @@ package struct TableDiff: Sendable, Equatable {
         case primaryKey([String])
         /// By rowid; a row that only moved to a different rowid counts as unchanged.
         case rowid
-        /// By their whole content: a changed row counts as one removed and one added.
+        /// By their whole content: a changed row counts as one removed row and one added row.
         case content
         /// The rows were only counted, because the other side does not have the table.
         case counted
@@ -33,7 +33,7 @@ package struct TableDiff: Sendable, Equatable {
     package var added = 0
     package var removed = 0
     package var changed = 0
-    /// For each column that differs, the number of changed rows in which it does.
+    /// For each column that differs, the number of changed rows in which it differs.
     package var changedColumns: [ChangedColumn] = []
     package var samples: [RowSample] = []
 
@@ -63,7 +63,7 @@ package struct RowSample: Sendable, Equatable {
     package var values: [SampleValue] { new ?? old ?? [] }
 }
 
-/// A value for display: if it is long, only its beginning.
+/// A value for display. A long value is truncated.
 package enum SampleValue: Sendable, Equatable {
     case null
     case integer(Int64)
@@ -100,7 +100,7 @@ package enum SampleValue: Sendable, Equatable {
 }
 
 extension TableDiff {
-    /// Whether it differs, or whether that is unknown.
+    /// Whether the table differs, or whether that is unknown.
     package var needsALine: Bool { if case .unread = method { true } else { differs } }
 
     package func count(of kind: RowSample.Kind) -> Int {

@@ -5,16 +5,16 @@ internal import MoultSQLite
 struct TableFacts {
     let name: String
     let isVirtual: Bool
-    /// Why its rows cannot be read, if they cannot: the module of a virtual table is not available.
+    /// Why the rows cannot be read: the module of a virtual table is not available. Nil if they can be read.
     private(set) var obstacle: String?
     /// The columns that are stored: neither generated nor hidden.
     private(set) var columns: [String] = []
     private(set) var primaryKey: [String] = []
     /// The column that is an alias of the rowid: INTEGER PRIMARY KEY.
     private(set) var rowIDColumn: String?
-    /// A name for accessing the rowid in SQL; nil if it has none.
+    /// A name for accessing the rowid in SQL; nil if the table has none.
     private(set) var rowIDName: String?
-    /// The root page of its B-tree; nil for a virtual table.
+    /// The root page of the table's B-tree; nil for a virtual table.
     private(set) var rootPage: Int64?
 
     /// Returns every table with its own rows, by its name as SQLite compares names.
@@ -65,7 +65,7 @@ struct TableFacts {
         if primaryKey.count == 1, !keyIndex { rowIDColumn = primaryKey[0] }
     }
 
-    /// A virtual table may have no rowid, and only a statement that uses it can tell.
+    /// Returns whether a column can be read. A virtual table may have no rowid, and only a statement that uses it can tell.
     private func canRead(_ column: String, _ connection: Connection) throws -> Bool {
         do {
             return try connection.withStatement("SELECT \(column) FROM main.\(quoteIdentifier(name))") {

@@ -24,7 +24,7 @@ package struct FeedCheck {
 
     /// A problem with a file of the feed.
     package struct Fault: Sendable {
-        /// Nil if the problem concerns the whole feed.
+        /// The name of the file; nil if the problem concerns the whole feed.
         package let file: String?
         package let why: String
     }
@@ -98,7 +98,7 @@ package struct FeedCheck {
     private func check(_ release: Feed.Release, _ report: inout Report, _ names: inout Set<String>) throws {
         let own = release.manifest.name
         names.formUnion([own] + (try SignatureFiles.beside(directory.file(own)).map(\.0)))
-        // Stores do not install it, so its files may have been removed.
+        // Stores do not install a withdrawn release, so its files may have been removed.
         let isNeeded = release.withdrawn == nil
         func check(_ name: String, _ size: Int, _ sha256: String) throws {
             names.insert(name)

@@ -80,7 +80,7 @@ struct FeedDirectory {
             untrustedComment: "signature from moult secret key \(key.publicKey.id)")
     }
 
-    /// Signatures by the keys that have none yet: under the usual name if it is free, otherwise under the key's name.
+    /// Returns signatures by the keys that have none yet: under the usual name if it is free, otherwise under the key's name.
     func adding(
         _ keys: [SecretKey], to there: [(String, [UInt8])], of bytes: [UInt8], named name: String
     ) throws -> [(String, [UInt8])] {
@@ -93,7 +93,7 @@ struct FeedDirectory {
         }
     }
 
-    /// Patches of the feed's releases that the feed does not list, and that a verified manifest shows to be such
+    /// Returns the patches of the feed's releases that the feed does not list, and that a verified manifest shows to be such
     /// patches.
     func stalePatches(_ feed: Feed) throws -> Set<String> {
         let kept = Set(feed.releases.flatMap(\.patches).map(\.file))

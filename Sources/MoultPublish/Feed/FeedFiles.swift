@@ -50,7 +50,8 @@ extension FeedDirectory {
         return (ofReleases + feedFiles).filter { seen.insert($0.name).inserted }
     }
 
-    /// Bundle, patches and signatures of a release, then its manifest. Those of a withdrawn release may be missing.
+    /// Returns the bundle, patches and signatures of a release, then its manifest. The files of a withdrawn release may be
+    /// missing.
     private func files(of release: Feed.Release) throws -> [FeedFile] {
         var found: [(name: String, size: Int, sha256: String)] = []
         if let manifest = try manifest(of: release) {

@@ -65,8 +65,8 @@ package struct FeedPublisher {
         let own = try releases.map { try $0.signatures(in: directory, by: signing) }
         let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
 
-        // The feed comes after all files that it names, and the new key list after the feed that it authorizes, so
-        // readers never find a file that their keys refuse. Only the first feed needs its list before it.
+        // The feed comes after all files that it names, and the new key list after the feed that it authorizes, so readers
+        // never find a file that their keys refuse. Only the first feed needs its list first.
         var set = FileSet(before == nil ? .added : .replacing, head: Feed.fileName)
         var files: [String] = []
         for (release, signatures) in zip(releases, own) {
@@ -100,14 +100,14 @@ package struct FeedPublisher {
             releases: feed.releases.count, removed: stale, dropped: dropped.map(\.version), uploaded: uploaded ?? [])
     }
 
-    /// Adds to the error that the new feed is public, if the command failed after that.
+    /// Adds the information that the new feed is already public to an error, if the command failed after that.
     private func explainPublicFeed(after error: any Error, _ feed: Feed) -> any Error {
         guard var error = error as? MoultError, error.outcome == .stuck else { return error }
         error.what = "the feed with serial \(feed.serial) is public, but the command did not finish"
         return error
     }
 
-    /// Makes trial installations of the releases, because one that no store could install must not be published.
+    /// Makes trial installations of the releases, because a release that no store could install must not be published.
     private func installForTrial(_ releases: [SealedRelease], in work: WorkDirectory) throws {
         for release in releases {
             try release.verifyBundle()
@@ -133,7 +133,7 @@ package struct FeedPublisher {
         return dropped
     }
 
-    /// Lists the patches from the last releases that save bytes.
+    /// Lists the patches from the last releases, as far as they save bytes.
     private func keepPatches(of new: [SealedRelease], in feed: inout Feed) throws {
         let bases = feed.releases.suffix(options.patches + 1).dropLast()
         for index in feed.releases.indices {
@@ -161,10 +161,11 @@ package struct FeedPublisher {
         }
     }
 
-    /// Without a key list, stores trust the keys that they were given, which are those that signed the feed before.
+    /// Throws unless a key is known to stores. Without a key list, stores trust the keys that they were given, which signed the
+    /// feed before.
     private func requireKnownKey() throws {
         let path = directory.file(Feed.fileName)
-        // What cannot be read as a signature says nothing about a key.
+        // A file that cannot be read as a signature says nothing about a key.
         let signers = Set(try SignatureFiles.beside(path).compactMap { try? Signature(file: $1, named: $0).keyID })
         let own = options.keys.map(\.publicKey.id)
         guard let first = own.first, !signers.isEmpty, signers.isDisjoint(with: own) else { return }
@@ -201,7 +202,7 @@ package struct FeedPublisher {
             keyList: keyList)
     }
 
-    /// Adds a release; returns whether it is new. After an interruption, the publisher gives the same release again.
+    /// Adds a release; returns whether it is new. After an interruption, the publisher publishes the same release again.
     private func add(_ new: SealedRelease, to feed: inout Feed) throws -> Bool {
         let (version, sequence) = (new.manifest.version, new.manifest.sequence)
         guard new.manifest.product == feed.product else {
@@ -253,7 +254,7 @@ package struct FeedPublisher {
         for change in options.changes {
             switch change {
             case .keyList(let path):
-                // After an interruption, the publisher gives the same list again.
+                // After an interruption, the publisher specifies the same list again.
                 let there = try Files.read(directory.file(Files.name(of: path)), limit: KeyList.largest)
                 if let there, try Files.read(path, limit: KeyList.largest) == there { return nil }
                 let next = try KeyDirectory.read(path, after: list, at: options.now)
@@ -301,7 +302,7 @@ package struct FeedPublisher {
         return (next, try directory.signatures(of: bytes, named: name, by: options.keys) + [(name, bytes)])
     }
 
-    /// Signatures by the new release keys for the releases that are already in the feed.
+    /// Returns signatures by the new release keys for the releases that are already in the feed.
     private func renewedSignatures(
         of releases: [Feed.Release], by signing: SigningKeys
     ) throws -> [(name: String, bytes: [UInt8])] {

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// Copies a feed to another place, file by file, with a command of the publisher.
+/// Copies a feed to another place, file by file, with the publisher's own command.
 ///
 /// A record in the feed's directory lists the files that this command has copied, so the next run continues a failed
 /// upload. It identifies the command by its digest, because the command may contain a secret.
@@ -73,7 +73,7 @@ private struct Record {
     private let head: String
     private(set) var done: [String: String]
 
-    /// The record of a different command says nothing about this command's destination.
+    /// Reads the record. A record of a different command says nothing about this command's destination.
     static func read(_ path: String, of command: String) throws -> Record {
         let head = "uploaded by a command with the SHA-256 \(try SHA256.digest(of: Array(command.utf8)).hex)"
         let text = String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
@@ -87,7 +87,7 @@ private struct Record {
             let words = line.split(separator: " ", maxSplits: 1)
             return words.count == 2 ? (String(words[1]), String(words[0])) : nil
         }
-        // So that the next entry starts on a new line.
+        // Completes the last line, so that the next entry starts on a new line.
         if !text.hasSuffix("\n") {
             try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8), mode: 0o600)
         }

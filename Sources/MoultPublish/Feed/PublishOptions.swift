@@ -4,9 +4,9 @@ package import StepKit
 
 /// The publisher's choices for publishing, in addition to the releases.
 package struct PublishOptions {
-    /// The signing keys; the first one's signature has minisign's usual name. Without keys, the feed is not signed.
+    /// The signing keys; the signature by the first key has minisign's usual name. Without keys, the feed is not signed.
     package var keys: [SecretKey] = []
-    /// The number of days for which the feed is valid: within them it must be published again.
+    /// The number of days for which the feed is valid. It must be published again within that time.
     package var days = 30
     package var channel = Feed.Release.usualChannel
     /// The percentage of machines that get the releases.

@@ -102,7 +102,7 @@ package struct RegistryFeed {
         }
     }
 
-    /// Puts the artifact of the feed: the last request, which makes the new feed public.
+    /// Puts the artifact of the feed. This is the last request, which makes the new feed public.
     private func putFeed(_ artifact: Artifact) throws {
         do { _ = try transport.put(artifact, to: repository, tag: RegistryFile.feedTag) } catch {
             // Perhaps only the response was lost.
@@ -112,7 +112,7 @@ package struct RegistryFeed {
         }
     }
 
-    /// Errors name the repository instead of the scratch directory.
+    /// Runs the body so that its errors name the repository instead of the scratch directory.
     private func named<Result>(_ scratch: ScratchDirectory, _ body: () throws -> Result) throws -> Result {
         do { return try body() } catch var error as MoultError {
             func named(_ text: String) -> String {

@@ -1,6 +1,6 @@
 internal import StepKit
 
-/// Decides which releases stay in a feed whose publisher keeps only the newest ones.
+/// Determines which releases stay in a feed whose publisher keeps only the newest ones.
 struct ReleaseRetention {
     /// The number of releases kept per channel.
     let count: Int
@@ -29,20 +29,20 @@ struct ReleaseRetention {
 }
 
 extension Feed.Release {
-    /// Returns whether a store with this release can be updated to the other one, and could not without it.
+    /// Returns whether a store with this release can be updated to the other one, and could not be without this release.
     fileprivate func leads(to release: Feed.Release) -> Bool {
         guard let range = release.requires.from, sequence < release.sequence else { return false }
         return (channel == release.channel || channel == Self.usualChannel) && range.contains(version)
     }
 
-    /// Whether every store can install it, whatever is installed.
+    /// Whether every store can install the release, whichever release is installed.
     fileprivate var isForEveryStore: Bool {
         rollout == 100 && requires.from == nil && requires.app == nil && requires.moult == nil
     }
 }
 
 extension [Feed.Release] {
-    /// Returns the newest of them down to the first one that every store can install: stores never need older ones.
+    /// Returns the newest of these releases down to the first one that every store can install: stores never need older ones.
     fileprivate func untilReachable() -> ArraySlice<Feed.Release> {
         suffix(from: lastIndex { $0.isForEveryStore } ?? startIndex)
     }

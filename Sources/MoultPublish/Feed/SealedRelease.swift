@@ -32,7 +32,7 @@ struct SealedRelease {
         }
     }
 
-    /// Throws unless the bundle next to the manifest is the one that the manifest names.
+    /// Throws unless the bundle next to the manifest has the digest in the manifest.
     func verifyBundle() throws {
         guard let bundle = manifest.bundle else { return }
         try FeedDirectory.verify(
@@ -40,7 +40,7 @@ struct SealedRelease {
             named: "\(Files.directory(of: path))/\(bundle.file)")
     }
 
-    /// Its entry in the feed.
+    /// The release's entry in the feed.
     var entry: Feed.Release {
         get throws {
             Feed.Release(
@@ -94,8 +94,8 @@ struct SealedRelease {
 
     /// Returns the manifest's signatures that are not in the directory yet: those next to it, and those by release keys.
     ///
-    /// If stores require signatures in addition to the digest in the feed, they must be sufficient. `wrong` are files
-    /// in the directory that are not signatures of this manifest, because an older one had the same name.
+    /// If stores require signatures in addition to the digest in the feed, these signatures must be sufficient. `wrong` are
+    /// files in the directory that are not signatures of this manifest, because an older manifest had the same name.
     func signatures(
         in directory: FeedDirectory, by keys: SigningKeys
     ) throws -> (new: [(String, [UInt8])], wrong: [String]) {
@@ -103,7 +103,7 @@ struct SealedRelease {
         let known = keys.known
         let found = try SignatureFiles.beside(directory.file(name))
         let isThere = try Files.facts(directory.file(name)) != nil
-        // Without the manifest, an attempt to publish a different one has left them.
+        // If the manifest is missing, these files are from an attempt to publish a different one.
         let wrong = found.filter { !isThere || SignatureFiles.isWrong($0, of: bytes, by: known) }.map(\.0)
         let there = found.filter { !wrong.contains($0.0) }
         let own = try SignatureFiles.beside(path).filter { new in

@@ -13,20 +13,20 @@ package struct Revision: Equatable, Sendable {
     /// Whether a file tracked by git differs from the commit.
     package let isDirty: Bool
 
-    /// The configuration of a repository may name programs: file system monitors, hooks, and programs that fetch
-    /// missing objects. None of them may run, and none of the commands below runs filters.
+    /// The git command. The configuration of a repository may name programs: file system monitors, hooks, and programs that
+    /// fetch missing objects. None of them may run, and none of the commands below runs filters.
     private static let command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
-    /// Variables for programs and paths of git are removed from its environment, except for the user's own
-    /// configuration. Reading the repository must not write its index, and messages must not be translated.
+    /// The environment of git. Variables for programs and paths of git are removed, except for the user's own configuration.
+    /// Reading the repository must not write its index, and messages must not be translated.
     private static var environment: [String: String] {
         let kept = ["PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID"]
         return Subprocess.ownEnvironment.filter { kept.contains($0.key) || $0.key.hasPrefix("GIT_CONFIG") }
             .merging(["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]) { $1 }
     }
-    /// It reads and changes nothing; programs that it might still start have no more rights.
+    /// The guard of git, which only reads. Programs that git might still start have no more rights.
     private static let `guard` = Guard(.program(plans: true))
 
-    /// Asks git about the repository that contains the directory.
+    /// Queries git about the repository that contains the directory.
     package init(of directory: String) throws {
         func git(_ arguments: String..., in place: String? = nil) throws -> String {
             let result: Subprocess.Result
@@ -69,7 +69,7 @@ package struct Revision: Equatable, Sendable {
 }
 
 extension Array {
-    /// The first and the second element, the third and the fourth, and so on.
+    /// Pairs of elements: the first and the second, the third and the fourth, and so on.
     fileprivate var pairs: [(Element, Element)] {
         stride(from: 0, to: count - 1, by: 2).map { (self[$0], self[$0 + 1]) }
     }

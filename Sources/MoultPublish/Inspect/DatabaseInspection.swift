@@ -16,7 +16,7 @@ package struct DatabaseInspection: Sendable, Equatable {
     package var schemaDigest: String
     package var isWAL: Bool
     package var freePages: Int
-    /// The sidecars next to it: file name and size.
+    /// The sidecars next to the file: name and size.
     package var sidecars: [Sidecar]
     package var tables: [Table]
     /// The problems, and the differences from the release.
@@ -33,7 +33,7 @@ package struct DatabaseInspection: Sendable, Equatable {
         package var name: String
         package var isVirtual: Bool
         package var columns: [String]
-        /// Nil if they cannot be counted; then `obstacle` has the reason.
+        /// The number of rows; nil if they cannot be counted, for the reason in `obstacle`.
         package var rows: Int?
         package var obstacle: String?
     }
@@ -43,7 +43,7 @@ extension DatabaseInspection {
     /// Reads the file of a part; `counting` gets the name of the table that is read next, and throws to stop.
     init?(_ part: Subject.Part, isWritableCopy: Bool, counting: (String) throws -> Void) throws {
         guard let path = part.path, let facts = try Files.factsThroughLinks(path) else { return nil }
-        // Before SQLite opens it: closing another descriptor of a file drops SQLite's locks.
+        // Digested before SQLite opens the file: closing another descriptor of a file drops SQLite's locks.
         let sha256 = try SHA256.digest(ofFileAt: path).hex
         let sidecars = try Sidecars.of(path)
         self = try LockFreeReader.into(path, deadline: 600 + Double(facts.size) / 1e6) { connection, _ in
@@ -66,7 +66,7 @@ extension DatabaseInspection {
         if let declared = part.declared { findings += differences(from: declared, isWritableCopy: isWritableCopy) }
     }
 
-    /// SQLite treats missing bytes at the end of the last page as zeros and reports nothing.
+    /// Returns a finding if the last page is incomplete: SQLite treats missing bytes at its end as zeros and reports nothing.
     private static func cut(_ size: Int, pageSize: Int) -> [String] {
         size % pageSize == 0 ? [] : ["it is truncated: \(size) bytes are not a multiple of the page size \(pageSize)"]
     }
@@ -82,7 +82,7 @@ extension DatabaseInspection {
             do {
                 table.rows = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(facts.name))"))
             } catch {
-                // The findings have the details.
+                // The details are in the findings.
                 guard let error = error.sqlite, error.resultCode.primary == .corrupt else { throw error }
                 table.obstacle = error.message
             }

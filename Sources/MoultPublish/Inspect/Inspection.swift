@@ -8,8 +8,8 @@ package struct Inspection: Sendable {
     package let kind: Subject.Kind
     package let path: String
     package let manifest: Manifest?
-    /// The digest of the manifest's bytes, whose first eight digits are part of a generation's name; nil without the
-    /// manifest file.
+    /// The digest of the manifest's bytes, whose first eight digits are part of a generation's name; nil if the manifest file
+    /// is missing.
     package let manifestDigest: String?
     package let databases: [Entry]
     package let notes: [String]
@@ -17,13 +17,13 @@ package struct Inspection: Sendable {
     package struct Entry: Sendable {
         package let name: String
         package let declared: Database?
-        /// Nil if the file is not available.
+        /// The facts about the file; nil if it is not available.
         package let found: DatabaseInspection?
         /// The problem with a file that is not available.
         package let fault: String?
     }
 
-    /// Inspects every database of the subject, or only these; `counting` gets database and table.
+    /// Inspects every database of the subject, or only the given ones; `counting` gets database and table.
     package init(
         _ subject: Subject, only names: [String] = [],
         counting: (_ database: String, _ table: String) throws -> Void = { _, _ in }

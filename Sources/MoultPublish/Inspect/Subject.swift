@@ -11,11 +11,11 @@ package struct Subject: Sendable {
     /// A database of the subject.
     package struct Part: Sendable {
         package let name: String
-        /// The path to read it from; nil if it is not available.
+        /// The path from which the database can be read; nil if it is not available.
         package let path: String?
-        /// The release's description of it.
+        /// The release's description of the database.
         package let declared: Database?
-        /// The problem that its store reports.
+        /// The problem that the store of the database reports.
         package let fault: String?
 
         package init(name: String, path: String?, declared: Database? = nil, fault: String? = nil) {
@@ -94,7 +94,7 @@ extension Subject {
                     now: "Specify the manifest of a release. To check the feed: "
                         + shellLine(["moult", "publish", Files.directory(of: path), "--check"]))
             }
-            // Not as a sealed manifest, because a draft is not one.
+            // Parsed in the form of a draft, because a draft is not a sealed manifest.
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
                 .subject, what: "\(path) is a draft", why: "it does not describe the contents of its files",
@@ -120,13 +120,13 @@ extension Subject {
             .release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
     }
 
-    /// A bundle is read with the manifest that was packed with it; bundles by moult also describe themselves.
+    /// Opens a bundle. A bundle is read with the manifest that was packed with it; bundles by moult also describe themselves.
     private static func bundle(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
         let name = Files.name(of: path)
         for dot in name.indices.reversed() where name[dot] == "." {
             let manifest = "\(Files.directory(of: path))/\(name[..<dot]).json"
             guard let bytes = try Files.read(manifest, limit: Manifest.largest),
-                // A different file that only has the name of a manifest.
+                // The file may be a different one that only has the name of a manifest.
                 let sealed = try? Manifest(parsing: bytes, as: .sealed, source: manifest), sealed.bundle?.file == name
             else { continue }
             let release = try release(manifest, progress)

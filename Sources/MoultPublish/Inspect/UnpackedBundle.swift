@@ -8,12 +8,12 @@ internal import StepKit
 
 /// A file in a bundle, and its expected content.
 struct Member {
-    /// Its path in the bundle.
+    /// The path of the file in the bundle.
     let name: String
     /// The name of the unpacked file; nil for a file that is only verified.
     let file: String?
     let size: Int
-    /// Nil if it is not declared.
+    /// The digest; nil if the file is not declared.
     var sha256: String?
 
     /// Returns all members of the bundle of a sealed release.
@@ -76,7 +76,7 @@ final class UnpackedBundle: Sendable {
 
     func path(_ member: String) -> String? { names.contains(member) ? "\(scratch.path)/\(member)" : nil }
 
-    /// Throws unless the bundle is exactly the one that the manifest names.
+    /// Throws unless the bundle has the digest in the manifest.
     func verify(sha256 expected: String) throws {
         guard sha256 != expected else { return }
         throw MoultError(
@@ -91,7 +91,7 @@ final class ScratchDirectory: Sendable {
     let path: String
 
     init() throws {
-        // /tmp is not first: it may be in memory, and databases may be large.
+        // /tmp is not first, because it may be in memory, and databases may be large.
         let parents = [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self)
         var made: String?
         // The next directory may have more space.

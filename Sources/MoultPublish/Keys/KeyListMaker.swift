@@ -28,7 +28,7 @@ package struct KeyListMaker {
         package let path: String
         package let list: KeyList
         package let signers: [KeyID]
-        /// Why stores do not accept it yet: signatures are missing.
+        /// Which signatures are missing, so that stores do not accept the list yet.
         package let missing: String?
     }
 

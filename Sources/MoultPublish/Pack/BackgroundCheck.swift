@@ -27,7 +27,7 @@ final class BackgroundCheck: @unchecked Sendable {
         }
     }
 
-    /// Throws if a database has been found that cannot be published.
+    /// Throws if the thread has found a database that cannot be published.
     func check() throws { if case .failure(let error)? = result.withLock({ $0 }) { throw error } }
 
     func wait() {

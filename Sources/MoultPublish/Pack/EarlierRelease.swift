@@ -16,8 +16,8 @@ struct EarlierRelease {
             let bytes = try Files.read(path, limit: Manifest.largest)
         else { return nil }
         do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch {
-            // Other files may end with .json, too. A release whose sequence is too large for a next one is an error, so that it
-            // is not overlooked.
+            // Other files may also end with .json. A release whose sequence is too large for a next release is an error, so
+            // that it is not overlooked.
             guard Self.hasLastSequence(bytes) else { return nil }
             throw error
         }

@@ -9,13 +9,13 @@ package struct PackChanges: Sendable {
     package let diff: ReleaseDiff
     /// Migrations that will run on the databases of users.
     package let migrations: [(database: String, member: String)]
-    /// Tables of databases that apps write to, from which the release carries no rows over.
+    /// Tables of databases that apps write to, whose rows the release does not carry over.
     package let unpreserved: [(database: String, table: String)]
     package let bundleSizeBefore: Int?
     /// The download for a machine with the previous release; nil if the bundle is smaller, or the release has no
     /// patches.
     package let patchSize: Int?
-    /// The time for comparing both.
+    /// The time that the comparison took.
     package let milliseconds: Int
 
     /// Nil if this release does not follow the older one. The release is moved to `place` when it is complete.

@@ -5,21 +5,20 @@ package import StepKit
 
 /// The publisher's choices for packing, in addition to the draft.
 package struct PackOptions {
-    /// The directory for manifest and bundle; created if it does not exist.
+    /// The directory for manifest and bundle, which is created if it does not exist.
     package var output = "releases"
     package var level = 12
-    /// One per core; each needs some tens of megabytes, so the number is limited.
+    /// The number of threads: one per core. Each needs some tens of megabytes, so the number is limited.
     package var threads = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 16)
     /// The format of the bundle: independent frames by default, or an archive for other programs.
     package var format = ArchiveKind.tar(.zstd)
-    /// The name of manifest and bundle without extension; files from an earlier pack with this name are replaced. By
-    /// default product and version, which can be packed only once.
+    /// The name of manifest and bundle without extension; files from an earlier pack with this name are replaced. By default,
+    /// product and version, which can be packed only once.
     package var name: String?
-    /// Older releases, by their manifests, from which patches are made.
+    /// The manifests of older releases from which patches are made.
     package var deltaFrom: [String] = []
-    /// Manifests of older releases on which the new one is installed for trial, in addition to those in the output
-    /// directory. The new release is compared with the first of them, or otherwise with the newest in the output
-    /// directory.
+    /// Manifests of older releases over which the new release is installed for trial, in addition to those in the output
+    /// directory. The new release is compared with the first of them, or otherwise with the newest in the output directory.
     package var previous: [String] = []
     package var compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff = { try ReleaseDiff(from: $0, to: $1) }
     /// The limit for the check of a database.
@@ -42,7 +41,7 @@ package struct PackOptions {
 package struct PackProgress: Sendable {
     package let what: String
     package let done: Int
-    /// 0 if it is unknown.
+    /// The total; 0 if it is unknown.
     package let total: Int
 }
 
@@ -54,13 +53,13 @@ package struct PackReport: Sendable {
     package let contentSize: Int
     package let version: String
     package let sequence: Int
-    /// The previous release, whose sequence was increased, or a text that there was none; nil if the draft has a
-    /// sequence.
+    /// The previous release, whose sequence was increased, or a text that says that no release preceded this one; nil if the
+    /// draft has a sequence.
     package var counted: String?
     /// The patches in the manifest, including those of older releases.
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]
     package let trials: Trials
-    /// Nil without an older release.
+    /// The changes from the older release; nil without one.
     package let changes: PackChanges?
 }

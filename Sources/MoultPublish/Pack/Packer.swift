@@ -75,7 +75,7 @@ package struct Packer {
         return (lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0) + 1
     }
 
-    /// A release must not depend on the clock: only on the draft, or on SOURCE_DATE_EPOCH.
+    /// Returns the time in SOURCE_DATE_EPOCH, if it is set. A release must not depend on the clock.
     private func sourceDate() throws -> Timestamp? {
         guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
         guard let seconds = Int(text) else {
@@ -168,7 +168,7 @@ package struct Packer {
         // Read in the same form as stores will read it.
         manifest = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
         try Files.writeNew(text, to: "\(ready)/\(stem).json")
-        // Stores refuse the same version with other content for a reason that says less.
+        // Stores would also refuse the same version with other content, but with a less helpful reason.
         if options.name == nil, try isOther("\(stem).json", ready) {
             throw Self.refuseChange(of: "\(options.output)/\(stem).json")
         }
@@ -190,7 +190,7 @@ package struct Packer {
             changes: changes)
     }
 
-    /// From the draft, or from product and version.
+    /// Returns the name in the draft, or one made from product and version.
     private func bundleName(_ manifest: Manifest, _ stem: String) throws -> String {
         guard let name = manifest.bundle?.file else { return "\(stem).\(Self.ending(options.format))" }
         guard try ArchiveKind(fileName: name) == options.format else {
@@ -229,7 +229,7 @@ package struct Packer {
             // If it is a different kind of file, nothing is known about it, and nothing is removed.
             let older = try? Manifest(parsing: old, as: .sealed, source: path)
         {
-            // Signatures of the older manifest: with them, stores would refuse the new one.
+            // Signatures of the older manifest are removed: with them, stores would refuse the new one.
             set.stale = try Self.files(of: older).subtracting(files).sorted() + SignatureFiles.beside(path).map(\.0)
         }
         for file in set.first + [name] { try Files.seal("\(ready)/\(file)", mode: 0o644) }

@@ -28,7 +28,7 @@ struct PreserveCheck {
         try checkCarrying(database, in: file)
     }
 
-    /// With a table whose rows can never be carried, every later release would be refused.
+    /// Throws if the rows of a table can never be carried over: every later release would be refused.
     private func checkCarrying(_ database: Database, in file: String) throws {
         // The guard allows no statements that write, and these are only prepared.
         let connection = try Connection(path: file, access: .readOnly)
@@ -56,7 +56,7 @@ struct PreserveCheck {
         try connection.close()
     }
 
-    /// Several entries for a table select its rows together, so they must have the same rules for them.
+    /// Throws unless all entries for a table have the same rules: they select the rows of the table together.
     private func checkPolicies(_ database: Database) throws {
         var first: [SQLName: Int] = [:]
         for (index, entry) in database.preserve.enumerated() {

@@ -122,7 +122,7 @@ package struct ReleaseDraft {
         return .object(members).setting("source", to: .string(near))
     }
 
-    /// A database that is left out would no longer be installed.
+    /// Throws if a database is left out, because it would no longer be installed.
     private func requireComplete(_ names: [String], _ before: EarlierRelease?) throws {
         guard let before, let missing = before.manifest.databases.map(\.name).first(where: { !names.contains($0) })
         else {

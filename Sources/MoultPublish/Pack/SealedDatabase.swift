@@ -10,7 +10,7 @@ struct SealedDatabase {
     let path: String
     let name: String
 
-    /// The limit for its check.
+    /// The time limit for the check of the database.
     let time: CheckTime
     /// A directory for temporary files of SQLite; it must not exist yet.
     let scratch: String

@@ -41,7 +41,7 @@ extension DiffPage {
             """
     }
 
-    /// For changed rows, only the key and the columns that differ in at least one of them.
+    /// Returns the columns to show: for changed rows, only the key and the columns that differ in at least one of them.
     private func shown(_ table: TableDiff, _ kind: RowSample.Kind, _ samples: [RowSample]) -> [Int] {
         table.columns.indices.filter { index in
             index < table.keyColumns || kind != .changed || samples.contains { $0.old?[index] != $0.new?[index] }
@@ -84,7 +84,7 @@ extension SampleValue {
         }
     }
 
-    /// Whether it needs some width to be readable.
+    /// Whether the value needs some width to be readable.
     fileprivate var isLong: Bool {
         if case .text(_, let bytes) = self { bytes > 40 } else { false }
     }

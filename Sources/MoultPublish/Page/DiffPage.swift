@@ -21,7 +21,7 @@ package struct DiffPage {
         .html
     }
 
-    /// The version says more than the file name.
+    /// Returns the label of a side. A version says more than a file name.
     private func label(_ side: ReleaseDiff.Side) -> String { side.version ?? Files.name(of: side.path) }
 
     private func side(_ side: ReleaseDiff.Side) -> Markup { "\(side.kind.rawValue) <code>\(side.path)</code>" }

@@ -19,9 +19,10 @@ package struct Markup: ExpressibleByStringInterpolation {
         package mutating func appendInterpolation(_ markup: Markup) { text += markup.text }
         package mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { text += $0.text } }
         package mutating func appendInterpolation(_ number: Int) { text += grouped(number) }
-        /// A number for attributes and drawings.
+        /// Appends a number for attributes and drawings.
         package mutating func appendInterpolation(plain number: Int) { text += "\(number)" }
-        /// Names and values are untrusted: they must not act as markup, or change the direction of the line.
+        /// Appends escaped text. Names and values are untrusted: they must not act as markup, or change the direction of the
+        /// line.
         package mutating func appendInterpolation(_ string: String) {
             for character in visible(string).unicodeScalars {
                 switch character {

@@ -4,7 +4,7 @@ internal import MoultBasics
 struct DotCommand {
     /// The name as it is written, without the dot.
     let name: String
-    /// The arguments. Bytes, because a separator may be any byte.
+    /// The arguments. They are bytes, because a separator may be any byte.
     let arguments: [[UInt8]]
     let place: Place
 
@@ -44,8 +44,8 @@ struct DotCommand {
         return index
     }
 
-    /// `\t`, `\n`, `\r`, `\a`, `\b`, `\v`, `\f` and up to three octal digits; before other characters, the backslash is
-    /// removed.
+    /// Resolves `\t`, `\n`, `\r`, `\a`, `\b`, `\v`, `\f` and up to three octal digits; removes the backslash before other
+    /// characters.
     private static func resolvingBackslashes(_ text: ArraySlice<UInt8>) -> [UInt8] {
         let letters: [UInt8: UInt8] = [
             UInt8(ascii: "a"): 7, UInt8(ascii: "b"): 8, UInt8(ascii: "t"): 9, UInt8(ascii: "n"): 10,
@@ -98,7 +98,7 @@ struct DotCommand {
     }
 }
 
-/// White space according to C's `isspace`.
+/// Returns whether a byte is white space according to C's `isspace`.
 func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }
 
 extension DotCommand {

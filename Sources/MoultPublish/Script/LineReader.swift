@@ -35,7 +35,7 @@ final class LineReader {
             if stop != nil { break }
         }
         line += 1
-        // A byte order mark from an editor is not a part of the first statement.
+        // A byte order mark written by an editor is not a part of the first statement.
         if line == 1, bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
         if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
         return bytes

@@ -65,7 +65,7 @@ final class ScriptReader {
         return statements.isEmpty ? .blank : .sql(statements)
     }
 
-    /// `/` as in Oracle, and `go` as in SQL Server.
+    /// Returns whether a line ends a statement: `/` as in Oracle, or `go` as in SQL Server.
     private static func isTerminator(_ line: [UInt8]) -> Bool {
         let word = line.drop(while: isSpace)
         let rest: ArraySlice<UInt8>
@@ -167,10 +167,10 @@ private struct GatheredLines {
     }
 }
 
-/// A line of a file, as errors and warnings of a build name it.
+/// A line of a file, as shown in errors and warnings of a build.
 package struct Place: Hashable, Sendable, CustomStringConvertible {
     package var file: String
-    /// Starts at 1.
+    /// The number of the line, starting at 1.
     package var line: Int
 
     package init(file: String, line: Int) { (self.file, self.line) = (file, line) }

@@ -127,7 +127,7 @@ struct StatementScanner {
             return true
         case (.start, .explain): progress = .explain
         case (.start, .create), (.explain, .create): progress = .create
-        // Words in between, as in EXPLAIN QUERY PLAN CREATE TEMP TRIGGER.
+        // Words in between are allowed, as in EXPLAIN QUERY PLAN CREATE TEMP TRIGGER.
         case (.explain, .other), (.create, .temporary): break
         case (.create, .trigger): progress = .trigger
         case (.start, _), (.explain, _), (.create, _), (.other, _): progress = .other
@@ -157,7 +157,8 @@ enum TypographicQuotes {
         ("–", "U+2013", "-"), ("—", "U+2014", "--"), ("\u{A0}", "U+00A0", "a space"),
     ]
 
-    /// Returns the name of the character at the index, if it is one of those: `“ (U+201C), which stands where " should`.
+    /// Returns the name of a typographic quote at the index: `“ (U+201C), which stands where " should`; nil for any other
+    /// character.
     static func name(at index: Int, in text: [UInt8]) -> String? {
         guard text[index] == 0xE2 || text[index] == 0xC2 else { return nil }
         return all.first { text[index...].starts(with: $0.character.utf8) }.map { found in
@@ -166,7 +167,7 @@ enum TypographicQuotes {
         }
     }
 
-    /// Returns the name of the first of them in a word of a dot command.
+    /// Returns the name of the first typographic quote in a word of a dot command.
     static func name(in word: [UInt8]) -> String? {
         word.indices.lazy.compactMap { name(at: $0, in: word) }.first
     }

@@ -35,7 +35,7 @@ static sqlite3 *connect_to(const moult_lease *lease) {
     return db;
 }
 
-/* Each sealed table has 500 rows of one version, that of the lease. The shared one changes while it is open, but as a whole. */
+/* Each sealed table has 500 rows of one version, that of the lease. The shared table changes while it is open, but as a whole. */
 static void check(sqlite3 *db, const char *version) {
     static const char sql[] =
         "SELECT (SELECT count(*) FROM words.word WHERE version = ?1), (SELECT count(*) FROM geo.place WHERE version = ?1),"
@@ -66,7 +66,7 @@ int main(int count, char **words) {
             if (writes) run(db, "INSERT INTO main.note (text) VALUES ('from a reader')");
             if (!reads++) puts("ready"), fflush(stdout);
             struct pollfd polls[2] = {{watch, POLLIN, 0}, {0, POLLIN, 0}};
-            /* Half of the answers come without a wait, so that reads meet the switch itself. */
+            /* Half of the polls do not wait, so that reads coincide with the switch itself. */
             if (poll(polls, 2, reads % 2 ? 0 : 20) > 0 && polls[0].revents) moult_watch_clear(watch), wakes++;
             char byte;
             ends = (polls[1].revents & (POLLIN | POLLHUP)) && read(0, &byte, 1) <= 0;

@@ -1,4 +1,4 @@
-/* libFuzzer: the input is the manifest, or after a first byte of 's' the settings, of the store MOULT_FUZZ_STORE, which
+/* A libFuzzer target: the input is the manifest, or after a first byte of 's' the settings, of the store MOULT_FUZZ_STORE, which
  * `moult apply` has created. Every path that the library returns must be valid and in the store. */
 #define _GNU_SOURCE
 #include "../moult_reader.h"

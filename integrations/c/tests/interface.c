@@ -28,7 +28,7 @@ static void lease_file(const moult_lease *lease, char path[4096]) {
     snprintf(path, 4096, "%s/.moult/leases/%s", moult_store(lease), moult_generation(lease));
 }
 
-/* Whether a process has a read lock on a lease file. */
+/* Returns whether a process has a read lock on a lease file. */
 static int is_held(const char *path) {
     struct flock lock;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -122,7 +122,7 @@ static void program_inherits_nothing(const char *store) {
     CHECK(waitpid(child, &status, 0) == child && !status);
 }
 
-/* With no free descriptor, then one, then two: an error each time until there are enough. */
+/* Opens the store with no free descriptor, then one, then two: each time an error, until there are enough. */
 static void few_descriptors(const char *store) {
     enum { LIMIT = 64 };
     moult_error error;

@@ -46,7 +46,7 @@ static const char *in_store(const char *directory, const char *name) {
     return path;
 }
 
-/* As an update does it: one rename. */
+/* Switches to a release with one rename, as an update does. */
 static void point_at(const char *name) {
     char target[NAME_MAX + 16];
     snprintf(target, sizeof target, "generations/%s", name);
@@ -78,7 +78,7 @@ static int is_held(const char *name) {
     return lock.l_type != F_UNLCK;
 }
 
-/* The lease must be on `expected` and on nothing else. */
+/* Checks that the lease is on `expected` and on no other release. */
 static void check(const char *store, const char *expected) {
     moult_error error;
     const char *other = strcmp(expected, old_name) ? old_name : new_name;

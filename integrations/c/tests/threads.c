@@ -1,4 +1,4 @@
-/* usage: threads STORE [COUNT]     COUNT threads (default 2000), some at the same time, open, read, query and close a store */
+/* usage: threads STORE [COUNT]     COUNT threads (default 2000), several at a time, open, read, query and close a store */
 #include "../moult_reader.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -18,7 +18,8 @@ Words = List[str]
 #: The command in a wheel for one platform.
 BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "moult")
 
-#: How long a command may take to undo its work after it was asked to stop. Then it is killed, and the next command recovers.
+#: How long a command may take to undo its work after it was asked to stop. Then it is killed, and the next command recovers
+#: the store.
 _GRACE = 30.0
 
 #: The longest time until an interruption is noticed.
@@ -26,7 +27,7 @@ _SLICE = 0.5
 
 
 def option(name: str, value: Union[None, bool, int, str]) -> Words:
-    """The arguments for an option; none if its value is None or False."""
+    """Returns the arguments for an option; none if its value is None or False."""
     if value is None or value is False or value == 0 and not isinstance(value, str):
         return []
     return [name] if value is True else [name, str(value)]
@@ -39,7 +40,7 @@ def repeated(name: str, values: Iterable[str]) -> Words:
 
 
 class Command:
-    """The command `moult`: at the given path, or else named by the variable MOULT, bundled with this package, or in PATH."""
+    """Finds the command `moult`: at the given path, or else named by the variable MOULT, bundled with this package, or in PATH."""
 
     def __init__(self, path: Union[None, str, os.PathLike[str]] = None) -> None:
         self._path = None if path is None else os.fspath(path)

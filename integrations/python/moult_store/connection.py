@@ -54,7 +54,7 @@ class Connection(sqlite3.Connection):
             self.lease.close()
 
     def __del__(self) -> None:
-        # Cursors reference their connection, so no cursor can still use it.
+        # Cursors reference their connection, so no cursor can still use this one.
         with contextlib.suppress(sqlite3.Error):
             self._abandon()
 
@@ -78,7 +78,7 @@ def close_if_unused(reference: weakref.ref[Connection]) -> bool:
 
 
 def _count(reference: weakref.ref[Connection]) -> int:
-    """The number of references to a connection, including its own; 0 if Python does not count references."""
+    """Returns the number of references to a connection, including its own; 0 if Python does not count references."""
     # The connection must not be in a variable here, because a variable is a reference.
     return sys.getrefcount(reference()) if hasattr(sys, "getrefcount") else 0
 
@@ -148,7 +148,7 @@ def _encoding(uri: str) -> str:
 
 
 def _explain(error: sqlite3.Error, database: Database, lease: Lease) -> Optional[MoultError]:
-    """The cause, if the file shows it. Other errors, such as a locked file, remain errors of sqlite3."""
+    """Returns the cause, if the file shows it. Other errors, such as a locked file, remain errors of sqlite3."""
     what = f"cannot open database {database.name} at {database.path}"
     verify = f"Check the store: moult verify --store {shlex.quote(lease.directory)}"
     if not os.path.exists(database.path):

@@ -56,7 +56,7 @@ class StoreDatabase(Database):  # type: ignore[misc]
 
     @path.setter
     def path(self, value: Any) -> None:
-        """Ignored: the base class sets this property."""
+        """Does nothing: the base class sets this property."""
 
     def _release(self) -> Release:
         # Without a request, for instance when datasette starts, use the newest release.

@@ -100,11 +100,11 @@ class Store:
             return lease.version
 
     def lease(self) -> Lease:
-        """A lease on the installed release, for programs that open its files themselves."""
+        """Takes a lease on the installed release, for programs that open its files themselves."""
         return Lease(self.path)
 
     def attachments(self, read_only: bool = False, group: Optional[str] = None) -> Attachments:
-        """The schema names and URIs of the databases that share a connection, with a lease. The user database is `main`.
+        """Returns the schema names and URIs of the databases that share a connection, with a lease. The user database is `main`.
 
         A release with more databases than SQLite can attach divides them into groups, each for a separate connection.
         """
@@ -192,7 +192,7 @@ class Store:
         save: Optional[Path] = None,
         timeout: Optional[float] = None,
     ) -> Plan:
-        """What `apply` would do. `save` writes the plan to a file, for `apply(plan=...)`."""
+        """Returns the changes that `apply` would make. `save` writes the plan to a file, for `apply(plan=...)`."""
         words = _release(manifest, follow, allow_downgrade, accept_unpreserved, take_over, app)
         return Plan.read(self._run("plan", [*option("--out", _absolute(save)), *words], timeout)[-1])
 
@@ -240,7 +240,7 @@ class Store:
         wait_for_readers: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> Update:
-        """Goes back to an earlier release, and puts the current one on hold."""
+        """Rolls back to an earlier release, and puts the current one on hold."""
         words = [
             *option("--to", to),
             *option("--reason", reason),
@@ -252,7 +252,7 @@ class Store:
         return Update.read(self._run("rollback", words, timeout))
 
     def status(self, *, timeout: Optional[float] = None) -> Status:
-        """What is installed, and the state of each database."""
+        """Returns the installed release and the state of each database."""
         return Status.read(self._run("status", [], timeout)[-1])
 
     def verify(self, *names: str, deep: bool = False, timeout: Optional[float] = None) -> Verification:
@@ -276,7 +276,7 @@ def _release(
     take_over: Iterable[str],
     app: Optional[str],
 ) -> Words:
-    """The arguments that `plan` and `apply` share."""
+    """Returns the arguments that `plan` and `apply` share."""
     named = _absolute(manifest)
     return [
         *option("--follow", follow),

@@ -69,7 +69,7 @@ def test_a_missing_release(store, place):
 
 @pytest.fixture
 def busy(store):
-    """Holds the store's lock, as an update does."""
+    """Takes and keeps the store's lock, as an update does."""
     with open(f"{store.path}/.moult/lock", "r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
@@ -122,7 +122,7 @@ def test_a_timeout_stops_the_command(store, releases, busy):
 
 @pytest.mark.parametrize("attempt", range(5))
 def test_an_interruption_stops_the_command(store, releases, busy, attempt):
-    """Even at the moment at which the command starts."""
+    """An interruption ends the command even at the moment when it starts."""
     program = f"from moult_store import Store; Store({store.path!r}).apply({releases[2]!r}, wait=60)"
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     started = []

@@ -16,7 +16,7 @@ RELEASE = "SELECT DISTINCT release FROM food.food"
 
 
 def install(store, manifest):
-    """In another process, as an operator or a timer would."""
+    """Installs a release in another process, as an operator or a timer would."""
     subprocess.run(["moult", "apply", "-q", "--store", store.path, "--follow", "match", manifest], check=True)
 
 
@@ -78,7 +78,7 @@ def test_a_cursor_with_rows_left_keeps_the_connection(store, releases):
     with store.connection as connection:
         connection.executemany("INSERT INTO note (writer, number) VALUES ('a', ?)", numbers)
     install(store, releases[2])
-    # On two connections, the open read would keep this write from committing.
+    # With two connections, the open read would prevent this write from committing.
     for index, (row,) in enumerate(store.connection.execute("SELECT id FROM note WHERE writer = 'a'")):
         if index == 50:
             install(store, releases[1])

@@ -24,7 +24,7 @@ def update(action):
 
 
 def check_rows(store, writers):
-    """Whether each row that a writer committed exists exactly once."""
+    """Checks that each row that a writer committed exists exactly once."""
     connection = store.connect()
     for writer in writers:
         name, written = writer["name"], writer["rows"]

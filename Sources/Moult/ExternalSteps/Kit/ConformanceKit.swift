@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// Tests in a temporary directory whether a step follows the protocol and keeps its promises.
+/// Tests in a temporary directory whether a step follows the protocol.
 package struct ConformanceKit {
     /// The input for the checks.
     package struct Options: Sendable {
@@ -40,7 +40,7 @@ package struct ConformanceKit {
     private let options: Options
     private let report: (Check) -> Void
 
-    /// Calls `report` with each check as it completes.
+    /// Creates the kit. `report` gets each check as it completes.
     package init(_ options: Options, report: @escaping (Check) -> Void = { _ in }) {
         (self.options, self.report) = (options, report)
     }

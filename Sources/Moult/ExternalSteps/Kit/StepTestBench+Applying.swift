@@ -70,8 +70,8 @@ extension StepTestBench {
         }
     }
 
-    /// A step in Swift runs in this process and cannot be killed alone, so its effect is only applied, applied again, and
-    /// undone.
+    /// Applies an effect of a step in Swift, applies it again, and undoes it. Such a step runs in this process and cannot be
+    /// killed alone.
     func applyOwn(_ step: any Step, _ effect: Effect, _ plan: PlanContext) {
         let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: TrialIntents())
         var before: [String: String] = [:]

@@ -136,7 +136,7 @@ extension StepTestBench {
     }
 
     private final class Level: @unchecked Sendable {
-        // Unchecked: the step plans on this thread.
+        // Unchecked: the step runs `plan` on this thread.
         var text = ""
     }
 
@@ -148,7 +148,7 @@ extension StepTestBench {
             return nil
         }
         check("prepare again") {
-            // After a crash everything is staged again, and the step's own directory may or may not exist.
+            // After a crash, everything is staged again, and the step's own directory may or may not exist.
             try self.restage()
             try step.prepare(effects, prepare)
             return nil
@@ -168,7 +168,7 @@ private struct TrialView: StoreView {
     func proveSeal(of generation: String) throws {}
 }
 
-/// Applies nothing: an external step applies only its custom effects.
+/// Applies no changes: an external step applies only its custom effects.
 struct NoChanges: Changes {
     func perform(_ effect: Effect) {}
     func revert(_ effect: Effect) {}

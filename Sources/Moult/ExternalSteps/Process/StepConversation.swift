@@ -10,7 +10,7 @@ package struct StepConversation {
     let step: String
     let executable: StepExecutable
     let rights: StepRights
-    /// The step's own directory, which is its working directory.
+    /// The step's own directory, which is the working directory of its process.
     let scratch: String
     /// The time limit in seconds. While preparing, it counts from the step's last message.
     var seconds: Int
@@ -65,7 +65,7 @@ package struct StepConversation {
         var state = State()
         do {
             try converse(process, &state)
-            // Any other process that still has the pipes open is killed too.
+            // Any other process that still has the pipes open is also killed.
             let ending = try process.endGroup()
             let rest = state.lines.rest()
             if !rest.isEmpty { throw Misbehaving(.strayOutput(String(decoding: rest, as: UTF8.self))) }

@@ -4,7 +4,7 @@ internal import MoultFiles
 internal import MoultLibc
 internal import MoultTrust
 
-/// The program of a step, read once into a sealed file in memory, so that the hashed bytes are the ones that run.
+/// The program of a step, read once into a sealed file in memory, so that exactly the hashed bytes run.
 ///
 /// The file itself could be rewritten between hashing and execution, even through an open descriptor. Scripts run from the same
 /// copy: the interpreter gets `/dev/fd/3`.

@@ -1,12 +1,13 @@
 internal import MoultBasics
 package import MoultFiles
 
-/// The permissions of a step's process: it can read everything, and write only to the granted paths.
+/// The permissions of a step's process, which can read all files, and write only to the granted paths.
 package struct StepRights: Sendable {
-    /// Directories with everything in them, or single files.
+    /// Directories with all files in them, or single files.
     package var writable: [String]
     package var sockets: Profile.Sockets
-    /// Whether the step is planning. It then cannot lock files either, and mounts are read-only where the system allows that.
+    /// Whether the step is planning. Its process then cannot lock files either, and mounts are read-only where the system
+    /// allows that.
     package var plans: Bool
 
     package init(writable: [String] = [], sockets: Profile.Sockets = .none, plans: Bool = false) {

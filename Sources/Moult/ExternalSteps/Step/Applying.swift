@@ -80,7 +80,7 @@ struct Applying {
     }
 }
 
-/// The files below the given paths, to detect changes afterwards. Does not read their content.
+/// The files below the given paths, for detecting changes. Their content is not read.
 struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
 

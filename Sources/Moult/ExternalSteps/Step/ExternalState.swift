@@ -4,9 +4,9 @@ internal import MoultStore
 
 /// The state of a step's program.
 package struct ExternalState {
-    /// `trusted`, `not trusted`, `changed`, `missing`, `unfit`, or `rules only` where the settings name no program.
+    /// `trusted`, `not trusted`, `changed`, `missing`, `unfit`, or `rules only` if the settings specify no program.
     package let state: String
-    /// Why the program is not run.
+    /// Why the program must not run.
     package let why: String?
     /// The step's description of itself, if it may run.
     package let description: StepDescription?

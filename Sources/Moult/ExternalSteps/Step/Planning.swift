@@ -38,7 +38,8 @@ struct Planning {
     }
 
     /// Reads the planned effects from a step's answer. An external step may plan custom effects and report findings. All other
-    /// effects belong to the core: they depend on each other, and a second one of the same kind would break the first.
+    /// effects are planned only by built-in steps: they depend on each other, and a second one of the same kind would break the
+    /// first.
     static func effects(_ answer: JSON, of name: String, phase: Phase, _ step: ExternalStep?) throws -> [Effect] {
         func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
         guard let list = answer["effects"]?.array else { throw wrong("\"effects\" must be a list") }

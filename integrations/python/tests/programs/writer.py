@@ -15,7 +15,7 @@ seen = set()
 
 @contextlib.contextmanager
 def connection():
-    """The thread's connection, or a new one for each row: then the file is often closed, and releases exchange it."""
+    """Returns the thread's connection, or a new one for each row: then the file is often closed, so that releases exchange it."""
     if how == "connection":
         yield store.connection
     else:
