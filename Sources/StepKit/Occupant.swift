@@ -136,7 +136,7 @@ extension PlanContext {
         MoultError(
             .occupied, .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
             why:
-                "this is not one of moult's own links, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
+                "moult does not use this link, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
             now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
     }
 

@@ -296,7 +296,7 @@ import Testing
         let history: String = try scratch.must("moult history -v -s .app.db.moult")
         #expect(
             history.contains("the new database does not pass --check: SELECT 1 returns 1, expected = 2"), "\(history)")
-        #expect(history.contains("Correct the new database, or the options of moult replace."), "\(history)")
+        #expect(history.contains("Correct the new database, or the options of `moult replace`."), "\(history)")
         #expect(!history.contains("golden") && !history.contains("release"), "\(history)")
         try scratch.must("head -c 5000 /dev/urandom > app.db")
         let status: String = try scratch.run("moult status -s .app.db.moult").output

@@ -18,7 +18,7 @@ import Testing
     @Test(arguments: [
         Case("-q", "no command given", now: "moult help"),
         Case("stauts", #"unknown command "stauts": did you mean "status"?"#, now: "moult help"),
-        Case("install", #"unknown command "install": use moult apply"#, now: "moult help"),
+        Case("install", #"unknown command "install": use `moult apply`"#, now: "moult help"),
         Case("frobnicate", #"unknown command "frobnicate""#, now: "moult help"),
         Case("--out f", #"moult has no option "--out""#, now: "moult help"),
         Case("-x", #"moult has no option "-x""#, now: "moult help"),

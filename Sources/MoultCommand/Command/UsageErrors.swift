@@ -31,11 +31,11 @@ package struct UsageErrors {
 
     /// The names that other programs use for these verbs.
     private static let synonyms = [
-        "install": "use moult apply", "update": "use moult apply", "upgrade": "use moult apply",
-        "undo": "use moult rollback for a store, or moult replace --undo for a file",
-        "restore": "use moult rollback for a release, or moult quarantine --restore for old content",
-        "list": "moult status shows the installed release", "log": "use moult history",
-        "create": "moult init creates a store, and moult pack a release",
+        "install": "use `moult apply`", "update": "use `moult apply`", "upgrade": "use `moult apply`",
+        "undo": "use `moult rollback` for a store, or `moult replace --undo` for a file",
+        "restore": "use `moult rollback` for a release, or `moult quarantine --restore` for old content",
+        "list": "`moult status` shows the installed release", "log": "use `moult history`",
+        "create": "`moult init` creates a store, and `moult pack` creates a release",
     ]
 
     func unknownTopic(_ word: String, among topics: [String]) -> MoultError {

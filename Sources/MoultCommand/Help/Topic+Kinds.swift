@@ -49,8 +49,8 @@ extension Topic {
             """,
             """
             Updates are refused if a user or shared database is missing, because its disk may not be mounted. To \
-            replace a database that is missing or does not open, use moult reset. It sets user data aside only with \
-            --set-user-data-aside, and deletes nothing. To list and restore old databases, use moult quarantine.
+            replace a database that is missing or does not open, use `moult reset`. It sets user data aside only with \
+            --set-user-data-aside, and deletes nothing. To list and restore old databases, use `moult quarantine`.
             """,
             """
             Use separate files for data that can be recreated and data that cannot be. docs/which-kind.md \

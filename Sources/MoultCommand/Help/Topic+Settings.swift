@@ -19,7 +19,7 @@ extension Topic {
                 {
                   "moult": 1,
                   "product": "org.example.food",
-                  // Where moult check and moult apply find new releases.
+                  // Where `moult check` and `moult apply` find new releases.
                   "feed": { "url": "https://example.org/releases/feed.json" },
                   // The publisher's key: the second line of release.pub.
                   "keys": { "trusted": [
@@ -40,7 +40,7 @@ extension Topic {
                 }
                 """),
             """
-            Comments and trailing commas are allowed. To check the file, run moult status. All fields with examples: \
+            Comments and trailing commas are allowed. To check the file, use `moult status`. All fields with examples: \
             docs/settings.md; the Debian package installs it in /usr/share/doc/moult. For completion in editors, start \
             the file with "$schema": "/usr/share/moult/schema/settings.schema.json" (after make install: \
             /usr/local/share/moult/...).

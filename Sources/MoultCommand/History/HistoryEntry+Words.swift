@@ -25,7 +25,7 @@ extension History.Entry {
     /// Returns the next step; for a replaced file, described without mentioning releases.
     func remedy(of file: String?) -> String? {
         guard file != nil, let remedy, FileReplacement.isForPublishers(remedy) else { return remedy }
-        return "Correct the new database, or the options of moult replace."
+        return "Correct the new database, or the options of `moult replace`."
     }
 
     /// The outcome: `done in 1.2 s`.

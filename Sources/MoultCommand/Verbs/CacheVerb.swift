@@ -7,7 +7,7 @@ internal import MoultPublish
 enum CacheVerb {
     static let file = Argument(.file("FILE"), "The cache, a database that the app can fill again")
     static let schema = Option(
-        "schema", value: .file("SCHEMA.sql"), "The script that creates the schema, as for moult build")
+        "schema", value: .file("SCHEMA.sql"), "The script that creates the schema, as for `moult build`")
 
     static let command = Command(
         "cache", .operators, "check an app's own cache, and replace it if the schema differs",
@@ -20,7 +20,7 @@ enum CacheVerb {
             """
             The new file gets the mode and owner of the old one. Once it is in place, the old file is removed with \
             its -wal, -shm and -journal. If a process has the database open or locked, nothing changes. For a cache \
-            that belongs to a store, use moult apply.
+            that belongs to a store, use `moult apply`.
             """,
         ],
         arguments: [file], options: [schema], usesStore: false,

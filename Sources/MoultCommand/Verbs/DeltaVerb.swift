@@ -21,7 +21,7 @@ enum DeltaVerb {
         "delta", .publishers, "create a patch from one database to another",
         discussion: [
             """
-            The patch is verified by applying it. To pack a release with patches, use moult pack --delta-from; \
+            The patch is verified by applying it. To pack a release with patches, use `moult pack --delta-from`; \
             stores then use them automatically.
             """
         ],

@@ -19,7 +19,7 @@ enum InitVerb {
 
     static let feed = Option(
         "feed", value: .text("URL"),
-        "The feed to follow: a path, a directory written by moult publish, or a URL")
+        "The feed to follow: a path, a directory written by `moult publish`, or a URL")
 
     static let command = Command(
         "init", .operators, "create a store, the directory for the databases",

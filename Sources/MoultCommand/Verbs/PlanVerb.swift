@@ -9,15 +9,15 @@ enum PlanVerb {
         .source("RELEASE"), presence: .optional,
         "The manifest of a release, or a feed: a path or URL (default: the store's feed)")
     static let out = Option(
-        "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for moult apply --plan FILE")
+        "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for `moult apply --plan FILE`")
     static let deep = Option("deep", "Also unpack the bundle into a temporary directory and compare the rows")
 
     static let command = Command(
         "plan", .operators, "show what applying a release would do, and change nothing",
         discussion: [
-            "Each line is one change, marked with a sign: see moult help plans. Nothing is written except FILE.",
+            "Each line is one change, marked with a sign (moult help plans). Nothing is written except FILE.",
             """
-            With --deep, the new databases are compared with the installed ones, as with moult diff: the output \
+            With --deep, the new databases are compared with the installed ones, as with `moult diff`: the output \
             says how many rows would be added, removed and changed, and how schemas would change. This takes as long \
             as reading all these databases.
             """,

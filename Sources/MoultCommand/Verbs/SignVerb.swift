@@ -5,7 +5,7 @@ internal import MoultTrust
 /// `moult sign`: signs files without changing them.
 enum SignVerb {
     static let files = Argument(.file(), presence: .repeated, "The files to sign: manifests, key lists or other files")
-    static let key = Option("key", letter: "k", value: .file(), "The secret key, created by moult keygen or minisign")
+    static let key = Option("key", letter: "k", value: .file(), "The secret key, created by `moult keygen` or minisign")
     static let comment = Option(
         "comment", letter: "t", value: .text("TEXT"), "A comment to include in the signature")
 

@@ -45,7 +45,7 @@ enum WatchVerb {
         if let name = call.value(since), !Generation.isName(name) {
             throw call.wrongUsage(
                 "--since needs the name of a generation, not \"\(name)\"",
-                why: "it is a version, a plus sign and eight digits, as in moult status")
+                why: "the name is a version, a plus sign and eight hexadecimal digits, as in `moult status`")
         }
         let follower = try Follower(layout, since: call.value(since))
         while let change = try follower.next() {

@@ -32,21 +32,21 @@ extension ReleaseDraft {
     private static let ofRelease = [
         "product": "A store installs releases of one product only.",
         "version":
-            "Increase version and sequence for each release. If sequence is missing, moult pack uses the next one.",
+            "Increase version and sequence for each release. If sequence is missing, `moult pack` uses the next one.",
         "databases": "Each database: its kind, and the file to pack.",
         "checks": "A release is refused if one of these queries returns a different result.",
-        "budget": "A release is refused if a table has lost or gained more rows than this.",
+        "budget": "A release is refused if a table loses or gains more rows than allowed here.",
         "requires": "The versions that must be present before this release can be installed.",
         "steps": "Additional steps of each update.",
     ]
 
     private static let ofDatabase = [
-        "source": "The database file, relative to this draft. moult pack copies it and does not change it.",
-        "path": "Its path in the store.",
-        "member": "Its name in the bundle.",
+        "source": "The database file, relative to this draft. `moult pack` copies it and does not change it.",
+        "path": "The path of the database in the store.",
+        "member": "The name of the file in the bundle.",
         "preserve": "The app's rows that survive a release.",
         "verify": "How thoroughly each store checks the file.",
-        "replace": "Whether the file is exchanged, or changed in place while programs have it open.",
+        "replace": "How an update replaces the file: by exchange, or in place while programs have it open.",
     ]
 
     private static let ofKind = [
