@@ -116,7 +116,7 @@ enum Reader {
     }
 }
 
-/// The function that libFuzzer calls. The symbol must have this name, because libFuzzer's main function expects it.
+/// Runs the chosen reader on one input. libFuzzer's main function expects a symbol of this name.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     Reader.read(Array(UnsafeBufferPointer(start: bytes, count: count)))

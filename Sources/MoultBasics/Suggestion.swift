@@ -1,4 +1,4 @@
-/// "Did you mean …?" with the candidate nearest to a misspelt word; nil if none is near.
+/// Returns "Did you mean …?" with the candidate nearest to a misspelt word; nil if none is near.
 public func didYouMean(_ word: String, among candidates: [String]) -> String? {
     nearest(to: word, among: candidates).map { "Did you mean \"\($0)\"?" }
 }
@@ -20,7 +20,7 @@ public func nearest(to word: String, among candidates: [String]) -> String? {
     return best.1 <= max(1, max(word.count, best.0.count) / 3) ? best.0 : nil
 }
 
-/// Damerau-Levenshtein distance with adjacent swaps.
+/// Returns the Damerau-Levenshtein distance with adjacent swaps.
 func distance(_ a: String, _ b: String) -> Int {
     let a = Array(a)
     let b = Array(b)

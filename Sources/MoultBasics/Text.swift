@@ -21,7 +21,7 @@ package func contains(_ part: StaticString, in bytes: [UInt8]) -> Bool {
     }
 }
 
-/// "1 golden query", "3 golden queries".
+/// Returns a number with its noun: "1 golden query", "3 golden queries".
 public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> String {
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
@@ -68,13 +68,13 @@ package func visible(_ text: String) -> String {
     return result
 }
 
-/// Foreign text as quoted in a message: the middle is left out if it is longer than `limit` characters.
+/// Returns foreign text as quoted in a message: the middle is left out if the text is longer than `limit` characters.
 package func shortened(_ text: String, to limit: Int = 200) -> String {
     if text.utf8.count <= limit || text.count <= limit { return text }
     return "\(text.prefix(limit * 3 / 4))…\(text.suffix(limit / 8))"
 }
 
-/// Part of an error, with long quotations shortened: a file may contain a name, number or value of a megabyte. Paths stay
+/// Returns part of an error with long quotations shortened: a file may contain a name, number or value of a megabyte. Paths stay
 /// complete, because users paste commands with them.
 func readable(_ part: String) -> String {
     if part.utf8.count <= 200 { return part }

@@ -28,7 +28,7 @@ extension Descriptor {
         return file
     }
 
-    /// One of the `Subprocess.Command.files` that this process was started with; the first has index 0.
+    /// Returns one of the `Subprocess.Command.files` that this process was started with; the first has index 0.
     package static func inherited(_ index: Int, _ path: String) -> Descriptor {
         Descriptor(owning: Int32(3 + index), path)
     }

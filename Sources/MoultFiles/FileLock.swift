@@ -46,10 +46,10 @@ package final class FileLock: Sendable {
         if facts.owner == geteuid(), facts.mode & ~wanted & 0o777 != 0 { try Syscall.fchmod(descriptor.number, wanted) }
     }
 
-    /// Device and inode of the locked file.
+    /// Returns device and inode of the locked file.
     package func facts() throws -> FileFacts { try descriptor.facts() }
 
-    /// Another descriptor of the locked directory, for paths below it.
+    /// Opens another descriptor of the locked directory, for paths below it.
     func openAgain() throws(Errno) -> Int32 {
         try Syscall.open(".", in: descriptor.number, SystemFeatures.pathOnly | O_DIRECTORY)
     }
@@ -98,7 +98,7 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Nil unless the path has a regular file that this user may read.
+    /// Opens the file at a path; nil unless it is a regular file that this user may read.
     private static func open(_ path: String) throws -> Descriptor? {
         do {
             guard let descriptor = try Descriptor.ifThere(path, .record), try descriptor.facts().kind == .file else {
@@ -111,6 +111,6 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Device and inode of the locked file.
+    /// Returns device and inode of the locked file.
     package func facts() throws -> FileFacts { try descriptor.facts() }
 }

@@ -8,7 +8,7 @@ extension MoultError.Code {
 /// Files that belong together and appear in a directory as a set. One of them, the head, names the others: the set exists once
 /// the head is renamed into place.
 ///
-/// They are prepared in a work directory inside the same directory. A failure before the head is in place undoes everything;
+/// The files are prepared in a work directory inside that directory. A failure before the head is in place undoes everything;
 /// after that, the remaining files are placed. If the command is killed, the next command finds the record of the set in the
 /// work directory, and undoes or completes the set in the same way.
 package struct FileSet {

@@ -19,7 +19,7 @@ extension Files {
         }
     }
 
-    /// Also creates missing parent directories, like `mkdir -p`.
+    /// Creates a directory and its missing parent directories, like `mkdir -p`.
     package static func ensureDirectories(_ path: String, mode: UInt32 = 0o755) throws {
         let parent = directory(of: path)
         if parent != path, try factsThroughLinks(parent) == nil { try ensureDirectories(parent) }

@@ -3,9 +3,9 @@ internal import MoultLibc
 /// The file system of a path, from `/proc/self/mountinfo`. Querying the file system itself would hang if its server cannot be
 /// reached, and FUSE would not reveal the underlying type.
 package struct MountedFileSystem: Sendable, Equatable {
-    /// Its mount point.
+    /// The mount point of the file system.
     package let mountPoint: String
-    /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
+    /// The type of the file system: `ext4`, `nfs4`, `fuse.sshfs`.
     package let type: String
     package let isReadOnly: Bool
     /// The number of its device, which on some file systems differs from the device number of its files.
@@ -46,7 +46,7 @@ package struct MountedFileSystem: Sendable, Equatable {
         return types.contains(type) || type == "fuse" || type.hasPrefix("fuse.")
     }
 
-    /// Space, tab, line feed and backslash are written as a backslash and three octal digits.
+    /// Decodes a path, in which space, tab, line feed and backslash are written as a backslash and three octal digits.
     private static func unescaped(_ word: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = Array(word.utf8)[...]

@@ -6,7 +6,7 @@ internal import MoultLibc
 package enum Permission {
     case read(String)
     case write(String)
-    /// Adds, renames or removes a name: the directory's permissions decide.
+    /// Adds, renames or removes a name, which requires permission for the directory.
     case name(String)
 
     /// The command by which the file's owner grants the permission; nil if another user owns it, or if the modes are not the

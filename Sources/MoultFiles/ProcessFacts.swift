@@ -6,7 +6,7 @@ package struct ProcessFacts: Sendable, Equatable {
     package let pid: Int32
     /// The command line; the kernel's name for the process if it has none.
     package let command: String
-    /// When it was started; nil if it has ended in the meantime.
+    /// When the process was started; nil if it has ended in the meantime.
     package let started: Timestamp?
 
     package init(pid: Int32) {

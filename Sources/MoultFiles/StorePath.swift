@@ -100,7 +100,7 @@ struct StorePath {
         return try Self.beneath(root, below, flags, mode)
     }
 
-    /// `current` is the only symlink that moult creates there. Its target is read, and must be a generation.
+    /// Replaces `current` by its target. It is the only symlink that moult creates there, and its target must be a generation.
     private func resolvingCurrent(from root: PinnedDirectory?) throws(Errno) -> [Substring] {
         guard names.count > 1, names.first == "current" else { return names }
         let target =
@@ -143,7 +143,7 @@ struct StorePath {
         }
     }
 
-    /// `openat2`, following no symlinks.
+    /// Opens a path with `openat2`, which follows no symlinks.
     private static func strictly(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
         -> Int32
     {

@@ -16,7 +16,7 @@ package enum Workers {
                     while let next = board.take(below: count) { try job(next) }
                 } catch { board.fail(error) }
             }
-            // This thread also works; in any case it returns after all the others.
+            // This thread also runs jobs, and always returns after all the others.
             var running: [Threads.Running] = []
             do {
                 for _ in 1..<max(1, min(threads, count)) { running.append(try Threads.start(work)) }

@@ -1,7 +1,7 @@
 package import MoultBasics
 import MoultFiles
 
-/// Whether the database at a path can be used as it is, determined without changing it.
+/// Whether the database at a path can be used in its current state, determined without changing it.
 package enum Fitness: Sendable {
     /// Usable; some parts may not have been checked, each with the reason.
     case fits(notChecked: [String])

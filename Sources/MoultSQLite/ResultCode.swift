@@ -9,7 +9,7 @@ package struct ResultCode: RawRepresentable, Hashable, Sendable {
     /// The code without its detail.
     package var primary: ResultCode { ResultCode(rawValue & 0xff) }
 
-    /// True if the codes are equal, or the pattern is the primary code of the value.
+    /// Returns true if the codes are equal, or the pattern is the primary code of the value.
     package static func ~= (pattern: ResultCode, value: ResultCode) -> Bool {
         pattern == value || pattern == value.primary
     }

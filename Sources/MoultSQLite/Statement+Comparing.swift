@@ -49,7 +49,7 @@ extension Statement {
         }
     }
 
-    /// NULL sorts before numbers, numbers before text, text before blobs.
+    /// Compares two columns. NULL sorts before numbers, numbers before text, text before blobs.
     private func order(_ column: Int32, _ other: borrowing Statement, _ otherColumn: Int32) throws -> Int {
         let type = sqlite3_column_type(pointer, column)
         let otherType = sqlite3_column_type(other.pointer, otherColumn)

@@ -57,7 +57,7 @@ extension Transport {
 }
 
 /// The ETag of the partly downloaded file, so that parts of two versions are not combined. The record contains the URL without
-/// its secrets: the digest verifies the file in any case.
+/// its secrets: the file is verified by its digest anyway.
 private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }

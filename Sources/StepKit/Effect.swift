@@ -61,7 +61,7 @@ public enum Change: Sendable, Equatable {
     /// Restores rows of one table from a set in quarantine. `generations` shipped the set's content and the installed
     /// content: rows that equal theirs were not written by the app.
     case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
-    /// Leaves the database as it is.
+    /// Leaves the database unchanged.
     case keep(why: String)
     /// Keeps a cache that does not match because a process has it open; a later update recreates it.
     case postpone(path: String, why: String)
@@ -89,7 +89,7 @@ extension Effect {
         case removes = "-"
         /// Something changes.
         case changes = "~"
-        /// Something stays as it is.
+        /// Something stays unchanged.
         case keeps = "="
     }
 

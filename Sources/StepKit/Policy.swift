@@ -64,7 +64,7 @@ public struct CheckTime: Sendable, Equatable {
     /// Creates a limit for an operator or a publisher.
     public init(fixed: Int? = nil, isTrial: Bool = false) { (self.fixed, self.isTrial) = (fixed, isTrial) }
 
-    /// CPU seconds: by default 60 per gigabyte, and at least 30.
+    /// Returns CPU seconds: by default 60 per gigabyte, and at least 30.
     public func seconds(for size: Int) -> Int {
         let whole = fixed ?? max(30, size / 1_000_000_000 * 60 + size % 1_000_000_000 * 60 / 1_000_000_000)
         return isTrial ? max(1, whole / 4) : whole

@@ -116,7 +116,7 @@ public struct CopyStep: Step {
         }
     }
 
-    /// Returns whether a user database stays as it is; a moved one also keeps its content.
+    /// Returns whether a user database stays unchanged; a moved one also keeps its content.
     private func isKept(_ database: Database, _ effects: [Effect]) -> Bool {
         effects.contains { effect in
             guard database.kind.isMigrated, effect.database == database.name, case .keep = effect.change else {

@@ -57,8 +57,8 @@ struct RowForecast {
         }
     }
 
-    /// Returns the installed release's database whose file is replaced. The path decides, because a release can give the file
-    /// another name.
+    /// Returns the installed release's database whose file is replaced. It is found by its path, because a release can give the
+    /// file another name.
     private func installed() throws -> ReleasedDatabase? {
         let path = try context.movedFrom(database).flatMap { context.moves($0) ? $0 : nil } ?? database.path
         guard let installed = context.installed, let generation = context.installedGeneration,

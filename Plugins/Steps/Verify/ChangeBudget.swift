@@ -10,7 +10,8 @@ struct ChangeBudget {
     private var budgets: [Manifest.Budget] { release.budget.filter { $0.database == database.name } }
     var tables: [String] { budgets.map(\.table) }
 
-    /// `rows` has the tables in the order of `tables`, or is empty without an old database.
+    /// Throws if a table changes more than its budget allows. `rows` has the tables in the order of `tables`, or is empty
+    /// without an old database.
     func verify(_ rows: [ValidationReport.Rows]) throws {
         for (budget, rows) in zip(budgets, rows) {
             guard let before = rows.before else { continue }

@@ -30,7 +30,7 @@ public struct VerifyStep: Step {
             case .user, .cache: return context.creates(context.path(of: database)) ? ["opens with its schema"] : []
             }
         }
-        // An existing user database stays as it is; the template for a reset was digested when it was unpacked.
+        // An existing user database stays unchanged; the template for a reset was digested when it was unpacked.
         if database.kind.isMigrated, try context.store.look(database.path) != .nothing { return [] }
         let (proof, isFull) = (context.carriedProof(of: database), context.demandedCheck(of: database) == .full)
         var methods = proof != nil ? [] : database.place == .inPlace && !isFull ? ["header"] : ["digest"]

@@ -132,7 +132,7 @@ extension ArchiveKind {
             start.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) || start.dropFirst().starts(with: [0x2a, 0x4d, 0x18])
         case .tar(.xz): start == [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]
         case .tar(.gzip): start.starts(with: [0x1f, 0x8b])
-        // Any bytes may come first; the end record decides.
+        // Any bytes may come first, because the end record identifies a zip file.
         case .zip: !start.isEmpty
         }
     }

@@ -147,8 +147,9 @@ enum StandardDescriptors {
 
 /// Sets the signal dispositions that this process inherited from its caller.
 enum InheritedSignals {
-    /// If the caller ignores SIGCHLD (`trap '' CHLD`), no child can be waited for. A file that exceeds the shell's limit (`ulimit
-    /// -f`) would end the process by SIGXFSZ; if that is ignored, the write fails, and the command cleans up.
+    /// Resets SIGCHLD and ignores SIGXFSZ. If the caller ignores SIGCHLD (`trap '' CHLD`), no child can be waited for. A file
+    /// that exceeds the shell's limit (`ulimit -f`) would end the process by SIGXFSZ; if that is ignored, the write fails, and
+    /// the command cleans up.
     static func reset() {
         // Fails only for a signal that does not exist.
         _ = (signal(SIGCHLD, SIG_DFL), signal(SIGXFSZ, SIG_IGN))

@@ -17,7 +17,7 @@ package struct ErrorReport {
 
     package var status: ExitCode { .failure(error.outcome) }
 
-    /// Two lines: what and why, then the next step. With `--verbose`, the causes follow.
+    /// Returns two lines: what and why, then the next step. With `--verbose`, the causes follow.
     package func text(for terminal: Terminal) -> String {
         var page = Page(for: terminal)
         page.diagnostic("moult: \("error:", .bad) \(Self.line(error))")

@@ -9,7 +9,7 @@ extension StatusReport {
     struct Copy {
         let generation: String
         let size: Int
-        /// When it was replaced; nil if that was not recorded.
+        /// When the content was replaced; nil if that was not recorded.
         let time: Timestamp?
     }
 

@@ -117,7 +117,7 @@ final class WritableEffects {
     }
 
     private func isWAL(_ place: String) throws -> Bool {
-        // A file that this user may not read is set aside as it is.
+        // A file that this user may not read is set aside unchanged.
         do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
             where error.code == .databaseCorrupt || !Files.isReadable(place)
         { return false }
@@ -195,7 +195,8 @@ final class WritableEffects {
         try JournalModeRestore.restore(plan, transaction.layout, wal: wal, isInstalled: isInstalled)
     }
 
-    /// SQLite does not sync the removal of its journal: after a power failure it could reappear, and be rolled back.
+    /// Syncs the directories. SQLite does not sync the removal of its journal: after a power failure it could reappear, and be
+    /// rolled back.
     private func syncNames(_ effects: [any WritableEffect]) throws {
         for directory in Set(effects.map { Files.directory(of: $0.place) }).sorted() {
             try Files.syncDirectory(directory)

@@ -7,7 +7,7 @@ internal import StepKit
 /// The only gate through which the content of a writable database is replaced, migrated or removed.
 ///
 /// The gate requires a proof that the old content is expendable, computed while the database is held. Content without such a
-/// proof goes to quarantine before the update decides. The files that an update leaves in its directory are also removed through
+/// proof goes to quarantine before the decision. The files that an update leaves in its directory are also removed through
 /// the gate, because after an exchange the old file is there.
 final class Displacement {
     /// Why old content may be discarded.
@@ -97,8 +97,8 @@ final class Displacement {
         try record.write(to: directory)
     }
 
-    /// A set of the same name with other content must stay. The new set then gets another name, which also ends with the
-    /// database's name.
+    /// Chooses a free name for the set. A set of the same name with other content must stay, so the new set gets a different
+    /// name, which also ends with the database's name.
     private func findFreeName(in above: String) throws {
         guard try Files.facts(directory) != nil else { return }
         let name = Files.name(of: directory)

@@ -23,7 +23,7 @@ package struct Journal {
         /// The digests of staged files without another mark, by the same paths.
         var digests: [String: String] = [:]
         /// Whether the transaction was decided in another directory, of which this one is a copy. Its inodes then prove nothing,
-        /// because a copy may use the same numbers for other files: digests and markers decide.
+        /// because a copy may use the same numbers for other files: digests and markers identify them.
         var isCopied = false
         /// The paths whose old content may be removed, with the proof from `Displacement`.
         var expendable: [String: Displacement.Proof] = [:]

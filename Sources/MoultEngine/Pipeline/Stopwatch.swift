@@ -38,7 +38,7 @@ package final class Stopwatch: Sendable {
         }
     }
 
-    /// A step that runs again in the same pass adds to its own time.
+    /// Ends the current part. A step that runs again in the same pass adds to its own time.
     private static func close(_ state: inout State) {
         guard let open = state.open else { return }
         state.open = nil

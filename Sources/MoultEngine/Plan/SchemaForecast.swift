@@ -42,7 +42,7 @@ package struct SchemaForecast {
         return template
     }
 
-    /// Returns whether a user's database stays as it is, and its template is part of the release.
+    /// Returns whether a user's database stays unchanged, and its template is part of the release.
     private func isKept(_ database: Database, _ plan: Plan) throws -> Bool {
         guard database.kind.isMigrated, database.schemaOwner == .release, plan.members.contains(database.member) else {
             return false

@@ -83,7 +83,7 @@ extension Profile {
         + fcntls.map { .init("fcntl", .init(1, is: $0)) }
         + processControls.map { .init("prctl", .init(0, is: $0)) }
         + [
-            // It can read its own limits, but not change any.
+            // The process can read its own limits, but not change any.
             .init("prlimit64", .init(0, is: 0), .isZero(2)),
             .init("sched_setaffinity", .init(0, is: 0)),
             // Queries the personality.
@@ -110,7 +110,7 @@ extension Profile {
     /// F_GETLK, F_SETLK, F_SETLKW and their forms for open file descriptions.
     private static let locks: [SystemCallRule] = [5, 6, 7, 36, 37, 38].map { .init("fcntl", .init(1, is: $0)) }
 
-    /// Its own threads, and signals to itself.
+    /// Signals to the process's own threads, and to itself.
     private static func alone(_ process: Int32) -> [SystemCallRule] {
         [.init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)), signalsToItself(process)]
     }

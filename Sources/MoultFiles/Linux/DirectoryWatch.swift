@@ -53,7 +53,8 @@ package final class DirectoryWatch: Sendable {
         _ = MoultLibc.write(stopIn, &byte, 1)
     }
 
-    /// The names are not read: the caller lists the directory itself, so an overflow of the queue loses nothing.
+    /// Discards the events without reading the names: the caller lists the directory itself, so an overflow of the queue loses
+    /// nothing.
     private func drain() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1 << 14, alignment: 8) { buffer in
             while true {

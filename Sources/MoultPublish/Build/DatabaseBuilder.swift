@@ -62,8 +62,8 @@ package struct DatabaseBuilder {
         return seconds
     }
 
-    /// The database under construction needs no durability, and a small cache makes writing fastest: the runs of
-    /// SQLite's sorter are as long as the cache is large, and long runs are slow.
+    /// Sets the pragmas for building. The database under construction needs no durability, and a small cache makes writing
+    /// fastest: the runs of SQLite's sorter are as long as the cache is large, and long runs are slow.
     private func prepare(_ connection: Connection) throws {
         for sql in [
             "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = OFF", "PRAGMA locking_mode = EXCLUSIVE",

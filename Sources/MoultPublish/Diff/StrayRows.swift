@@ -99,7 +99,7 @@ final class StrayRows {
         }
     }
 
-    /// A pair of rows, or a single unmatched row.
+    /// Records a pair of rows, or a single unmatched row.
     private func record(
         _ pair: borrowing Statement, _ old: borrowing Statement, _ new: borrowing Statement, _ shown: Range<Int32>,
         _ tally: inout RowTally

@@ -202,14 +202,14 @@ package struct Packer {
         return name
     }
 
-    /// Returns whether the output directory has a file of this name with other content than the finished one.
+    /// Returns whether the output directory has a file of this name whose content differs from the finished one.
     private func isOther(_ file: String, _ ready: String) throws -> Bool {
         let there = "\(options.output)/\(file)"
         return try Files.facts(there) != nil
             && SHA256.digest(ofFileAt: there) != SHA256.digest(ofFileAt: "\(ready)/\(file)")
     }
 
-    /// Moves a finished release to its public place, as a set. Existing files stay as they are.
+    /// Moves a finished release to its public place, as a set. Existing files stay unchanged.
     private func deliver(_ manifest: Manifest, named name: String, by work: WorkDirectory) throws {
         let (ready, path) = (try work.ready, "\(options.output)/\(name)")
         let files = Self.files(of: manifest)

@@ -4,7 +4,7 @@ internal import MoultFiles
 /// A quick check of a database on several threads. Each table is checked separately on its own connection, while another thread
 /// accounts for all pages. Only for a file that no other process uses.
 ///
-/// It reports no faults itself: if anything is unusual, SQLite must check the whole file, and its findings count.
+/// The check itself reports no faults: if anything is unusual, SQLite must check the whole file, and its findings are reported.
 package struct DividedCheck {
     let path: String
     let access: Access

@@ -61,7 +61,7 @@ extension Connection {
         }
     }
 
-    /// Damage that stops the check itself is a finding too.
+    /// Collects findings. Damage that stops the check itself is a finding too.
     func collect(_ deadline: Double?, _ body: (inout [String]) throws -> Void) throws -> [String] {
         var findings: [String] = []
         do {

@@ -68,7 +68,7 @@ final class RejectWriter {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL) { row in
             while try row.step() {
-                // These records belong to other rows than the ones to carry over.
+                // These records do not belong to the rows to carry over.
                 if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }
                 if try claim(KeyDigest(of: row, 0..<4)) { continue }
                 try create()

@@ -80,7 +80,8 @@ package struct RowTransfer {
         }
     }
 
-    /// Rows that violate a foreign key are left out in another pass, which also restores the rows they replaced.
+    /// Repeats the transfer without the rows that violate a foreign key, until none does. This also restores the rows that they
+    /// replaced.
     private func repeatUntilClean(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
         var excluded: [SQLName: [Int: String]] = [:]
         while true {

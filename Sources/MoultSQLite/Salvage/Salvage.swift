@@ -4,7 +4,7 @@ import MoultLibc
 
 /// Copies the readable content of a database that cannot be loaded into a separate file.
 ///
-/// Works on copies: the damaged set stays as it is. Several methods are tried, because it is unknown which part of the set is
+/// Works on copies: the damaged set stays unchanged. Several methods are tried, because it is unknown which part of the set is
 /// damaged: with its sidecars, without them, and with the header of a valid file of the same kind.
 package enum Salvage {
     /// Salvages into the new file `target`, which exists afterwards only if anything was found. `scratch` is an empty directory
@@ -16,7 +16,8 @@ package enum Salvage {
             return report
         }
         let known = Self.tables(of: template)
-        /// Another database's sidecar yields that database's tables, so tables in the template are weighted first.
+        /// Returns a value for comparing results. Another database's sidecar yields that database's tables, so tables in the
+        /// template count first.
         func value(_ report: Report) -> (Int, Int) {
             (report.tables.reduce(0) { $0 + (known.contains($1.name) ? $1.rows : 0) }, report.rows)
         }
@@ -59,7 +60,7 @@ package enum Salvage {
         return code.map { [ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM].contains($0) } ?? false
     }
 
-    /// Each copy is as large as the database, so it is removed as soon as possible.
+    /// Removes a copy as soon as possible, because each copy is as large as the database.
     private static func remove(_ file: String) throws {
         for suffix in ["", "-journal", "-wal", "-shm"] { try Files.remove(file + suffix) }
     }

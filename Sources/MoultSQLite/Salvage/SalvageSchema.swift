@@ -67,7 +67,7 @@ extension Salvage {
             for type in ["view", "index", "trigger"] { others += objects.filter { $0.type == type } }
         }
 
-        /// `CREATE VIRTUAL TABLE name USING module(arguments)`; nil for an ordinary table.
+        /// Parses `CREATE VIRTUAL TABLE name USING module(arguments)`; nil for an ordinary table.
         private static func virtual(_ object: Object) -> Virtual? {
             let tokens = sqlTokens(object.sql)
             guard tokens.count > 4, tokens[0].isWord("create"), tokens[1].isWord("virtual"),

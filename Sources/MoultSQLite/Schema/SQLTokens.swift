@@ -141,7 +141,7 @@ private struct Scanner {
     }
 }
 
-/// SQLite's own case folding of names: ASCII letters only.
+/// Folds the case of a name as SQLite does: ASCII letters only.
 func asciiLowercased(_ text: String) -> String {
     String(
         decoding: text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 32 : $0 }, as: UTF8.self)

@@ -17,7 +17,7 @@ extension MigrationRun {
     private func fill(_ report: inout TrialReport) throws {
         var migrations = Migrations(
             try scripts.map { try .init(name: $0.name, number: $0.number, file: $0.file) })
-        // The caller decides whether rows may be lost.
+        // The caller determines whether rows may be lost.
         migrations.deadline = min(migrations.deadline, Double(processor))
         migrations.mayShrink = { _, _, _ in true }
         migrations.place = place

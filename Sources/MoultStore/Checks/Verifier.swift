@@ -99,8 +99,8 @@ package struct Verifier {
         return checks
     }
 
-    /// Checks a sealed file. If its metadata does not confirm it, as in a copied store, its digest decides; `deep` always reads
-    /// the file.
+    /// Checks a sealed file. If its metadata does not confirm it, as in a copied store, its digest is compared; `deep` always
+    /// reads the file.
     private func seal(
         _ database: Database, _ sealed: Assessment.SealedFile, _ file: String, deep: Bool
     ) throws -> Check {

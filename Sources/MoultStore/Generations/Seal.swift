@@ -3,7 +3,7 @@ package import MoultFiles
 
 /// The digests of a generation's files when they were verified, and the metadata that identifies each file without
 /// reading it. The digest is a file's identity. Inode, size and times are a cache for it: they match as long as the
-/// file is untouched. In a copied, moved or restored store they do not match, and then the digest decides.
+/// file is untouched. In a copied, moved or restored store they do not match, and then the digest is compared.
 package struct Seal: Sendable, Equatable {
     package static let fileName = "seal.json"
     package static let format = 1

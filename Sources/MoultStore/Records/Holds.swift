@@ -139,7 +139,8 @@ package struct Holds: Sendable, Equatable {
         try Files.replace(layout.holds, with: bytes)
     }
 
-    /// Returns the holds according to the history. If some may be missing, every release is on hold until the operator decides.
+    /// Returns the holds according to the history. If some may be missing, every release is on hold until the operator removes
+    /// that hold.
     static func rebuilt(_ layout: StoreLayout, _ settings: Settings) -> Holds {
         var holds = Holds([])
         var gap: String?
@@ -172,6 +173,6 @@ extension Holds {
 }
 
 extension History.Entry {
-    /// Whether it changed only holds and not the installed release.
+    /// Whether the transaction changed only holds and not the installed release.
     package var isAboutHolds: Bool { holds != nil && from == to }
 }

@@ -10,7 +10,7 @@ package struct Custody {
     package struct Fault: Sendable, Equatable {
         package let path: String
         package let why: String
-        /// The command that fixes the fault; nil if the operator has to decide.
+        /// The command that fixes the fault; nil if the operator must choose the remedy.
         package let remedy: [String]?
         /// The user who could run the command instead; nil if the file belongs to root.
         package let owner: UInt32?
@@ -41,7 +41,7 @@ package struct Custody {
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
-    /// Returns the store's directory, if another user created it or can write to it: such a user decides which content an undo
+    /// Returns the store's directory, if another user created it or can write to it: such a user determines which content an undo
     /// restores. Nil if root has listed the store as trusted. For commands of root, `check` checks more.
     package func directoryFault() throws -> Fault? {
         guard !Self.isRoot, let facts = try Files.facts(layout.root) else { return nil }

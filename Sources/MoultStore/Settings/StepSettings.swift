@@ -8,7 +8,7 @@ package struct StepSettings: Sendable, Equatable {
     package var executable: String?
     /// The digest of the trusted program; nil until the operator trusts one.
     package var sha256: String?
-    /// Where the step runs, regardless of the manifest; nil if the manifest decides.
+    /// Where the step runs, regardless of the manifest; nil to use the manifest.
     package var use: Manifest.StepUse?
     /// The operator's parameters, which override those of the manifest.
     package var with: [JSON.Member] = []

@@ -25,7 +25,7 @@ struct Challenge: Equatable {
         if scheme == .bearer, realm.isEmpty { return nil }
     }
 
-    /// `name="value"`, separated by commas; a quoted value may contain commas.
+    /// Parses `name="value"` pairs separated by commas; a quoted value may contain commas.
     private static func parameters(_ text: Substring) -> [String: String] {
         var found: [String: String] = [:]
         var rest = text

@@ -47,7 +47,7 @@ extension Signature {
                 why: "its signature is by key \(keyID); \(trusted)",
                 now: "If that key is the publisher's, add it to the trusted keys.")
         }
-        // Key IDs are public and can collide: the signature decides.
+        // Key IDs are public and can collide, so the signature itself is checked.
         let signer = try candidates.first { try Ed25519.verify(bytes, of: message, publicKey: $0.bytes) }
         guard let signer else { throw bad(name, "the file does not match the signature of key \(keyID)") }
         let comment = bytes + unprovenComment.utf8

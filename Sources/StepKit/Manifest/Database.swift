@@ -142,7 +142,7 @@ public struct Database: Sendable, Equatable {
     public var migrations: [Migration]
     /// Who changes the schema of a user database.
     public var schemaOwner: SchemaOwner
-    /// How new content is installed; nil to decide at the time of the update.
+    /// How new content is installed; nil to choose at the time of the update.
     public var replace: Replacement?
     /// Whether a row in the database records its release.
     public var marker: Bool

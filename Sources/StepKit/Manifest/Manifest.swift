@@ -148,7 +148,7 @@ public struct Manifest: Sendable, Equatable {
         public var grow: Allowance?
     }
 
-    /// An external step that the manifest uses; the operator's settings decide whether it may run.
+    /// An external step that the manifest uses; it runs only if the operator's settings permit that.
     public struct StepUse: Sendable, Equatable {
         /// Whether the step runs before or after the phase.
         public enum When: String, Sendable {

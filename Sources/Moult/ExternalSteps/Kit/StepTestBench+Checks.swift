@@ -36,7 +36,7 @@ extension StepTestBench {
         try checkStep(step(description, program))
     }
 
-    /// The checks common to programs and steps in Swift.
+    /// Runs the checks common to programs and steps in Swift.
     private func checkStep(_ step: any Step) throws {
         var context = try planContext()
         var planned: [Effect] = []

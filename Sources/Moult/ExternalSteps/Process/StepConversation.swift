@@ -174,7 +174,7 @@ package struct StepConversation {
         process.send(JSON.object([.init("message", "cancel")]))
         for signal in [SIGTERM, SIGKILL] {
             let deadline = ContinuousClock.now + Self.grace
-            // Its output is ignored from here on, but the step must not block on a full pipe.
+            // The step's output is ignored from here on, but the step must not block on a full pipe.
             while ContinuousClock.now < deadline {
                 do { if case .ended? = try process.next(until: deadline) { return process.kill() } } catch {
                     // The original error is the one to report, so an error on the pipes only ends the wait.

@@ -20,7 +20,7 @@ package struct StepRights: Sendable {
             + (mountsReadOnly ? ", read-only mounts" : "")
     }
 
-    /// These rights as kernel rules. No process can leave the process group, which is killed as a whole.
+    /// Returns these rights as kernel rules. No process can leave the process group, which is killed as a whole.
     func enforced(scratch: String) throws -> Guard {
         guard Guard.level.landlock > 0, Guard.level.hasSeccomp else {
             throw MoultError(

@@ -177,7 +177,7 @@ struct CoverSearch {
         return length
     }
 
-    /// Little-endian: the first byte is the least significant one on every machine.
+    /// Reads eight bytes in little-endian order: the first byte is the least significant one on every machine.
     @inline(__always)
     private func word(_ start: UnsafeRawPointer, _ place: Int) -> UInt64 {
         UInt64(littleEndian: start.loadUnaligned(fromByteOffset: place, as: UInt64.self))

@@ -103,7 +103,7 @@ struct DifferenceWriter {
 
     private mutating func put(_ number: Int, _ column: Column) { Self.put(number, to: &self[column]) }
 
-    /// Seven bits per byte, lowest first.
+    /// Appends a number with seven bits per byte, lowest first.
     private static func put(_ number: Int, to bytes: inout [UInt8]) {
         var rest = UInt(bitPattern: number)
         while rest >= 0x80 {
