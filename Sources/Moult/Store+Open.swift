@@ -39,7 +39,7 @@ extension Store {
 
     /// Sets a writable database and its sidecars aside and replaces it with a new one, whatever is at its path.
     ///
-    /// User data is set aside only with `settingUserDataAside`; nothing is ever deleted.
+    /// User data is set aside only with `settingUserDataAside`, and is not deleted.
     @discardableResult
     public func reset(
         _ name: String, settingUserDataAside: Bool = false, reason: String = "requested by the app",
@@ -74,7 +74,7 @@ public enum Recovery: Sendable, CaseIterable {
     case never
     /// Replace a cache with an empty one; leave user data unchanged.
     case cachesOnly
-    /// Also set user data aside and replace it with a new database; nothing is ever deleted.
+    /// Also set user data aside, without deleting it, and replace it with a new database.
     case setUserDataAside
 }
 

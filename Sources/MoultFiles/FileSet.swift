@@ -5,7 +5,7 @@ extension MoultError.Code {
     package static let fileSet = Self(101)
 }
 
-/// Files that belong together and appear in a directory as a set. One of them, the head, names the others: the set exists once
+/// Files that belong together and appear in a directory as a set. One of them, the head, lists the others: the set exists once
 /// the head is renamed into place.
 ///
 /// The files are prepared in a work directory inside that directory. A failure before the head is in place undoes everything;
@@ -17,7 +17,7 @@ package struct FileSet {
         case added
         /// The head replaces an older one; the names of the files before it are free.
         case replacing
-        /// The files before the head replace others named by the old head, so the old head is removed first.
+        /// The files before the head replace files that the old head lists, so the old head is removed first.
         case overwriting
     }
 

@@ -5,7 +5,7 @@ extension MoultError.Code {
     package static let script = Self(940)
     /// A file with rows cannot be imported.
     package static let importing = Self(941)
-    /// A script names a file outside its own directory.
+    /// A script uses a file outside its own directory.
     package static let outside = Self(942)
     /// A `${name}` has no value.
     package static let substitution = Self(943)

@@ -148,7 +148,7 @@ package struct RecordCursor: ~Copyable {
     }
 
     private func child(of page: Page) throws -> Int64 {
-        // After the last cell comes the child named in the header.
+        // After the last cell comes the child whose number is in the header.
         let offset = page.next < page.cells ? page.number16(12 + 2 * page.next) : page.header + 8
         guard offset + 4 <= usable else { throw Unreadable() }
         return Int64(UInt32(bigEndian: page.bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))

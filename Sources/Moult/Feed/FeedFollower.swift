@@ -189,7 +189,7 @@ struct FeedFollower {
         }
     }
 
-    /// Returns the release named in a saved plan, found by digest.
+    /// Returns the release of a saved plan, found by its digest.
     func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
         let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
         let keys = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }

@@ -7,7 +7,7 @@ internal import StepKit
 
 extension Orchestrator {
     /// Creates a store, in a directory that may already exist and contain files. An existing store keeps its settings, and those
-    /// named in `wanting` must match; returns false in this case.
+    /// listed in `wanting` must match; returns false in this case.
     @discardableResult
     package static func create(
         at root: String, _ settings: Settings, wanting names: [String] = ["product"]

@@ -14,7 +14,7 @@ extension Orchestrator {
     package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
         let sets = try quarantine()
         let own = sets.filter { $0.record?.database == name }
-        // Restoring an older set may have put an empty database into quarantine, which a user who names the database does not
+        // Restoring an older set may have put an empty database into quarantine, which a user who specifies only the database does not
         // want.
         if let set = sets.first(where: { $0.id == name }) ?? own.last(where: { !$0.isWithoutRows }) ?? own.last {
             return set

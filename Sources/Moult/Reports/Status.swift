@@ -6,7 +6,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// The state of a store. Any user can read it, and nothing is changed.
+/// The state of a store. Reading it needs no write permission, and changes nothing.
 package struct Status: Sendable {
     package struct Kept: Sendable {
         package let name: String

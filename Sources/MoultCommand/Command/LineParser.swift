@@ -72,7 +72,7 @@ package struct LineParser {
     /// Reads flags one by one; the last one may take a value.
     private mutating func readLetters(_ word: String) throws(MoultError) {
         var letters = word.dropFirst()
-        // `-store` is not meant to name a store called `tore`.
+        // `-store` does not mean a store called `tore`.
         if letters.count > 1, options.contains(where: { $0.name == letters }) {
             throw errors.unknownOption(word, among: options)
         }

@@ -5,7 +5,7 @@ internal import MoultStore
 internal import StepKit
 
 extension Call {
-    /// Opens the subject named by an argument: a store, or a file of any kind that contains databases.
+    /// Opens the subject that an argument specifies: a store, or a file of any kind that contains databases.
     func subject(_ path: String) throws -> Subject {
         if try Files.factsThroughLinks(path)?.kind == .directory { return try installed(StoreLayout(root: path), path) }
         let bar = progressBar()

@@ -191,7 +191,7 @@ package struct Removable {
         if try Files.list(layout.root).isEmpty { try Files.removeEmpty(layout.root) }
     }
 
-    /// A set in quarantine: a cache according to the operator's limits, any other set only if the operator named it.
+    /// A set in quarantine: a cache according to the operator's limits, any other set only if the operator specified it.
     package init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
         guard set.isCache || isNamed else { return nil }
         self.init(set.directory)

@@ -15,7 +15,7 @@ package struct Plan: Sendable, Equatable {
     package var from: Generation.Reference?
     package var to: Generation.Reference
     package var manifestPath: String?
-    /// Where the release is downloaded from; nil if the operator named a manifest on this machine.
+    /// Where the release is downloaded from; nil if the operator specified a manifest on this machine.
     package var origin: Origin?
     /// The bundle, if something must be unpacked from it.
     package var bundle: Bundle?

@@ -38,7 +38,7 @@ package struct RollbackTarget {
         }
         if let wanted, !all.isEmpty { return try named(wanted, among: all, force: force) }
         if layout.onlyFile != nil { return try fileBefore() }
-        // Files from before moult are restored only if the operator names them.
+        // Files from before moult are restored only if the operator specifies them.
         let kept = all.filter { !$0.hasPrefix(Generation.adopted) }.compactMap { Kept($0) }
         guard !kept.isEmpty else { throw nothingKept(all) }
         let older = kept.filter { $0.version.precedes(current.manifest.version) }

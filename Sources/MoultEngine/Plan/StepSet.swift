@@ -8,7 +8,7 @@ package struct StepSet: Sendable {
     private var others: [any Step]
     /// The operator's settings for the steps.
     private var settings: [StepSettings] = []
-    /// Creates the step for a program named in the settings.
+    /// Creates the step for a program in the settings.
     package var external: (@Sendable (StepSettings) -> any Step)?
 
     package init(

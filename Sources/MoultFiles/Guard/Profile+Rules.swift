@@ -110,7 +110,7 @@ extension Profile {
     /// F_GETLK, F_SETLK, F_SETLKW and their forms for open file descriptions.
     private static let locks: [SystemCallRule] = [5, 6, 7, 36, 37, 38].map { .init("fcntl", .init(1, is: $0)) }
 
-    /// Signals to the process's own threads, and to itself.
+    /// Allows a process to start threads and to send signals to itself.
     private static func alone(_ process: Int32) -> [SystemCallRule] {
         [.init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)), signalsToItself(process)]
     }

@@ -13,7 +13,7 @@ package struct Revision: Equatable, Sendable {
     /// Whether a file tracked by git differs from the commit.
     package let isDirty: Bool
 
-    /// The git command. The configuration of a repository may name programs: file system monitors, hooks, and programs that
+    /// The git command. The configuration of a repository may specify programs: file system monitors, hooks, and programs that
     /// fetch missing objects. None of them may run, and none of the commands below runs filters.
     private static let command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
     /// The environment of git. Variables for programs and paths of git are removed, except for the user's own configuration.

@@ -42,7 +42,7 @@ final class TransferPass {
         }
     }
 
-    /// Throws if the rule names a view or a virtual table, whose rows cannot be carried over.
+    /// Throws if the rule is for a view or a virtual table, whose rows cannot be carried over.
     private func requireNoOtherKind(_ rule: RowRule) throws {
         let names = try old.query("PRAGMA main.table_list(\(quoteIdentifier(rule.table)))")
         guard names.contains(where: { $0[0] == .text("main") }) else { return }

@@ -10,7 +10,7 @@ package enum Provenance: Sendable, Equatable {
     case unsigned
     /// The release comes from a kept generation, which was verified when it was installed.
     case kept
-    /// A saved and approved plan names the release by its digest.
+    /// A saved and approved plan contains the digest of the release.
     case planned
 
     package var isSigned: Bool { if case .signed = self { true } else { false } }

@@ -2,8 +2,8 @@ package import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// The releases that must not be installed: `.moult/holds.json`, and a hold in `moult.json`. `moult.json` belongs to
-/// the operator and is never written. So the record contains the hold in `moult.json` that it replaced (`overrides`); a
+/// The releases that must not be installed: `.moult/holds.json`, and a hold in `moult.json`. `moult.json` belongs to the
+/// operator, and moult does not change it. So the record contains the hold in `moult.json` that it replaced (`overrides`); a
 /// different hold there was written later, by the operator or an older moult, and also counts.
 package struct Holds: Sendable, Equatable {
     package static let fileName = "holds.json"

@@ -31,7 +31,7 @@ package struct Custody {
             why: "a user who can change the store could make root run any program", now: advice(fault))
     }
 
-    /// Throws if another user could have written the settings that name programs and keys.
+    /// Throws if another user could have written the settings that specify programs and keys.
     func checkSettings() throws {
         guard let fault = try Self.fault(ofFile: layout.settings), try !isTrusted() else { return }
         throw MoultError(

@@ -21,7 +21,7 @@ package struct Settings: Sendable, Equatable {
     package var keys: TrustedKeys?
     /// The directory of caches, if they are not in the store.
     package var cacheRoot: String?
-    /// The maximum size of damaged caches in quarantine, in bytes; user data is never removed.
+    /// The maximum size of damaged caches in quarantine, in bytes; this limit does not apply to user data.
     package var quarantineLimit = 1 << 30
     /// The feed that is used if no release is given.
     package var feed: FeedSettings?

@@ -4,7 +4,7 @@ internal import MoultStore
 internal import StepKit
 internal import Synchronization
 
-/// Lets a step prepare in its own directory of the transaction, and in the staged databases named by its effects.
+/// Lets a step prepare in its own directory of the transaction, and in the staged databases that its effects change.
 struct Preparing {
     let step: ExternalStep
     let effects: [Effect]
