@@ -97,7 +97,7 @@ public final class StoreConnection {
                             let name = statement.columnName(column)
                             throw MoultError(
                                 .databaseRequest, what: "cannot read column \(name) as text",
-                                why: "it is not valid UTF-8",
+                                why: "the value is not valid UTF-8",
                                 now: "Read the bytes with CAST(\(name) AS BLOB).")
                         }
                         return .text(text)

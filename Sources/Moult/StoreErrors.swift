@@ -21,7 +21,7 @@ enum StoreErrors {
 
     static func moved(_ database: Database, _ target: String) -> MoultError {
         MoultError(
-            .willNotLoad, what: "the database \(database.name) no longer exists", why: "it was used at \(target)",
+            .willNotLoad, what: "the database \(database.name) no longer exists", why: "its path was \(target)",
             now: "If the app was moved, install the release from the app's new directory: moult apply RELEASE")
     }
 

@@ -6,7 +6,7 @@ extension Connection {
     package func withStatement<R>(_ sql: String, _ body: (borrowing Statement) throws -> R) throws -> R {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
-                .databaseRequest, what: "cannot run a statement on \(path)", why: "it is empty: \(sql)")
+                .databaseRequest, what: "cannot run a statement on \(path)", why: "the statement is empty: \(sql)")
         }
         return try body(statement)
     }
@@ -90,7 +90,8 @@ extension Connection {
     private func prepare(_ sql: Substring) throws -> Statement? {
         let handle = try handle
         guard !sql.utf8.contains(0) else {
-            throw MoultError(.databaseRequest, what: "cannot run a statement on \(path)", why: "it has a NUL character")
+            throw MoultError(
+                .databaseRequest, what: "cannot run a statement on \(path)", why: "the statement has a NUL character")
         }
         authorizer?.denied = nil
         var rest = sql

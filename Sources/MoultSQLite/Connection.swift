@@ -88,7 +88,8 @@ package final class Connection {
     package var handle: OpaquePointer {
         get throws {
             guard let database else {
-                throw MoultError(.databaseRequest, what: "cannot use the connection to \(path)", why: "it is closed")
+                throw MoultError(
+                    .databaseRequest, what: "cannot use the connection to \(path)", why: "the connection is closed")
             }
             return database
         }

@@ -16,7 +16,7 @@ extension Statement {
         guard values.count == Int(parameterCount) else {
             throw MoultError(
                 .databaseRequest, what: "cannot run a statement on \(connection.path)",
-                why: "it has \(parameterCount) parameters, and \(values.count) values were given in: \(sql)")
+                why: "the statement has \(parameterCount) parameters, and \(values.count) values were given: \(sql)")
         }
         for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
     }

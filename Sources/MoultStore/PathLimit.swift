@@ -21,7 +21,7 @@ package struct PathLimit {
         throw MoultError(
             .store, .refused, what: "cannot create a store at \(layout.root)",
             why:
-                "its path has \(root.utf8.count) bytes, and the limit for a store is \(Self.longestRoot)",
+                "the path has \(root.utf8.count) bytes, and the limit for a store is \(Self.longestRoot)",
             now:
                 "Choose a directory with a shorter path: SQLite cannot open a file whose path has more than \(Self.longest) bytes."
         )

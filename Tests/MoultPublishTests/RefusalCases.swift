@@ -74,7 +74,7 @@ enum RefusalCases {
         ),
         Case(
             "SOURCE_DATE_EPOCH", "SELECT 1;",
-            "invalid SOURCE_DATE_EPOCH=today: it must be the number of seconds since 1970-01-01. Unset it, "
+            "invalid SOURCE_DATE_EPOCH=today: the value must be the number of seconds since 1970-01-01. Unset it, "
                 + "or set it to `git log -1 --format=%ct`."
         ).with {
             $0.environment = ["SOURCE_DATE_EPOCH": "today"]

@@ -61,7 +61,7 @@ import Testing
         try connection.close()
         try connection.close()
         let error = #expect(throws: MoultError.self) { try connection.execute("SELECT 1") }
-        #expect(error?.description == "cannot use the connection to :memory:: it is closed")
+        #expect(error?.description == "cannot use the connection to :memory:: the connection is closed")
     }
 
     @Test func `another thread can interrupt a statement`() throws {

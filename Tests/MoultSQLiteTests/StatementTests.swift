@@ -81,10 +81,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "it is empty: "), ("-- nothing", "it is empty: -- nothing"),
+        ("", "the statement is empty: "), ("-- nothing", "the statement is empty: -- nothing"),
         ("SELECT 1; SELECT 2", "the SQL contains a second statement: SELECT 1; SELECT 2"),
-        ("SELECT ?", "it has 1 parameters, and 0 values were given in: SELECT ?"),
-        ("SELECT 1\u{0}", "it has a NUL character"),
+        ("SELECT ?", "the statement has 1 parameters, and 0 values were given: SELECT ?"),
+        ("SELECT 1\u{0}", "the statement has a NUL character"),
         ("SELEKT", "near \"SELEKT\": syntax error (SQLITE_ERROR) in: SELEKT"),
     ])
     func `a query is one whole statement`(_ sql: String, _ why: String) {

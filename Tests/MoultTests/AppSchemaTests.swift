@@ -97,7 +97,9 @@ import Testing
             try store.updateBlocking(to: second(Self.two, Self.toTwo + script))
         }
         #expect(error?.outcome == .refused)
-        #expect(error?.why?.hasPrefix("it needs the \(need), which SQLite does not have") == true, "\(error as Any)")
+        #expect(
+            error?.why?.hasPrefix("the migration needs the \(need), which SQLite does not have") == true,
+            "\(error as Any)")
         #expect(error?.now?.hasSuffix("whose migration does without the \(need).") == true)
         #expect(try Files.facts(path) == before)
     }

@@ -85,7 +85,8 @@ import Testing
         let signature = try Signature(file: scratch.read("f.minisig"), named: "f.minisig")
         let error = try #require(throws: MoultError.self) { try signature.verify(text, named: "f", by: [key]) }
         #expect(
-            "\(error)" == "the signature of f has minisign's legacy form: it was made by an old minisign or with -l. "
+            "\(error)"
+                == "the signature of f has minisign's legacy form: the signature was created by an old minisign, or with -l. "
                 + "Sign the file again with minisign 0.10 or later.")
         #expect(error.code == .legacySignature && error.outcome == .refused)
         #expect(throws: MoultError.self) { try signature.verify(fileAt: path, by: [key]) }

@@ -33,7 +33,7 @@ import Testing
                 #expect(x.status == 3)
                 #expect(
                     x.errors == """
-                        moult: error: cannot create a store at \(store): its path has \(bytes) bytes, and the limit for a store is 400
+                        moult: error: cannot create a store at \(store): the path has \(bytes) bytes, and the limit for a store is 400
                           Choose a directory with a shorter path: SQLite cannot open a file whose path has more than 504 bytes.
 
                         """, "\(x)")

@@ -58,9 +58,9 @@ struct ReplacementWay {
     /// Returns why the file must stay and only its content be replaced; nil if another file may take its place.
     private func reasonToKeepTheFile() throws -> String? {
         guard let facts = try Files.facts(path) else { return nil }
-        if facts.kind == .link { return "it is a symbolic link, and its target is not replaced" }
+        if facts.kind == .link { return "the path is a symbolic link, so only the content of its target is replaced" }
         if facts.links > 1 { return "the file has other hard links" }
-        if try Files.isMountPoint(path) { return "it is a mount point" }
+        if try Files.isMountPoint(path) { return "the file is a mount point" }
         return try Files.reasonAgainstGivingAttributes(of: facts)
     }
 }

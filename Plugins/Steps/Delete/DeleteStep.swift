@@ -175,7 +175,7 @@ public struct DeleteStep: Step {
             throw MoultError(
                 .occupied, .refused,
                 what: "\(context.store.path(from)) cannot be moved to \(database.path)",
-                why: "it is a symbolic link to \(target), and moult does not move links",
+                why: "the old path is a symbolic link to \(target), and moult does not move links",
                 now: "Nothing was changed. Put the file itself there, then apply again.")
         case .directory, .other: throw try context.obstacle(at: from, database)
         }
@@ -228,7 +228,8 @@ public struct DeleteStep: Step {
             let sidecar = context.store.path(path + suffix)
             throw MoultError(
                 .straySidecar, .refused, what: "\(sidecar) is next to the read-only database \(path)",
-                why: "it belongs to another file, and some versions of SQLite would read it together with the database",
+                why:
+                    "the sidecar belongs to another file, and some versions of SQLite would read it as part of the database",
                 now: "Nothing was changed. \(Files.moveAway(sidecar))")
         }
     }

@@ -20,7 +20,7 @@ extension Orchestrator {
             let last = current.feed.releases.suffix(5).map(\.version.description).joined(separator: ", ")
             throw MoultError(
                 .refused, .refused, what: "no release \(version) in \(current.place)",
-                why: "its newest releases are \(last)",
+                why: "the newest releases there are \(last)",
                 now: "Choose one of them.")
         }
         let incoming = try follower.incoming(release, of: current)

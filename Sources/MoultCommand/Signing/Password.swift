@@ -34,7 +34,7 @@ enum Password {
         let password = try ask("Password for the new key: ")
         guard !password.isEmpty else {
             throw MoultError(
-                .password, .usage, what: "the password is empty", why: "it protects the secret key",
+                .password, .usage, what: "the password is empty", why: "the password protects the secret key",
                 now: "Enter one, or use --no-password.")
         }
         if StandardInput.isTerminal, try ask("Repeat the password: ") != password {

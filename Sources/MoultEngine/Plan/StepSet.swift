@@ -107,7 +107,7 @@ package struct StepSet: Sendable {
         guard let use = uses.first(where: { use in !others.contains { $0.name == use.step } }) else { return }
         throw MoultError(
             .notBuilt, .refused, what: "the release needs the step \(use.step)",
-            why: "this version of moult does not have it",
+            why: "this version of moult does not have this step",
             now: didYouMean(use.step, among: names) ?? "To list the steps: moult steps")
     }
 

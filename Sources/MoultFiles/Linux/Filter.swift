@@ -70,7 +70,7 @@ package enum Filter {
         var program = [UInt64](repeating: 0, count: Int(lseek(file, 0, SEEK_CUR)) / 8)
         let size = program.count * 8
         guard program.withUnsafeMutableBytes({ pread($0.isEmpty ? -1 : file, $0.baseAddress, size, 0) }) == size else {
-            throw MoultError(.system, what: "cannot create a system call filter", why: "it cannot be read back")
+            throw MoultError(.system, what: "cannot create a system call filter", why: "the filter cannot be read back")
         }
         return program
     }

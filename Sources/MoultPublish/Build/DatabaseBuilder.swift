@@ -56,7 +56,7 @@ package struct DatabaseBuilder {
         guard let seconds = Int64(text), (0...253_402_300_799).contains(seconds) else {
             throw MoultError(
                 .script, .usage, what: "invalid SOURCE_DATE_EPOCH=\(text)",
-                why: "it must be the number of seconds since 1970-01-01",
+                why: "the value must be the number of seconds since 1970-01-01",
                 now: "Unset it, or set it to `git log -1 --format=%ct`.")
         }
         return seconds

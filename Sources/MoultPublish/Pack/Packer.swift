@@ -79,7 +79,9 @@ package struct Packer {
     private func sourceDate() throws -> Timestamp? {
         guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
         guard let seconds = Int(text) else {
-            throw MoultError(.packing, what: "SOURCE_DATE_EPOCH is \"\(text)\"", why: "it must be a number of seconds")
+            throw MoultError(
+                .packing, what: "SOURCE_DATE_EPOCH is \"\(text)\"",
+                why: "the value must be the number of seconds since 1970-01-01")
         }
         return Timestamp(seconds: seconds)
     }
@@ -196,7 +198,7 @@ package struct Packer {
         guard try ArchiveKind(fileName: name) == options.format else {
             throw MoultError(
                 .packing, what: "the bundle cannot have the name \(name), which the draft specifies",
-                why: "its format is \(Self.ending(options.format))",
+                why: "the format of the bundle is \(Self.ending(options.format))",
                 now: "Correct \"bundle.file\" in the draft, or choose that format with --format.")
         }
         return name

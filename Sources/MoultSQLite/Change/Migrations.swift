@@ -19,7 +19,7 @@ package struct Migrations: Sendable {
             }
             guard let sql = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
                 throw MoultError(
-                    .migration, .refused, what: "the migration \(name) is not text", why: "it is not UTF-8")
+                    .migration, .refused, what: "cannot read the migration \(name)", why: "the file is not valid UTF-8")
             }
             self.init(name: name, number: number, sql: sql)
         }
@@ -118,7 +118,8 @@ package struct Migrations: Sendable {
     private static func needsApp(_ need: AppNeed, _ script: Script, _ error: any Error, path: String) -> MoultError {
         MoultError(
             .migration, .refused, what: "the migration \(script.name) cannot run on \(path)",
-            why: "it needs the \(need), which SQLite does not have; if the app provides it, only the app can run this "
+            why:
+                "the migration needs the \(need), which SQLite does not have; if the app provides it, only the app can run this "
                 + "migration: \((error as? MoultError)?.why ?? "\(error)")",
             now:
                 "Nothing was changed. Run the migration in the app, or use a release whose migration does without the \(need).",

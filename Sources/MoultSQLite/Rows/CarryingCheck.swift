@@ -16,7 +16,7 @@ package enum CarryingCheck {
             if error.code == .selection { return error.why ?? error.what }
             guard let sqlite = error.sqlite, sqlite.resultCode.primary == .error else { throw error }
             if sqlite.missingExtension != nil { return nil }
-            return "it has \(layout.columns.count) columns, and SQLite says: \(sqlite.message)"
+            return "the table has \(layout.columns.count) columns, and SQLite says: \(sqlite.message)"
         }
     }
 

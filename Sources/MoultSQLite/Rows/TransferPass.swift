@@ -47,7 +47,8 @@ final class TransferPass {
         let names = try old.query("PRAGMA main.table_list(\(quoteIdentifier(rule.table)))")
         guard names.contains(where: { $0[0] == .text("main") }) else { return }
         throw MoultError(
-            .selection, .refused, what: "cannot carry rows of \(rule.table)", why: "it is not an ordinary table")
+            .selection, .refused, what: "cannot carry rows of \(rule.table)",
+            why: "\(rule.table) is not an ordinary table")
     }
 
     private func count(_ rule: RowRule, _ layout: TableLayout) throws {

@@ -57,7 +57,7 @@ final class ArchiveProcess: @unchecked Sendable {
     func waitUntilReady() throws {
         while !isReady {
             let message = try message()
-            guard try message.optionalBool("ready") == true else { throw invalid("it was not ready") }
+            guard try message.optionalBool("ready") == true else { throw invalid("the process was not ready") }
             isReady = true
         }
     }
@@ -87,10 +87,12 @@ final class ArchiveProcess: @unchecked Sendable {
         }
         while true {
             let line: [UInt8]?
-            do { line = try lines.next() } catch { throw invalid("it does not end") }
+            do { line = try lines.next() } catch { throw invalid("the reply is too long") }
             if let line {
                 let json: JSON
-                do { json = try JSON(parsing: line, source: "its reply") } catch { throw invalid("it is not JSON") }
+                do { json = try JSON(parsing: line, source: "its reply") } catch {
+                    throw invalid("the reply is not JSON")
+                }
                 return try Fields(json) { [self] place, why, _ in invalid("\(place) \(why)") }
             }
             guard let block = try child.read(patience: settings.patience + 60, stop: stopInTime) else {
@@ -106,7 +108,7 @@ final class ArchiveProcess: @unchecked Sendable {
         while done < buffer.count {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
             let count = try memory.read(into: rest, at: offset + done)
-            guard count > 0 else { throw invalid("its content is too short") }
+            guard count > 0 else { throw invalid("the content is too short") }
             done += count
         }
     }

@@ -88,7 +88,7 @@ extension ConfinedArchive {
                 try onMember(expected.end(), .end)
             } else {
                 guard try message.optionalBool("done") == true, expected.current == nil else {
-                    throw process.invalid("it has no known field")
+                    throw process.invalid("the reply has no known field")
                 }
                 return try expected.checkComplete()
             }

@@ -72,7 +72,7 @@ package struct Generation: Sendable {
             throw lost(layout, "it is missing", because: "this link shows which generation is in service")
         }
         guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
-            throw lost(layout, "it points at \(target)", because: "that is not the name of a generation")
+            throw lost(layout, "it points at \(target)", because: "the target is not the name of a generation")
         }
         let name = String(target.dropFirst(12))
         // A missing generation can be restored with its release only if it was the last one installed.

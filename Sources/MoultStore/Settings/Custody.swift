@@ -36,7 +36,7 @@ package struct Custody {
         guard let fault = try Self.fault(ofFile: layout.settings), try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "\(fault.path) \(fault.why)",
-            why: "it names the programs that moult runs and the keys that the store trusts",
+            why: "this file names the programs that moult runs and the keys that the store trusts",
             now: fault.remedy.map { "To fix this: \(shellLine($0))" }
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }

@@ -31,7 +31,7 @@ extension Signature {
         guard isPrehashed else {
             throw MoultError(
                 .legacySignature, .refused, what: "the signature of \(name) has minisign's legacy form",
-                why: "it was made by an old minisign or with -l",
+                why: "the signature was created by an old minisign, or with -l",
                 now: "Sign the file again with minisign 0.10 or later.")
         }
     }

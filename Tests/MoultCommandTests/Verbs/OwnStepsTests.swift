@@ -43,7 +43,7 @@ import Testing
             try world.run("moult plan rel/test-1.0.0.json") == (
                 3, "",
                 """
-                moult: error: the release needs the step acme.reindex: this version of moult does not have it
+                moult: error: the release needs the step acme.reindex: this version of moult does not have this step
                   To list the steps: moult steps
 
                 """

@@ -48,7 +48,7 @@ import Testing
 
     /// Nothing is installed, no file is left, and the next attempt with a correct program installs the release.
     @Test(arguments: [
-        ("echo nonsense", "it is not JSON"),
+        ("echo nonsense", "the reply is not JSON"),
         ("exit 64", "it ended with status 64"),
         ("kill -9 $$", "the process that reads the archive ended with SIGKILL"),
         (#"echo '{"layout":{}}'"#, "it does not consist of the frames"),

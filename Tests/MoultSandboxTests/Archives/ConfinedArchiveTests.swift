@@ -64,9 +64,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("echo nonsense", "it is not JSON"),
+        ("echo nonsense", "the reply is not JSON"),
         ("echo '[]'", "the document must be an object, but is a list"),
-        ("echo '{}'", "it has no known field"),
+        ("echo '{}'", "the reply has no known field"),
         (#"echo '{"bytes":5}'"#, "5 bytes outside a member"),
         (#"echo '{"end":true}'"#, "the end of a member that did not begin"),
         (#"echo '{"member":"food.db"}'; echo '{"member":"notes/1.sql"}'"#, "a member inside a member"),
@@ -74,12 +74,12 @@ import Testing
         (#"echo '{"member":"food.db"}'; echo '{"bytes":262145}'"#, "262145 bytes outside a member"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":-1}'"#, "bytes must not be negative, but is -1"),
         (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, but is a string"),
-        (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "it has no known field"),
+        (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "the reply has no known field"),
         (
             #"truncate -s 0 /proc/self/fd/3; echo '{"member":"food.db"}'; echo '{"bytes":5}'"#,
-            "its content is too short"
+            "the content is too short"
         ),
-        ("yes | tr -d '\\n'", "it does not end"),
+        ("yes | tr -d '\\n'", "the reply is too long"),
     ])
     func `an invalid reply of the process is an error`(said: String, why: String) throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); \(said); exec sleep 1000")
