@@ -10,7 +10,7 @@ extension MoultError.Code {
     public static let distrusted = Self(261)
     /// The store has no feed.
     public static let noFeed = Self(262)
-    /// The server did not answer, or the transfer was incomplete.
+    /// The server did not respond, or the transfer was incomplete.
     public static let unreachable = Self(271)
     /// Another process holds a lock on the database.
     public static let databaseBusy = Self(402)

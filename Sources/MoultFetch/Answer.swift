@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Writes an answer as it arrives: the head as one line of JSON, then the body.
+/// Writes a response as it arrives: the head as one line of JSON, then the body.
 final class Answer {
     private(set) var status = 0
     private var etag: String?

@@ -3,9 +3,9 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Gets one answer with libcurl, following redirects.
+/// Gets one response with libcurl, following redirects.
 enum Fetch {
-    /// Exit statuses: 0, an answer arrived, regardless of its status; 1, no answer, with the reason on stderr; 2, invalid
+    /// Exit statuses: 0, a response arrived, regardless of its status; 1, no response, with the reason on stderr; 2, invalid
     /// usage.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
@@ -53,7 +53,7 @@ enum Fetch {
         throw Failure("the server redirects more than \(maxRedirects) times", .redirect)
     }
 
-    /// Writes the answer, or returns the URL that it redirects to.
+    /// Writes the response, or returns the URL that it redirects to.
     private static func transfer(
         _ url: String, _ first: Origin, _ authority: Origin, _ request: Request, until end: ContinuousClock.Instant
     ) throws -> String? {

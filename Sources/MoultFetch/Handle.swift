@@ -24,7 +24,7 @@ struct Handle: ~Copyable {
         call: @escaping @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
     ) throws { try check(moult_curl_set_callback(curl, option, call)) }
 
-    /// Returns the URL that the answer redirects to; nil if it does not redirect.
+    /// Returns the URL that the response redirects to; nil if it does not redirect.
     func redirect() throws -> String? {
         var url: UnsafeMutablePointer<CChar>?
         try check(moult_curl_get_string(curl, CURLINFO_REDIRECT_URL, &url))
@@ -70,7 +70,7 @@ final class HeaderList {
     deinit { curl_slist_free_all(list) }
 }
 
-/// No answer arrived.
+/// No response arrived.
 struct Failure: Error {
     /// The kind of failure for the caller; `other` means that a retry does not help.
     enum Kind: String {

@@ -27,7 +27,7 @@ struct Origin: Equatable {
         hasPassword = part(CURLUPART_USER) != nil || part(CURLUPART_PASSWORD) != nil
     }
 
-    /// Resolves a URL in an answer, which may be relative; nil if libcurl cannot parse it.
+    /// Resolves a URL in a response, which may be relative; nil if libcurl cannot parse it.
     static func resolve(_ text: String, from url: String) -> String? {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }

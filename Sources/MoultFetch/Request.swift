@@ -36,7 +36,7 @@ struct Request {
     let ifRange: String?
     /// Request no body if the file on the server still has this tag.
     let ifNoneMatch: String?
-    /// Seconds after which to give up on a server that does not answer or is slower than `minimumRate`.
+    /// Seconds after which to give up on a server that does not respond or is slower than `minimumRate`.
     let patience: Int
     /// The speed in bytes per second below which to give up.
     let minimumRate: Int

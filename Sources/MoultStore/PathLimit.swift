@@ -5,7 +5,7 @@ package import StepKit
 /// Checks that the paths of a store's databases are short enough for SQLite. The path of a store must leave room for the names
 /// below it.
 package struct PathLimit {
-    /// The maximum in bytes: 512, as in `os_unix.c` of SQLite, minus the suffix `-journal`.
+    /// The maximum in bytes: 512, as in SQLite's `os_unix.c`, minus the suffix `-journal`.
     static let longest = 504
     /// The maximum length of a store's path in bytes. The rest is enough for usual database names in a transaction.
     package static let longestRoot = 400

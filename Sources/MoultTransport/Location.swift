@@ -6,7 +6,7 @@ extension MoultError.Code {
     package static let location = Self(270)
     /// The file does not exist, or the server refuses access to it.
     package static let notThere = Self(272)
-    /// The answer does not have the expected form or size.
+    /// The response does not have the expected form or size.
     package static let badAnswer = Self(273)
     /// The program that sends requests to web servers is missing or broken.
     package static let helper = Self(274)

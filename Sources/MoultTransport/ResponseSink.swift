@@ -44,7 +44,7 @@ final class MemorySink: ResponseSink {
     }
 }
 
-/// Discards the body, for requests whose answer is in the header.
+/// Discards the body, for requests whose result is in the header.
 final class IgnoredBody: ResponseSink {
     private static let largest = 1 << 16
     private var count = 0

@@ -26,7 +26,7 @@ extension Transport {
         try tag.forget()
     }
 
-    /// Gets the header of the answer, and the error to throw if it is a refusal.
+    /// Gets the header of the response, and the error to throw if it is a refusal.
     private func requestRest(
         of location: Location, _ sink: PartialFile, _ tag: Tag, _ until: ContinuousClock.Instant
     ) throws -> (head: WebHead, refusal: () throws -> any Error) {

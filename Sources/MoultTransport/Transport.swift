@@ -47,7 +47,7 @@ package struct Transport: Sendable {
         return part
     }
 
-    /// The answer to a request for a small file.
+    /// The response to a request for a small file.
     package enum Answer: Sendable, Equatable {
         case bytes([UInt8], tag: String?)
         /// The file still has the given tag.

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// The head of a web server's answer.
+/// The head of a web server's response.
 struct WebHead: Equatable {
     let status: Int
     let tag: String?
@@ -40,7 +40,7 @@ struct WebHead: Equatable {
         sent = try fields.optionalString("sent")
     }
 
-    /// Returns the error for an answer without the file; some errors may be temporary.
+    /// Returns the error for a response without the file; some errors may be temporary.
     func refusal(_ url: Address) -> any Error {
         if let transient = transient("cannot get \(url)") { return transient }
         let isSecure = url.withSecrets.lowercased().hasPrefix("https:")
@@ -56,7 +56,7 @@ struct WebHead: Equatable {
         return MoultError(.notThere, what: "cannot get \(url)", why: why, now: now)
     }
 
-    /// Returns the error for a temporary failure; nil for other answers.
+    /// Returns the error for a temporary failure; nil for other responses.
     func transient(_ what: String) -> Retryable? {
         guard [408, 425, 429, 500, 502, 503, 504].contains(status) else { return nil }
         return Retryable(

@@ -25,7 +25,7 @@ struct WebRequest {
 
     private var failed: String { purpose ?? "cannot get \(url)" }
 
-    /// Sends the request, passes the answer to `sink` as it arrives, and returns its head.
+    /// Sends the request, passes the response to `sink` as it arrives, and returns its head.
     func perform(
         _ retryPolicy: Transport.RetryPolicy, until: ContinuousClock.Instant, _ sink: any ResponseSink,
         _ stopIfAsked: () throws -> Void
@@ -46,7 +46,7 @@ struct WebRequest {
             if ContinuousClock.now >= until { throw late }
         }
         do {
-            // The helper gives up by itself; the deadline is in case it hangs. While it follows redirects, it sends
+            // The helper gives up by itself; the deadline is for a helper that hangs. While it follows redirects, it sends
             // nothing.
             while let block = try child.read(patience: 86_400, stop: requireTime) {
                 var body = block

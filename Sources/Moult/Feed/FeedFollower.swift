@@ -102,7 +102,7 @@ struct FeedFollower {
     /// Saves a key list: a key that it revokes must never be trusted again.
     private func keep(_ chain: KeyChain) throws {
         do { try chain.keep() } catch {
-            // A user with read access only still gets an answer.
+            // A user with only read access still gets the result.
             if !Files.isDenied(error) { throw error }
         }
     }

@@ -48,7 +48,7 @@ struct FeedReader {
                 faults.append(error)
             }
         }
-        // An invalid answer is more informative than the failure of another location.
+        // An invalid response is more informative than the failure of another location.
         throw faults.first { $0.outcome == .refused } ?? faults.first
             ?? MoultError(.noFeed, .refused, what: "no feed is configured")
     }
@@ -232,7 +232,7 @@ enum Clock {
     static func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 }
 
-/// A request for a feed, and how to treat the answer.
+/// A request for a feed, and how to treat the response.
 package struct FeedRequest: Sendable {
     /// A feed other than the one in the settings.
     package var place: Address?

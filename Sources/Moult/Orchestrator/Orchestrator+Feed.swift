@@ -34,7 +34,7 @@ extension Orchestrator {
                 try withExtendedLifetime(lock) { try follower.remember(current) }
             }
         } catch {
-            // A user with read access only gets the answer without saving the feed.
+            // A user with only read access gets the result, and the feed is not saved.
             if !Files.isDenied(error) { throw error }
         }
         let choice = try follower.choose(from: current, store)
@@ -53,7 +53,7 @@ extension Orchestrator {
             return nil
         } catch let error as MoultError {
             if error.code == .interrupted { throw error }
-            // A user with read access only cannot install releases anyway.
+            // A user with only read access cannot install releases anyway.
             return Files.isDenied(error) ? nil : error
         }
     }

@@ -136,8 +136,8 @@ enum StandardDescriptors {
     /// results. Also makes a write to a closed pipe fail instead of killing the process.
     static func secure() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest free number is the missing one. It is opened read-only, so that output to it fails as it should; if it
-            // cannot be opened, writes fail anyway.
+            // The lowest free number is the missing one. The descriptor is opened read-only, so that output to it fails as it
+            // should; without it, writes fail anyway.
             _ = moult_openat(AT_FDCWD, "/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY, 0)
         }
         // Fails only for a signal that does not exist.

@@ -1,8 +1,8 @@
 internal import MoultBasics
 
 extension StyledText {
-    /// Returns the text in lines of at most `width` columns, broken at spaces. A longer word gets a line of its own, unbroken,
-    /// so that a path or digest can still be copied.
+    /// Returns the text in lines of at most `width` columns, broken at spaces. A longer word gets a separate line, unbroken, so
+    /// that a path or digest can still be copied.
     package func wrapped(to width: Int) -> [StyledText] {
         var lines: [StyledText] = []
         var line = StyledText()

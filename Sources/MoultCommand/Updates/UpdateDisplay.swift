@@ -112,7 +112,7 @@ final class UpdateDisplay: Sendable {
         for cache in result.pending { output.warn(StyledText(cache.text)) }
     }
 
-    /// Shows the result, with suggestions for the next step; `feed` is the feed's answer if no release was newer.
+    /// Shows the result, with suggestions for the next step; `feed` is the state of the feed if no release was newer.
     func finish(_ result: Orchestrator.Result, storeWords: [String], feed: JSON? = nil) {
         bar.end()
         let seconds = monotonicSeconds() - state.withLock { $0.start }

@@ -81,7 +81,7 @@ enum DiffVerb {
         if let file {
             let bytes = Array(DiffPage(diff).html.utf8)
             if let scratch = SandboxedReexec.scratch {
-                // No other process changes modes in there, and no other user may read that directory.
+                // No other process changes modes in that directory, and no other user may read it.
                 let file = try Descriptor("\(scratch)/\(page)", .create, mode: 0o600)
                 try file.write(bytes)
             } else {

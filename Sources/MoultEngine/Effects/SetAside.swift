@@ -307,8 +307,7 @@ package final class SetAside: WritableEffect {
         throw inUse()
     }
 
-    /// Removes the new file from this set if it also has a name in a set of its own; otherwise moves it back to its staged
-    /// path.
+    /// Removes the new file from this set if it also has a name in a separate set; otherwise moves it back to its staged path.
     private func cleanUpExchangedFile() throws {
         let original = try original
         guard newDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),

@@ -3,12 +3,12 @@
 /// Every other call fails with ENOSYS if libraries then fall back to another call, or if the call is newer than this list;
 /// otherwise with EPERM.
 package enum Profile: Sendable, Hashable {
-    /// Works on databases, in a process of moult: it starts no program, has no network, and sends signals only to itself.
+    /// A moult process that works on databases: it starts no program, has no network, and sends signals only to itself.
     case examiner
-    /// Reads an open archive, in a process of moult: it opens no file, starts no thread and no program, has no network, and sends
+    /// A moult process that reads an open archive: it opens no file, starts no thread and no program, has no network, and sends
     /// signals only to itself.
     case archive
-    /// Queries a web server, in a process of moult: it starts no program and writes no file.
+    /// A moult process that queries a web server: it starts no program and writes no file.
     case fetch
     /// A program in any language, which may start other programs. While planning, it cannot lock files either.
     case program(plans: Bool = false, sockets: Sockets = .none)

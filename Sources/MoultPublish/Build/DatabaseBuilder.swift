@@ -63,7 +63,7 @@ package struct DatabaseBuilder {
     }
 
     /// Sets the pragmas for building. The database under construction needs no durability, and a small cache makes writing
-    /// fastest: the size of the cache is also that of the runs of SQLite's sorter, and long runs are slow.
+    /// fastest: a larger cache makes the runs of SQLite's sorter longer, and long runs are slow.
     private func prepare(_ connection: Connection) throws {
         for sql in [
             "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = OFF", "PRAGMA locking_mode = EXCLUSIVE",

@@ -12,7 +12,7 @@ struct SealedDatabase {
 
     /// The time limit for the check of the database.
     let time: CheckTime
-    /// A directory for temporary files of SQLite; it must not exist yet.
+    /// A directory for SQLite's temporary files; it must not exist yet.
     let scratch: String
     let shouldStop: (@Sendable () -> Bool)?
 

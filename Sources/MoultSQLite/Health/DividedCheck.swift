@@ -59,7 +59,7 @@ package struct DividedCheck {
             guard case .text(let table)? = row.first, case .integer(let root)? = row.last else {
                 throw RawPages.NeedsFullCheck()
             }
-            // A virtual table has no tree of its own.
+            // A virtual table has no separate tree.
             let size = root == 0 ? 0 : try pages.estimate(Int(root))
             if root != 0 { roots.append(Int(root)) }
             sizes[table, default: 0] += size

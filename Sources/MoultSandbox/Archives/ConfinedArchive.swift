@@ -14,7 +14,7 @@ package struct ConfinedArchive: Sendable {
     private let patience: Int
     private let stop: @Sendable () throws -> Void
 
-    /// `stop` is polled several times a second, from any thread, and may throw to cancel. Fails if the process does not answer
+    /// `stop` is polled several times a second, from any thread, and may throw to cancel. Fails if the process does not respond
     /// for `patience` seconds.
     package init(
         _ path: String, by place: Validator? = nil, patience: Int = 120,

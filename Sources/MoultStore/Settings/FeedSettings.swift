@@ -8,7 +8,7 @@ package struct FeedSettings: Sendable, Equatable {
     /// Other locations of the same files: groups that are tried in order. The locations in a group are equal.
     package var mirrors: [[Address]] = []
     package var channel = Feed.Release.usualChannel
-    /// Seconds after which moult gives up on a server that does not answer or is slower than `minimumRate`.
+    /// Seconds after which moult gives up on a server that does not respond or is slower than `minimumRate`.
     package var patience = 30
     /// Bytes per second.
     package var minimumRate = 1024

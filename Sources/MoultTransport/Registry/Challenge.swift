@@ -7,7 +7,7 @@ struct Challenge: Equatable {
     let service: String?
     let scope: String?
 
-    /// Returns the best challenge of an answer; nil if moult supports none of them.
+    /// Returns the best challenge of a response; nil if moult supports none of them.
     static func first(of lines: [String]) -> Challenge? {
         let all = lines.compactMap { Challenge($0) }
         return all.first { $0.scheme == .bearer } ?? all.first

@@ -6,7 +6,7 @@ internal import MoultTrust
 extension Transport {
     typealias Purpose = RegistrySession.Purpose
 
-    /// Sends a request, and authenticates if the registry requires it. The answer may still be a refusal.
+    /// Sends a request, and authenticates if the registry requires it. The response may still be a refusal.
     func ask(
         _ request: WebRequest, _ purpose: Purpose, until: ContinuousClock.Instant, _ sink: any ResponseSink
     ) throws -> WebHead {
@@ -111,7 +111,7 @@ extension Transport {
         return result
     }
 
-    /// Returns the error for an unsuccessful answer.
+    /// Returns the error for an unsuccessful response.
     func refusal(_ head: WebHead, _ purpose: Purpose, failed: String) throws -> any Error {
         if let transient = head.transient(failed) { return transient }
         let login = "Log in first, for example with: skopeo login \(purpose.repository.host)"

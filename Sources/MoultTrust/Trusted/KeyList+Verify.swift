@@ -39,7 +39,7 @@ extension TrustedKeys {
             _ = try verify(bytes, named: name, at: now, find: find)
             return true
         } catch let error as MoultError {
-            // If a server did not answer, the signature may still exist.
+            // If a server did not respond, the signature may still exist.
             if error.outcome != .refused { throw error }
             return false
         }
