@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// Only a part of the files that a command wrote is in place.
+    /// Only some of the files that a command writes are in place.
     package static let fileSet = Self(101)
 }
 

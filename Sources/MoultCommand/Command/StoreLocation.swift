@@ -4,7 +4,7 @@ internal import MoultFiles
 internal import MoultLibc
 
 extension MoultError.Code {
-    /// No store was given, and the current directory has none.
+    /// No store was specified, and the current directory has none.
     package static let noStore = Self(920)
 }
 

@@ -3,9 +3,9 @@ extension Topic {
         name: "feeds", summary: "how to publish a feed of releases, and how stores follow it",
         text: [
             """
-            A feed is a signed list of the releases of one product. It is a directory of static files on a web server, \
-            in an object store or on a USB stick. A store with a feed installs the newest suitable release with: \
-            moult apply
+            A feed is the signed list of the releases of one product. `moult publish` keeps it in a directory, together \
+            with the files of the releases. The directory can be on a web server, in an object store or on a USB stick. \
+            A store with a feed installs the newest suitable release with: moult apply
             """,
             .heading("Publish"),
             .literal(

@@ -5,7 +5,7 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// `moult publish`: adds releases to a directory of static files that stores follow.
+/// `moult publish`: adds releases to a feed that stores follow.
 enum PublishVerb {
     static let directory = Argument(
         .directory(),
@@ -58,8 +58,8 @@ enum PublishVerb {
         "publish", .publishers, "add releases to a feed that stores follow",
         discussion: [
             """
-            A feed is a directory of static files. Each file is written before the file that refers to it, so \
-            readers always find a complete feed. Without a release, the command renews the feed; do that before it \
+            A feed is the signed list of the releases in its directory. Each file is written before the file that refers \
+            to it, so readers always find a complete feed. Without a release, the command renews the feed; do that before it \
             expires.
             """,
             """

@@ -156,6 +156,6 @@ extension Subject {
 }
 
 extension MoultError.Code {
-    /// The given database, bundle, manifest or store cannot be inspected or compared.
+    /// The specified database, bundle, manifest or store cannot be inspected or compared.
     package static let subject = Self(951)
 }
