@@ -1,6 +1,6 @@
 // SQLite's public API, with the parts that its header hides behind feature macros.
 #pragma once
-// Debian builds SQLite with these; without the macros its header does not declare the session functions.
+// Debian builds SQLite with these macros; without them, the header does not declare the session functions.
 #define SQLITE_ENABLE_SESSION 1
 #define SQLITE_ENABLE_PREUPDATE_HOOK 1
 #include <sqlite3.h>
@@ -10,19 +10,19 @@
 // SQLITE_TRANSIENT is a cast of -1 to a function pointer, which Swift cannot import.
 static inline sqlite3_destructor_type moult_sqlite_transient(void) { return SQLITE_TRANSIENT; }
 
-// sqlite3_db_config is variadic; every switch that we set takes (int, int *).
+// sqlite3_db_config is variadic; every switch that moult sets takes (int, int *).
 static inline int moult_sqlite_db_config(sqlite3 *db, int op, int on, int *now) {
     return sqlite3_db_config(db, op, on, now);
 }
 
-// fchown for SQLite that leaves a file alone which has that owner already: the system call moves ctime even then.
+// fchown for SQLite that does nothing if the file already has that owner: the system call would still change ctime.
 static inline int moult_fchown_if_other(int fd, uid_t owner, gid_t group) {
     struct stat now;
     if (fstat(fd, &now) == 0 && now.st_uid == owner && now.st_gid == group) return 0;
     return fchown(fd, owner, group);
 }
 
-// xSetSystemCall takes any function as one without arguments, a cast that Swift refuses.
+// xSetSystemCall takes each function as one without arguments, which needs a cast that Swift refuses.
 static inline int moult_sqlite_keep_ctime(void) {
     sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
     if (vfs == 0 || vfs->iVersion < 3) return SQLITE_NOTFOUND;

@@ -1,4 +1,4 @@
-// The C library of the system, under one name: no other file of the package says which one it is.
+// The system's C library under one name: no other file of the package says which library it is.
 #if canImport(Glibc)
     @_exported public import Glibc
 #elseif canImport(Musl)

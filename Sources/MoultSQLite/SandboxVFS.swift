@@ -85,7 +85,7 @@ package final class SandboxVFS {
         _ outFlags: UnsafeMutablePointer<Int32>?
     ) -> Int32 {
         var flags = flags
-        // A file without a path is one of SQLite's temporary files.
+        // A file without a path is a temporary file that SQLite uses.
         if let path {
             let path = String(cString: path)
             if !path.hasPrefix(writable + "/") {

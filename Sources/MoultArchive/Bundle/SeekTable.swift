@@ -8,7 +8,7 @@ package enum SeekTable {
     private static let entrySize = 8
     private static let footerSize = 9
 
-    /// More frames than any writer should create (ours creates at most 4,096), so that the table stays small in memory.
+    /// The maximum number of frames, so that the table stays small in memory; moult creates at most 4,096.
     private static let maxFrames = 1 << 20
 
     static func size(frames count: Int) -> Int { headerSize + count * entrySize + footerSize }

@@ -1,4 +1,4 @@
-/// What a shell suggests for a value.
+/// The values that a shell suggests.
 enum Completion {
     case nothing
     case files

@@ -63,7 +63,7 @@ package struct DatabaseBuilder {
     }
 
     /// Sets the pragmas for building. The database under construction needs no durability, and a small cache makes writing
-    /// fastest: a larger cache makes the runs of SQLite's sorter longer, and long runs are slow.
+    /// fastest: with a larger cache, SQLite sorts in longer runs, which are slow.
     private func prepare(_ connection: Connection) throws {
         for sql in [
             "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = OFF", "PRAGMA locking_mode = EXCLUSIVE",
