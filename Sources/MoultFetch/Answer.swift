@@ -63,7 +63,7 @@ final class Answer {
 
     /// Passes on a part of the body. Returns false if the parent no longer reads.
     func body(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // The body of an error is a page for people.
+        // The body of an error is a page for humans.
         guard status == 200 || status == 206 else {
             passed += bytes.count
             if page.count < 1 << 13 { page += bytes.prefix(1 << 13) }

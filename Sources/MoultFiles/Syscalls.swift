@@ -202,7 +202,7 @@ package enum Syscall {
 
     // MARK: calling
 
-    /// Makes one call with a path.
+    /// Makes a system call with a path.
     @discardableResult
     private static func at(
         _ name: StaticString, _ path: String, _ body: (Int32, UnsafePointer<CChar>) -> Int
@@ -212,7 +212,7 @@ package enum Syscall {
         }
     }
 
-    /// Makes one call with two paths.
+    /// Makes a system call with two paths.
     private static func at(
         _ name: StaticString, _ old: String, _ new: String,
         _ body: (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>) -> Int
@@ -224,7 +224,7 @@ package enum Syscall {
         }
     }
 
-    /// Makes one call.
+    /// Makes a system call.
     private static func call<Result: BinaryInteger>(
         _ name: StaticString, _ body: () -> Result
     ) throws(Errno) -> Result {

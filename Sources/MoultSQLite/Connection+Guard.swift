@@ -55,7 +55,7 @@ extension Connection {
         self.authorizer = authorizer
     }
 
-    /// Far above the needs of honest schemas, and far below what exhausts a machine.
+    /// Limits far above what honest schemas need, and far below what exhausts a machine.
     private static let guardLimits: [(Limit, Int32)] = [
         (.length, 64 << 20), (.sqlLength, 1 << 20), (.columns, 2000), (.expressionDepth, 200), (.compoundSelect, 100),
         (.programLength, 2_000_000), (.functionArguments, 100), (.attached, 10), (.likePatternLength, 1000),

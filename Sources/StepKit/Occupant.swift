@@ -57,7 +57,7 @@ extension PlanContext {
     }
 
     /// Returns the database whose file is at a path: that of the installed release, or if it has none there, that of a kept
-    /// release. A database with data of the user comes first, because after a rollback the file need not be that of the newest
+    /// release. A database with user data comes first, because after a rollback the file need not be that of the newest
     /// release. Nil for the path of an adopted file.
     private func owner(at path: String) throws -> Database? {
         if let listed = installedDatabase(at: path) { return isAdopted(installedGeneration) ? nil : listed }
@@ -162,7 +162,7 @@ extension PlanContext {
 }
 
 extension Database {
-    /// Whether the database has data of an app or a user that cannot be recreated.
+    /// Whether the database has app data or user data that cannot be recreated.
     public var holdsAppData: Bool { kind.holdsAppData }
 }
 
@@ -206,7 +206,7 @@ extension MoultError.Code {
     public static let straySidecar = Self(611)
     /// A writable database cannot be created at its path.
     public static let userDatabase = Self(520)
-    /// A database with data of the app or the user is missing.
+    /// A database with app data or user data is missing.
     public static let missingData = Self(521)
     /// A staged file does not match the manifest.
     public static let wrongContent = Self(620)

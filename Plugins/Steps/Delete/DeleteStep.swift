@@ -70,8 +70,8 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// Throws if the path of a cache has a link or a directory, which may lead to data of an app, unless the installed release
-    /// has its cache there.
+    /// Throws if the path of a cache has a link or a directory, which may lead to app data, unless the installed release has
+    /// its cache there.
     private func refuseForeignCache(_ database: Database, _ occupant: Occupant, _ context: PlanContext) throws {
         let path = context.path(of: database)
         if context.hasInstalledCache(at: path) { return }

@@ -37,7 +37,7 @@ extension Call {
         }
     }
 
-    /// Returns the release to install, as the user wrote it.
+    /// Returns the release to install, as the user specified it.
     func source(_ name: String) throws -> ReleaseSource {
         if has(FeedOptions.feed) {
             throw wrongUsage(

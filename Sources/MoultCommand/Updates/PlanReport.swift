@@ -10,7 +10,7 @@ internal import StepKit
 /// The output of `plan`, and of the dry runs of rollback and reset.
 struct PlanReport: Report {
     let plan: Plan
-    /// The store as the user wrote it.
+    /// The store as the user specified it.
     let store: String
     /// The free space on the store's file system, in bytes.
     let free: Int

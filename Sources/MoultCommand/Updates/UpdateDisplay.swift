@@ -12,7 +12,7 @@ internal import Synchronization
 final class UpdateDisplay: Sendable {
     private let output: Output
     private let bar: ProgressBar
-    /// The store as the user wrote it; nil if the plan contains it.
+    /// The store as the user specified it; nil if the plan contains it.
     private let store: String?
     private let asksBefore: Bool
     private let state = Mutex(State())

@@ -47,7 +47,7 @@ struct HardLinks {
 
     private func inUse(_ sidecars: [String]) -> MoultError {
         let commands = ([place] + sidecars).map { file in
-            // The copy's name must be free: `mv` would replace a file of the user.
+            // The copy's name must be free, because `mv` would replace an existing file.
             let copy = Files.staged(file)
             return "\(shellLine(["cp", "-p", file, copy])) && \(shellLine(["mv", copy, file]))"
         }

@@ -6,7 +6,7 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// Stages the members that a plan needs in the transaction's directory: from files of the store and by patches where possible,
+/// Stages the members that a plan needs in the transaction's directory: from the store's files and by patches where possible,
 /// and the rest from the bundle. Nothing is used before its digest is verified.
 struct MemberStaging {
     let transaction: Transaction

@@ -19,7 +19,7 @@ package struct SchemaChange: Sendable, Equatable {
     package var old: String?
     package var new: String?
 
-    /// One line for people: `column price of table food: REAL -> INTEGER not null`.
+    /// The change on one line: `column price of table food: REAL -> INTEGER not null`.
     package var words: String {
         var subject = name.isEmpty ? kind : "\(kind) \(name)"
         if let table { subject += " of table \(table)" }

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// The directory that a web server serves: readers find a complete feed at every moment.
+/// The directory that a web server serves, in which readers find a complete feed at every moment.
 struct FeedDirectory {
     let path: String
 

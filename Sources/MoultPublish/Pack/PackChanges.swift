@@ -7,7 +7,7 @@ package import StepKit
 package struct PackChanges: Sendable {
     package let before: Version
     package let diff: ReleaseDiff
-    /// Migrations that will run on the databases of users.
+    /// Migrations that will run on user databases.
     package let migrations: [(database: String, member: String)]
     /// Tables of databases that apps write to, whose rows the release does not carry over.
     package let unpreserved: [(database: String, table: String)]

@@ -2,8 +2,7 @@ internal import MoultBasics
 internal import MoultSQLite
 internal import StepKit
 
-/// Checks `preserve` and `budget` of a draft against their database: a misspelled name would drop rows of users, or
-/// limit nothing.
+/// Checks `preserve` and `budget` of a draft against their database: a misspelled name would drop user rows, or limit nothing.
 struct PreserveCheck {
     let draft: String
 

@@ -15,7 +15,7 @@ package enum LeaseFile {
             let path = layout.lease(name)
             let facts = try Files.facts(path)
             if let facts, facts.kind == .file {
-                // In a copy, the mode may differ. A file of another user keeps its mode.
+                // In a copy, the mode may differ. Another user's file keeps its mode.
                 if facts.mode != mode { do { try Files.setMode(path, mode) } catch  where Files.isDenied(error) {} }
                 continue
             }

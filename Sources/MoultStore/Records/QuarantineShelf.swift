@@ -23,7 +23,7 @@ package struct QuarantineShelf {
         /// The ID of the set in commands.
         package var id: String { Files.name(of: directory) }
 
-        /// Whether the content can be recreated; any other content is data of the user or the app.
+        /// Whether the content can be recreated; any other content is user data or app data.
         package var isCache: Bool { record.map { $0.kind.isDisposable && $0.reason != .takenOver } ?? false }
 
         /// Whether the set has no rows that are missing from the new content; false if they were not counted.

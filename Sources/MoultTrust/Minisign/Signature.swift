@@ -34,7 +34,7 @@ package struct Signature: Hashable, Sendable {
             commentSignature: try text.bytes(line: 3, count: Ed25519.signatureSize))
     }
 
-    /// Returns a signature file in minisign's format; the untrusted comment is for people who read the file.
+    /// Returns a signature file in minisign's format; the untrusted comment is for humans who read the file.
     package func file(untrustedComment: String) throws -> [UInt8] {
         try MinisignText.check(comment: untrustedComment)
         let fields = Array((isPrehashed ? "ED" : "Ed").utf8) + keyID.bytes + bytes

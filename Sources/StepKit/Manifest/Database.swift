@@ -33,7 +33,7 @@ public struct Database: Sendable, Equatable {
 
         /// Whether only the publisher writes to the database.
         public var isSealed: Bool { traits.contains(.sealed) }
-        /// Whether the database has data of an app or a user, which only the operator may give up.
+        /// Whether the database has app data or user data, which only the operator may give up.
         public var holdsAppData: Bool { traits.contains(.appData) }
         /// Whether each release replaces the content and carries over the rows that the release preserves.
         public var isReplaced: Bool { traits.contains(.replaced) }
