@@ -11,7 +11,7 @@ struct UserSchema {
     var path: String?
 
     func change() throws -> Change {
-        let kept = "exists: never replaced"
+        let kept = "the existing file is kept"
         try requireUsable()
         // If a release does not specify versions, the app is responsible for the schema.
         guard let known = database.knownUserVersion, let version = try version() else {

@@ -9,8 +9,8 @@ enum AttachVerb {
         "attach", .operators, "print SQL that opens the databases in another SQLite shell",
         discussion: [
             """
-            The SQL attaches the databases under their names; with --group, those of that group. It contains the \
-            paths of the installed release's files, so print it again after an update.
+            The SQL attaches the databases under their names, or with --group only the databases of that group. It \
+            contains the paths of the installed release's files, so print it again after an update.
             """
         ],
         options: [SQLVerb.group],

@@ -18,7 +18,7 @@ enum CacheVerb {
             if the script sets them. Otherwise a new, empty database replaces FILE.
             """,
             """
-            The new file gets the mode and owner of the old one. Once it is in place, the old file is removed with \
+            The new file gets the mode and owner of the old one. Once the new file is in place, the old file is removed with \
             its -wal, -shm and -journal. If a process has the database open or locked, nothing changes. For a cache \
             that belongs to a store, use `moult apply`.
             """,

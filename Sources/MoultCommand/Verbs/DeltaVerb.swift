@@ -36,7 +36,7 @@ enum DeltaVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         guard let path = call.value(output) else {
-            throw call.wrongUsage("--output is missing", why: "the patch goes into a file")
+            throw call.wrongUsage("--output is missing", why: "specify the patch file to write")
         }
         try refuseOther(path)
         Interruption.watch()

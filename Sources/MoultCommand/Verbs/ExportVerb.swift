@@ -13,8 +13,8 @@ enum ExportVerb {
         "export", .operators, "copy a release with its signatures, for use without a network",
         discussion: [
             """
-            The command copies the feed, the signatures, the manifest and the bundle. A store that installs from the copy runs \
-            the same checks as over the network, so the feed must not have expired.
+            The command copies the feed, the signatures, the manifest and the bundle. A store that installs from the \
+            copy runs the same checks as over the network, so the feed must not have expired.
             """
         ],
         arguments: [version, directory], options: FeedOptions.all + [UpdateOptions.wait],

@@ -13,7 +13,7 @@ enum HoldVerb {
         "hold", .operators, "block releases, or all updates",
         discussion: [
             """
-            A release on hold is installed neither from a feed nor by its manifest, and a rollback skips it. The \
+            A release on hold is installed neither from a feed nor from its manifest, and a rollback skips it. The \
             installed release stays. A range includes the pre-releases within its bounds. A new hold replaces only a \
             hold on the same VERSION.
             """

@@ -63,7 +63,7 @@ enum SQLVerb {
 
     private static func refused(_ sql: String) -> MoultError {
         MoultError(
-            .guarded, .refused, what: "moult sql only reads", why: "this statement writes: \(sql.trimmed)",
+            .guarded, .refused, what: "cannot run a statement that writes", why: sql.trimmed,
             now: "To allow changes, use --write.")
     }
 

@@ -62,7 +62,7 @@ import Testing
                   check    installed 1.0.0 < 2.0.0; app 3.4.0 satisfies >=3.2 <5
                 - delete   food        out of service, kept for rollback (generation \(world.generation(world.first)))
                 + copy     food        8.00 KiB from the bundle, read-only
-                = copy     user        exists: never replaced
+                = copy     user        the existing file is kept
                   attach   user + food as "food" (read-only)
                   verify   food: digest, identity, quick_check, 1 golden query
 
@@ -215,7 +215,7 @@ import Testing
                 "                       \(try world.generation(world.first)))",
                 "+ copy     food        8.00 KiB from the bundle,",
                 "                       read-only",
-                "= copy     user        exists: never replaced",
+                "= copy     user        the existing file is kept",
                 #"  attach   user + food as "food" (read-only)"#,
                 "  verify   food: digest, identity, quick_check",
             ])

@@ -22,7 +22,7 @@ import Testing
                 ok   check    rollback from 2.0.0 to 1.0.0, with its verified files
                 ok - delete   food        out of service, kept for rollback (generation \(two))
                 ok ~ copy     food        restored from the kept generation \(one)
-                ok = copy     user        exists: never replaced
+                ok = copy     user        the existing file is kept
                 ok   attach   user + food as "food" (read-only)
                 ok   verify   food: the verified file: inode, size, time
 

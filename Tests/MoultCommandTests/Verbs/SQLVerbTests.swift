@@ -83,7 +83,7 @@ import Testing
             try world.run("moult sql \"INSERT INTO note VALUES ('x')\"") == (
                 3, "",
                 """
-                moult: error: moult sql only reads: this statement writes: INSERT INTO note VALUES ('x')
+                moult: error: cannot run a statement that writes: INSERT INTO note VALUES ('x')
                   To allow changes, use --write.
 
                 """
