@@ -48,7 +48,7 @@ import Testing
         #expect(error?.outcome == .refused)
         #expect(
             error?.why
-                == "its page size is 4096, that of the release is 8192, and it is in WAL mode")
+                == "the page size of the file is 4096, that of the release is 8192, and the file is in WAL mode")
         #expect(try Lab.read(path) == "5|old|old\n")
         // If no process has the file open, the release is installed by an exchange.
         try app.close()

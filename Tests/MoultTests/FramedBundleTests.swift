@@ -49,11 +49,11 @@ import Testing
         (
             "a digest of a large member",
             "d=m['bundle']['frames']; d['sha256']=d['sha256'][:128]+'0'*64+d['sha256'][192:]",
-            "food.db in it differs at byte 8192 or later"
+            "food.db in the bundle differs at byte 8192 or later"
         ),
         (
             "the digest of a small member", "m['databases']['user']['sha256']='0'*64",
-            "user.db in it differs at byte 0 or later"
+            "user.db in the bundle differs at byte 0 or later"
         ),
         ("a size", "m['databases']['food']['size']+=1", "its member “food.db” has"),
         ("a frame's size", "m['bundle']['frames']['packed'][1]+=1", "its frames do not match the declared frames"),

@@ -128,7 +128,7 @@ struct ContentTransfer {
         let rename = "ALTER TABLE \(name) RENAME TO app_rejected"
         throw MoultError(
             .preserve, .refused,
-            what: "the table \(name) in \(live.path) is not moult's: it has no column \(column)",
+            what: "the table \(name) in \(live.path) does not belong to moult: it has no column \(column)",
             why: "moult uses this name for rows that do not fit into a release",
             now:
                 "Nothing was changed. Rename the table, in the app as well: \(shellLine(["sqlite3", live.path, rename]))"
@@ -154,7 +154,7 @@ struct ContentTransfer {
                 throw MoultError(
                     .preserve, .refused,
                     what:
-                        "\(live.path) has \(counted(rows, "row")) of \(database.name).\(rule.table) under the name \(table)",
+                        "\(live.path) has \(counted(rows, "row")) of \(database.name).\(rule.table) in the renamed table \(table)",
                     why:
                         "the installed release preserves \(rule.table), and a table with another name is not carried over",
                     now:

@@ -87,11 +87,13 @@ final class LiveReplacement: WritableEffect {
         if let holder, let old = there.encoding, let encoding = new.encoding, old != encoding {
             throw MoultError(
                 .inUse, .refused, what: what,
-                why: "its text encoding is \(old), that of the release is \(encoding), and \(holder) has it open",
+                why:
+                    "the text encoding of the file is \(old), that of the release is \(encoding), and \(holder) has the file open",
                 now: "Stop that program, and try again.")
         }
         guard there.isWAL, there.pageSize != new.pageSize else { return }
-        let why = "its page size is \(there.pageSize), that of the release is \(new.pageSize), and it is in WAL mode"
+        let why =
+            "the page size of the file is \(there.pageSize), that of the release is \(new.pageSize), and the file is in WAL mode"
         throw MoultError(
             .inUse, .refused, what: what, why: why,
             now: (holder.map { "Stop \($0), and try again. Or publish" } ?? "Publish")

@@ -329,7 +329,7 @@ package final class SetAside: WritableEffect {
         let set = try freeDirectory()
         try make(set)
         var record = record
-        (record.reason, record.why) = (.undone, "an undo after a crash replaced it")
+        (record.reason, record.why) = (.undone, "an undo after a crash replaced the file")
         (record.owner, record.isPending) = (QuarantineRecord.Owner(facts), true)
         try record.write(to: set)
         let name = "\(set)/\(Files.name(of: place))"

@@ -49,7 +49,7 @@ final class Displacement {
 
     /// Records that an undo after a crash replaces content that an app may have changed, so that the content is kept.
     func proveUndone() {
-        (proof, record.reason, record.why) = (.kept, .undone, "an undo after a crash replaced it")
+        (proof, record.reason, record.why) = (.kept, .undone, "an undo after a crash replaced the file")
     }
 
     var isKept: Bool { proof == .kept }

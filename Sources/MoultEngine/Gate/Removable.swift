@@ -156,7 +156,7 @@ package struct Removable {
         try Files.ensureDirectory(directory, mode: 0o700)
         try QuarantineRecord(
             database: name, kind: .user, path: transaction.layout.file(path),
-            why: "an interrupted update left it behind", reason: .replaced, release: ""
+            why: "an interrupted update left the file behind", reason: .replaced, release: ""
         ).write(to: directory)
         try Files.rename(waiting, to: "\(directory)/\(name)")
         try Files.syncDirectory(directory)

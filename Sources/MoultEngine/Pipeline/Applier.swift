@@ -86,7 +86,7 @@ package struct Applier {
     private func step(of effect: Effect) throws -> any Step {
         if let step = steps.named(effect.step) { return step }
         throw MoultError(
-            .stuck, .stuck, what: "the step \(effect.step) is missing", why: "the unfinished update needs it",
+            .stuck, .stuck, what: "the step \(effect.step) is missing", why: "the unfinished update needs this step",
             now: "With a version of moult that has this step, run: moult recover")
     }
 

@@ -222,8 +222,8 @@ package struct CrashRecovery {
         }
         throw MoultError(
             .stuck, .stuck, what: "\(installedDirectory)/\(Generation.manifestName) cannot be read",
-            why: "the unfinished update needs it",
-            now: "Return to the release installed before: moult recover --undo")
+            why: "the unfinished update needs this file",
+            now: "Return to the previously installed release: moult recover --undo")
     }
 
     private func applier(

@@ -48,7 +48,7 @@ struct FrameUnpacking {
                 try target.write(piece)
             } else {
                 let name = layout.members[piece.member].name
-                try verify(piece.frame, piece.bytes, "\(name) in it differs at byte \(piece.offset) or later")
+                try verify(piece.frame, piece.bytes, "\(name) in the bundle differs at byte \(piece.offset) or later")
             }
             try counter.add(piece.bytes.count)
         }

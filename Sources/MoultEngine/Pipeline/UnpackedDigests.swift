@@ -111,7 +111,7 @@ final class UnpackedFile: Sendable {
     }
 
     private func differs(at offset: Int, _ bundle: String) -> MoultError {
-        MoultError(unsealed: bundle, "\(name) in it differs at byte \(offset) or later")
+        MoultError(unsealed: bundle, "\(name) in the bundle differs at byte \(offset) or later")
     }
 }
 

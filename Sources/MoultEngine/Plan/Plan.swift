@@ -192,7 +192,7 @@ package struct Plan: Sendable, Equatable {
         package let why: String
 
         package var text: String {
-            "the cache \(database) is not up to date: \(why). The next update recreates it. To do so now: moult apply"
+            "the cache \(database) is not up to date: \(why). The next update recreates it. To recreate it now: moult apply"
         }
         package var json: JSON { ["database": .string(database), "why": .string(why)] }
     }
