@@ -168,6 +168,6 @@ enum OutputFile {
         guard try Files.factsThroughLinks(directory)?.kind != .directory else { return }
         throw MoultError(
             .output, what: "cannot write \(path)", why: "no directory \(directory)",
-            now: "Create it first, or choose another file.")
+            now: "Create the directory first, or choose another file.")
     }
 }

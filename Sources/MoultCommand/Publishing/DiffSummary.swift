@@ -26,7 +26,7 @@ extension ReleaseDiff.Entry {
         switch self {
         case .compared(let database): (database.name, database.summary)
         case .added(let name): (name, "new")
-        case .removed(let name): (name, "goes out of service")
+        case .removed(let name): (name, "taken out of service")
         case .kept(let name): (name, "not changed by releases, not compared")
         case .unknown(let name, let why): (name, "not compared: \(why)")
         }

@@ -22,7 +22,7 @@ enum Keys {
         }
         defer { bar.end() }
         return try SecretKey(file: bytes, named: path) {
-            let password = try Password.ask("Password of \(path): ")
+            let password = try Password.ask("Password for \(path): ")
             bar.show(Progress("open the key", done: 0))
             return password
         }

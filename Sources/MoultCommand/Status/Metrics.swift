@@ -158,7 +158,8 @@ struct Metrics {
                         .init(labels: [("outcome", $0.rawValue)], value: last.outcome == $0 ? "1" : "0")
                     }
                 } ?? []),
-            Metric("failed", "Whether an attempt failed and none succeeded since.", status.failure == nil ? 0 : 1),
+            Metric(
+                "failed", "Whether an attempt failed and no later attempt succeeded.", status.failure == nil ? 0 : 1),
         ]
     }
 

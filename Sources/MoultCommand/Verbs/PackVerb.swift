@@ -39,8 +39,8 @@ enum PackVerb {
     )
     static let checkTimeout = Option(
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
-        "CPU seconds that stores allow for the check of a database (default: 60 per GB, at least 30); here the check "
-            + "must finish in a quarter of that")
+        "CPU seconds that stores allow for checking a database (default: 60 per GB, at least 30); this command "
+            + "allows a quarter of that")
     static let allowDirty = Option("allow-dirty", "Pack even if files have uncommitted changes")
     static let define = Option(
         "define", value: .text("NAME=VALUE"), repeats: true, "Set ${NAME} in the draft and its scripts")
@@ -54,7 +54,7 @@ enum PackVerb {
             with zstd. The databases may be in use, and no input file is changed.
             """,
             """
-            Then it installs the release as a test, into an empty store and over earlier releases. It refuses \
+            Then moult installs the release as a test, into an empty store and over earlier releases. It refuses \
             a release that stores would refuse: if a check fails, a migration does not produce the new schema, or \
             databases do not open together.
             """,
@@ -263,7 +263,7 @@ extension Trials {
         let skipped = all.compactMap { trial in
             trial.skipped.map { "; not tried \(trial.previous.map { "over \($0)" } ?? "at all"): \($0)" }
         }
-        let what = done.isEmpty ? "not tried" : "trial: it installs \(done.joined(separator: ", "))"
+        let what = done.isEmpty ? "not tried" : "trial: installed \(done.joined(separator: ", "))"
         return
             "\(done.isEmpty ? "!" : terminal.symbols.tick, done.isEmpty ? .warning : .good) \(what + skipped.joined())"
     }

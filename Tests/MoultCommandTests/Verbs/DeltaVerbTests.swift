@@ -46,7 +46,7 @@ import Testing
         #expect(refused.status == 1)
         #expect(
             refused.err
-                == "moult: error: cannot write none/p: no directory none\n  Create it first, or choose another file.\n"
+                == "moult: error: cannot write none/p: no directory none\n  Create the directory first, or choose another file.\n"
         )
     }
 }

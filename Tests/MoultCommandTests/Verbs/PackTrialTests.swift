@@ -64,10 +64,10 @@ import Testing
     @Test func `pack lists the trials of a sound release`() throws {
         try draft(1, more: #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": "2" }],"#)
         let first = try scratch.moult("moult pack 1.json -o rel")
-        #expect(first.status == 0 && first.out.contains("trial: it installs into an empty store\n"), "\(first)")
+        #expect(first.status == 0 && first.out.contains("trial: installed into an empty store\n"), "\(first)")
         try draft(2)
         let second = try scratch.moult("moult pack 2.json -o rel")
-        #expect(second.out.contains("trial: it installs into an empty store, over 1.0.0\n"), "\(second)")
+        #expect(second.out.contains("trial: installed into an empty store, over 1.0.0\n"), "\(second)")
         // The trial runs without the external steps and the app version that the release requires.
         try draft(
             3,
@@ -87,7 +87,7 @@ import Testing
             try draft(number)
             let ended = try scratch.moult("moult pack \(number).json -o rel")
             let tried = (1..<max(number, 1)).reversed().prefix(3).map { ", over \($0).0.0" }.joined()
-            #expect(ended.out.contains("trial: it installs into an empty store\(tried)\n"), "\(ended)")
+            #expect(ended.out.contains("trial: installed into an empty store\(tried)\n"), "\(ended)")
         }
         try draft(6)
         let named = try scratch.moult("moult pack 6.json -o rel --previous rel/food-1.0.0.json --json")

@@ -186,7 +186,7 @@ import Testing
         #expect(run.status == 1)
         #expect(
             run.err
-                == "moult: error: cannot write \(path): no directory none\n  Create it first, or choose another file.\n"
+                == "moult: error: cannot write \(path): no directory none\n  Create the directory first, or choose another file.\n"
         )
     }
 
