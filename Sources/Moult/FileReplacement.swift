@@ -131,7 +131,7 @@ package struct FileReplacement {
         return try orchestrator.update(request, wait: wait)
     }
 
-    /// Returns the release that a killed command had installed.
+    /// Returns the release that a killed command had installed, if any.
     private func installedByKilled() throws -> Manifest? {
         let current = try Generation.currentName(layout)
         for directory in try WorkDirectory.leftovers(of: Self.workName, in: layout.root) {

@@ -132,7 +132,7 @@ public struct Fields {
         return try members.map { ($0.name, try Fields($0.value, at: path("\(name).\($0.name)"), failure: error)) }
     }
 
-    /// Returns a string that must be one of the given words.
+    /// Returns a string that must be one of the given words; nil if the member is missing.
     public func word<Word: RawRepresentable & CaseIterable>(_ name: String, _ type: Word.Type) throws -> Word?
     where Word.RawValue == String {
         guard let text = try optionalString(name) else { return nil }

@@ -22,7 +22,7 @@ package enum OpenFiles {
         }
     }
 
-    /// Returns a description of a process that has the file open: this one, or another.
+    /// Returns a description of a process that has the file open: this one, or another; nil if no process has.
     package static func holder(of path: String) throws -> String? {
         try isOpenHere(path) ? "this process" : holders(of: [path]).first?.description
     }

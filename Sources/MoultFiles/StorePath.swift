@@ -22,8 +22,8 @@ struct StorePath {
         if names.contains("..") { throw .loop }
     }
 
-    /// Returns the end of the last `.moult` with something below it. Works on bytes, because the standard library finds
-    /// characters slowly.
+    /// Returns the end of the last `.moult` with something below it; nil for other paths. Works on bytes, because the standard
+    /// library finds characters slowly.
     private static func end(_ path: String) -> String.Index? {
         var text = path
         let end = text.withUTF8 { bytes in
@@ -122,7 +122,7 @@ struct StorePath {
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Returns the first symlink below `.moult` on a path. Affects only the wording of errors.
+    /// Returns the first symlink below `.moult` on a path, if any. Affects only the wording of errors.
     static func plantedLink(in path: String) -> String? {
         guard let place = try? StorePath(path) else { return nil }
         for count in place.names.indices {

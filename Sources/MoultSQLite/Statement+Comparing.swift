@@ -3,8 +3,8 @@ import MoultLibc
 
 /// Compares the current rows of two statements in place, without copies, for scans of whole tables.
 extension Statement {
-    /// Returns the first of these columns in which the rows differ, in storage class or bytes. Affinity and collation are
-    /// ignored.
+    /// Returns the first of these columns in which the rows differ, in storage class or bytes; nil if they are equal. Affinity
+    /// and collation are ignored.
     package func firstDifference(to other: borrowing Statement, in columns: Range<Int32>) throws -> Int32? {
         for column in columns where try !stores(column, as: other) { return column }
         return nil

@@ -72,7 +72,7 @@ package final class StoreSnapshot {
         }
     }
 
-    /// Returns the installed generation. If its manifest is damaged, the release that is applied again describes it.
+    /// Returns the installed generation, if any. If its manifest is damaged, the release that is applied again describes it.
     package func installed(orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
         guard let name = try installedName else { return nil }
         do { return try generation(name) } catch {
@@ -89,7 +89,7 @@ package final class StoreSnapshot {
         return try result.get()
     }
 
-    /// Returns the shared database with this digest in the newest kept release that has it.
+    /// Returns the shared database with this digest in the newest kept release that has it; nil if no kept release has it.
     package func releasedDatabase(digest: String) throws -> ReleasedDatabase? {
         var newest: ReleasedDatabase?
         for name in try Generation.names(layout) where Generation.adoptedNumber(of: name) == nil {

@@ -35,7 +35,7 @@ public enum PlainName {
         return nil
     }
 
-    /// Returns why a database name is not allowed. Allowed are a letter, then letters, digits, '_' and '-'.
+    /// Returns why a database name is not allowed; nil if it is. Allowed are a letter, then letters, digits, '_' and '-'.
     public static func databaseFault(_ name: String) -> String? {
         guard let first = name.utf8.first, (first | 0x20) >= 0x61, (first | 0x20) <= 0x7A else {
             return "must begin with a letter"
@@ -46,8 +46,8 @@ public enum PlainName {
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }
 
-    /// Returns why a product name is not allowed. Allowed are at least two labels in reverse-DNS form (`org.example.app`), of
-    /// letters, digits, '_' and '-'.
+    /// Returns why a product name is not allowed; nil if it is. Allowed are at least two labels in reverse-DNS form
+    /// (`org.example.app`), of letters, digits, '_' and '-'.
     public static func productFault(_ name: String) -> String? {
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count >= 2, labels.allSatisfy({ !$0.isEmpty && $0.first != "-" && $0.utf8.allSatisfy(isPlain) })

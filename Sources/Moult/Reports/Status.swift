@@ -177,7 +177,7 @@ package struct KeyListFacts: Sendable {
         (name, expires) = (KeyList.fileName(chain.serial), chain.roles.expires)
     }
 
-    /// Returns a warning about something that an operator should know in time.
+    /// Returns a warning about something that an operator should know in time, if any.
     package func warning(at now: Timestamp = .now) -> String? {
         guard let expires, expires.seconds - now.seconds < Self.warningPeriod else { return nil }
         return expires < now

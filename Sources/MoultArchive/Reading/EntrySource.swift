@@ -25,7 +25,7 @@ struct ArchiveEntry {
     let size: Int?
 }
 
-/// Returns the entries of an archive one after the other.
+/// A source of the entries of an archive, one after the other.
 protocol EntrySource {
     /// Returns the next entry; nil at the end of the archive.
     func nextEntry() throws -> ArchiveEntry?

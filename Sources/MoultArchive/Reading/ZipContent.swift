@@ -1,6 +1,6 @@
 internal import CZlib
 
-/// Returns the entries of a zip archive with a verified layout, and checks the size and checksum of each.
+/// The entries of a zip archive with a verified layout. Checks the size and checksum of each.
 final class ZipContent: EntrySource {
     private let file: RawFile
     private var rest: ArraySlice<ZipLayout.Entry>

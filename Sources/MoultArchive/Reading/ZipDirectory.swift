@@ -116,7 +116,7 @@ struct ZipDirectory {
         }
     }
 
-    /// Returns the zip64 end record and the locator that points to it, in front of the old end record.
+    /// Returns the zip64 end record and the locator that points to it, in front of the old end record; nil without them.
     private static func largeEnd(before place: Int, in file: RawFile) throws -> End? {
         let (recordSize, locatorSize) = (56, 20)
         guard place >= locatorSize else { return nil }

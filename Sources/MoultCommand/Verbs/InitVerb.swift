@@ -80,13 +80,13 @@ enum InitVerb {
 }
 
 extension Call {
-    /// Returns the keys that must have signed this store's releases.
+    /// Returns the keys that must have signed this store's releases; nil if none are given.
     func keys() throws -> TrustedKeys? {
         let keys = try values(InitVerb.key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
         return keys.isEmpty ? nil : TrustedKeys(keys)
     }
 
-    /// Returns the feed that the store should follow.
+    /// Returns the feed that the store should follow; nil if none is given.
     func feedSettings() throws -> FeedSettings? {
         try value(InitVerb.feed).map { url in
             // An address that cannot be downloaded from is not recorded, especially if it contains a password.

@@ -81,7 +81,7 @@ package struct Planner {
                 isSignedItself: provenance.isSigned || request.hasProofs), request)
     }
 
-    /// Returns the keys in effect: a publisher may have replaced the pinned ones.
+    /// Returns the keys in effect, because a publisher may have replaced the pinned ones; nil if the store trusts none.
     private func presentKeys(_ settings: Settings) throws -> KeyChain? {
         guard let pinned = settings.keys else { return nil }
         let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)

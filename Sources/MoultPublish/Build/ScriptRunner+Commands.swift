@@ -39,7 +39,7 @@ extension ScriptRunner {
         }
     }
 
-    /// Returns the command with this name or with this prefix: three letters are enough, as in the shell.
+    /// Returns the command with this name or prefix: three letters are enough, as in the shell. Nil if no command matches.
     private static func command(_ name: String) -> Command? {
         Command(rawValue: name) ?? (name.count < 3 ? nil : Command.allCases.first { $0.rawValue.hasPrefix(name) })
     }

@@ -117,7 +117,7 @@ package struct FeedCheck {
         }
     }
 
-    /// Returns the problem with a file that the feed names.
+    /// Returns the problem with a file that the feed lists, if any.
     private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(directory.file(name)) else { return "it is missing" }
         guard facts.kind == .file else { return "it is not a regular file" }

@@ -42,7 +42,7 @@ package struct Subject: Sendable {
         (self.parts, self.notes, self.keeper) = (parts, notes, keeper)
     }
 
-    /// Returns the database with this name, or with this file name.
+    /// Returns the database with this name, or with this file name; nil if the subject does not have it.
     package func part(_ name: String) -> Part? {
         parts.first { $0.name == name } ?? parts.first { $0.declared?.member == name }
             ?? parts.first { $0.path.map(Files.name) == name }

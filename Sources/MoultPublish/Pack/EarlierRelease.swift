@@ -37,7 +37,8 @@ struct EarlierRelease {
             .sorted { $0.manifest.sequence > $1.manifest.sequence }
     }
 
-    /// Returns the newest release in a directory, of a given product or of the only product in it.
+    /// Returns the newest release in a directory, of a given product or of the only product in it; nil if the directory has
+    /// none.
     static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
         let all = try all(in: directory).filter { product == nil || $0.manifest.product == product }
         let products = Set(all.map(\.manifest.product))

@@ -167,7 +167,7 @@ enum TypographicQuotes {
         }
     }
 
-    /// Returns the name of the first typographic quote in a word of a dot command.
+    /// Returns the name of the first typographic quote in a word of a dot command, if any.
     static func name(in word: [UInt8]) -> String? {
         word.indices.lazy.compactMap { name(at: $0, in: word) }.first
     }

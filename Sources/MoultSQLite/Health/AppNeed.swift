@@ -35,7 +35,7 @@ package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// Returns the index after the last occurrence of these words.
+    /// Returns the index after the last occurrence of these words; nil if they do not occur.
     fileprivate func lastRange(of words: String) -> Index? {
         var found: Index?
         var place = startIndex

@@ -29,7 +29,7 @@ package struct RejectTable: Sendable {
         return Int(try connection.int("SELECT count(*) FROM \(layout.sql) WHERE \(values)"))
     }
 
-    /// Returns a required column that a table with this name lacks; such a table is an app's own.
+    /// Returns a column that an existing table with this name lacks, if any: such a table is an app's own.
     package func missingColumn(in connection: Connection) throws -> String? {
         guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return nil }
         return Self.columns.first { layout.place(of: $0) == nil }

@@ -76,7 +76,7 @@ struct TableLayout {
         isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
     }
 
-    /// Returns the position of the column whose name matches under SQLite's rules.
+    /// Returns the position of the column whose name matches under SQLite's rules; nil if no column matches.
     func place(of column: String) -> Int? {
         let name = SQLName(column)
         return columns.firstIndex { SQLName($0.name) == name }

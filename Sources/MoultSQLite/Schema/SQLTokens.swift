@@ -130,7 +130,7 @@ private struct Scanner {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-    /// Returns the characters that SQLite allows in names: letters, digits, `_`, `$` and everything outside ASCII.
+    /// Returns whether SQLite allows a byte in names: letters, digits, `_`, `$` and everything outside ASCII.
     private static func isWordByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

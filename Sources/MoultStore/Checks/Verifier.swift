@@ -144,7 +144,7 @@ package struct Verifier {
         ]
     }
 
-    /// Returns the fault that SQLite finds. A file that cannot be opened is reported like any other problem.
+    /// Returns the fault that SQLite finds, if any. A file that cannot be opened is reported like any other problem.
     private func integrity(_ database: Database, _ file: String) -> String? {
         do {
             var validation = Validation(

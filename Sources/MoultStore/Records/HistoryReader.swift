@@ -43,7 +43,7 @@ package final class HistoryReader {
         return nil
     }
 
-    /// Returns the newest entry that meets a condition.
+    /// Returns the newest entry that meets a condition; nil if no entry does.
     package func first(where isWanted: (History.Entry) throws -> Bool) throws -> History.Entry? {
         while let entry = try next() { if try isWanted(entry) { return entry } }
         return nil

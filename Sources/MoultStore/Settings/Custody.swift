@@ -116,8 +116,8 @@ package struct Custody {
         return faults
     }
 
-    /// Returns the fault of a directory or link. In a sticky directory, only the owner of a file or of the directory can rename
-    /// the file.
+    /// Returns the fault of a directory or link, if any. In a sticky directory, only the owner of a file or of the directory
+    /// can rename the file.
     private static func fault(_ path: String, _ facts: FileFacts, allowsSticky: Bool) -> Fault? {
         if facts.owner != 0 {
             return Fault(

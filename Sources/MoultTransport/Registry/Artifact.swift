@@ -53,7 +53,7 @@ package struct Artifact: Sendable, Equatable {
     /// A manifest is read into memory, so its size is limited.
     static let largest = 1 << 20
 
-    /// Returns the layer with this file name. `RegistryFile.release` stands for the name of a release's manifest.
+    /// Returns the layer with this file name, if any. `RegistryFile.release` stands for the name of a release's manifest.
     package func layer(_ name: String) -> Layer? {
         if let layer = layers.first(where: { $0.name == name }) { return layer }
         guard name.hasPrefix(RegistryFile.release),

@@ -65,7 +65,7 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns a decimal number; words that Swift parses as numbers, such as `nan` and `infinity`, are text.
+    /// Returns a decimal number; nil for other text, including `nan` and `infinity`, which Swift parses as numbers.
     private static func number(_ text: String) -> Double? {
         let isDecimal = text.utf8.allSatisfy { Version.isDigit($0) || "+-.eE".utf8.contains($0) }
         return isDecimal ? Double(text) : nil

@@ -29,7 +29,7 @@ struct ParameterSchema {
         return nil
     }
 
-    /// Returns the first violation of the schema in a value, with its position.
+    /// Returns the first violation of the schema in a value, with its position; nil if the value is valid.
     func fault(in value: JSON, at place: String) -> String? {
         if schema.bool == false { return "\(place) is not allowed" }
         for rule in schema.members ?? [] {

@@ -58,7 +58,7 @@ struct CoverSearch {
         }
     }
 
-    /// Returns the next part that matches the old file, with the same shift or elsewhere.
+    /// Returns the next part that matches the old file, with the same shift or elsewhere; nil if no further part matches.
     private func match(from end: Int, _ shift: Int?) -> Match? {
         var best: Match?
         var stop = count
