@@ -1,5 +1,5 @@
-/// The identity that a database claims. It is equal for two releases of the same data, so it identifies the kind of data and not
-/// its content.
+/// The identity that a database claims. Two releases of the same data have the same identity, because it identifies the kind of
+/// data and not its content.
 package struct Identity: Equatable, Sendable {
     package var applicationID: Int32
     package var userVersion: Int32

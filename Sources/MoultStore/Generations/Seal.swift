@@ -132,7 +132,7 @@ package struct SealedFacts: Sendable, Equatable {
 
     func isSameFile(_ facts: FileFacts) -> Bool { inode == facts.inode && (device ?? facts.device) == facts.device }
 
-    /// Returns whether this is the same file, and it was written to. A copy may have the inode of the file that it replaced,
+    /// Returns whether this is the same file, but was written to since. A copy may have the inode of the file that it replaced,
     /// but its creation time is later than this record.
     fileprivate func isWritten(_ facts: FileFacts, _ path: String) throws -> Bool {
         guard device == facts.device, inode == facts.inode, let modified, modified != facts.modified else {
