@@ -26,7 +26,7 @@ extension Errno {
         case .noSpace, Errno(EDQUOT): "Free some space on that file system."
         case .tooLarge: Self.fileSizeAdvice
         case Errno(EXDEV):
-            "A directory cannot be moved out of a lower layer of an overlay file system. Copy the store to a volume, and use that."
+            "A directory cannot be moved out of a lower layer of an overlay file system. Copy the store to a volume, and use the copy."
         case .readOnly: "The file system is mounted read-only; mount it for writing."
         default: nil
         }

@@ -48,7 +48,7 @@ package enum Permission {
         }
         return
             "The umask of this shell, \(text), removes this user's own permissions from files that moult creates. "
-            + "Change it: umask 022"
+            + "To change it: umask 022"
     }
 
     private static let allow = "Allow it: "

@@ -104,7 +104,7 @@ package struct StoreLayout: Sendable, Equatable {
 /// The file that tells backup tools to skip a directory, because its content can be recreated (bford.info/cachedir).
 package enum CacheTag {
     private static let text =
-        "Signature: 8a477f597d28d172789f06886806bc55\n# Made by moult: what is in here can be made again.\n"
+        "Signature: 8a477f597d28d172789f06886806bc55\n# Created by moult. The content of this directory can be recreated.\n"
     private static let name = "CACHEDIR.TAG"
 
     package static func put(in directory: String) throws {

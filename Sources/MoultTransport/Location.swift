@@ -79,7 +79,8 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
                 continue
             }
             guard left.count >= 2, let value = UInt8(String(decoding: left.prefix(2), as: UTF8.self), radix: 16) else {
-                throw error(url, "a % in it is not followed by two hexadecimal digits", "Write a literal % as %25.")
+                throw error(
+                    url, "a % in the URL is not followed by two hexadecimal digits", "Write a literal % as %25.")
             }
             bytes.append(value)
             left = left.dropFirst(2)

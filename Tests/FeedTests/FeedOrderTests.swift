@@ -121,8 +121,8 @@ import Testing
         try bench.must("rm -r store/.moult/feed store/.moult/keys")
         try refused(
             """
-            the key list keys-1.json of org.example.test is missing: releases of this store were installed under \
-            it, and it may revoke keys
+            the key list keys-1.json of org.example.test is missing: this store has installed releases under \
+            that key list, and the list may revoke keys
               Get keys-1.json and its signatures from the publisher, and put them into \(bench.path("store/.moult/keys")).
             """)
         try bench.must("rm -r public; mv new public; moult check")

@@ -93,7 +93,7 @@ import Testing
         examined.validation.queries = [
             "SELECT count(*) FROM (\(Self.endless) SELECT DISTINCT i || hex(zeroblob(100000)) FROM n)"
         ]
-        #expect(examined.refusal() == "the check needed more disk space than twice its size")
+        #expect(examined.refusal() == "the check needed more disk space than twice the database's size")
         #expect(try Files.list(examined.scratch.path) == ["food.db"])
     }
 
@@ -124,7 +124,7 @@ import Testing
         End(script: "kill -KILL $$", why: "the check ended with SIGKILL, probably because memory ran out"),
         End(script: "echo broken >&2; exit 9", why: "the process of the check failed: broken"),
         End(script: "exit 9", why: "the process of the check failed: it ended with status 9"),
-        End(script: "cat /dev/zero", why: "the reply of its process is too long"),
+        End(script: "cat /dev/zero", why: "the result of the check is too long"),
         End(
             script: "echo x >> food.db; echo ready; echo '{\"isOpen\":true}'",
             why: "the file was changed while it was read"),

@@ -122,7 +122,7 @@ import Testing
         #expect(
             ended.errors == """
                 moult: error: cannot \(what): the process that reads the databases took more CPU time than legitimate databases of that size need
-                  Nothing was changed. Do not use a database that does this.
+                  Nothing was changed. Do not use a database that causes this.
 
                 """)
         #expect(ended.output == "")

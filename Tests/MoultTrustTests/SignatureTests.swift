@@ -79,7 +79,7 @@ import Testing
     func `a public key without a secret key is refused`(_ hex: String) throws {
         let line = try Self.python("base64.b64encode(b'Ed' + bytes(8) + bytes.fromhex('\(hex)'))")
         let error = try #require(throws: MoultError.self) { try PublicKey(base64: line, named: "key") }
-        #expect(error.why == "it is a weak key, for which anyone can make signatures")
+        #expect(error.why == "it is a weak key, for which anyone can forge signatures")
     }
 
     /// Two signatures by one key must not reach a threshold of two.

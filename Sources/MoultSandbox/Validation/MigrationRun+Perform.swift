@@ -63,7 +63,8 @@ extension MigrationRun {
     private func damaged(_ why: String?) -> MoultError {
         MoultError(
             .databaseCorrupt, .refused, what: "the user's database \(name) is damaged", why: why,
-            now: "Nothing was changed. Restore it from a backup, or set it aside and salvage its readable rows: "
+            now:
+                "Nothing was changed. Restore the database from a backup, or set it aside and salvage its readable rows: "
                 + "moult reset \(name) --set-user-data-aside")
     }
 
@@ -76,10 +77,10 @@ extension MigrationRun {
         guard let first = before.first else { return error }
         explained.why =
             "\(explained.why ?? ""); before the migration, the database already had \(before.count) "
-            + "\(before.count == 1 ? "row that breaks" : "rows that break") the rules of its own tables: \(first)"
+            + "\(before.count == 1 ? "row that breaks" : "rows that break") the constraints of its own tables: \(first)"
         explained.now =
             "Nothing was changed. Correct those rows in the app, then try again; "
-            + "or the release's publisher must write a migration that allows for them."
+            + "or the release's publisher must write a migration that handles such rows."
         return explained
     }
 }

@@ -89,7 +89,7 @@ extension Validation: WorkerRequest {
 
     var failure: String { "\(name) cannot be checked" }
     var work: String { "the check" }
-    var diskLimit: String { "twice its size" }
+    var diskLimit: String { "twice the database's size" }
     var advice: String { "Nothing was changed. Publish the release again from an undamaged file." }
     var tookTooLong: MoultError {
         MoultError(

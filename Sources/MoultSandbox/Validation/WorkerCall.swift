@@ -75,7 +75,7 @@ struct WorkerCall<Asked: WorkerRequest> {
             messages.append(lines.rest())
         } catch is MessageLines.TooLong {
             child.kill()
-            throw refused("the reply of its process is too long")
+            throw refused("the result of \(request.work) is too long")
         } catch {
             child.kill()
             throw error

@@ -46,7 +46,7 @@ package enum WorkerService {
         }
         let request = try Asked(fields)
         let scratch = try fields.string("scratch")
-        guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "no memory") }
+        guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.validation, what: "out of memory") }
         try request.protection(scratch: scratch).confineThisProcess()
         // On a busy machine, this process gets only part of a processor.
         DeadlineClock.countProcessorTime()

@@ -81,7 +81,7 @@ package struct KeyChain {
         guard serial >= floor else {
             throw MoultError(
                 .distrusted, .refused, what: "the key list \(KeyList.fileName(floor)) of \(product) is missing",
-                why: "releases of this store were installed under it, and it may revoke keys",
+                why: "this store has installed releases under that key list, and the list may revoke keys",
                 now:
                     "Get \(KeyList.fileName(floor)) and its signatures from the publisher, and put them into \(layout.keys)."
             )

@@ -100,7 +100,7 @@ enum RegistryCredentials: Equatable {
         let program = "docker-credential-\(helper)"
         func error(_ why: String) -> MoultError {
             MoultError(
-                .credentials, what: "\(program) gave no password for \(host)", why: why,
+                .credentials, what: "\(program) returned no password for \(host)", why: why,
                 now: "Correct \(path), or log in again.")
         }
         guard !helper.isEmpty, !helper.contains("/"), !helper.hasPrefix(".") else {

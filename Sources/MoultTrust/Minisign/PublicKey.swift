@@ -29,7 +29,9 @@ package struct PublicKey: Hashable, Sendable {
         guard bytes.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
         let key = Array(bytes[10...])
         // Signatures that such a key accepts can be made without the secret key.
-        if Ed25519.isWeak(publicKey: key) { throw text.error("it is a weak key, for which anyone can make signatures") }
+        if Ed25519.isWeak(publicKey: key) {
+            throw text.error("it is a weak key, for which anyone can forge signatures")
+        }
         self.init(id: KeyID(bytes[2..<10]), bytes: key)
     }
 

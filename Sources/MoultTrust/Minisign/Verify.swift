@@ -30,7 +30,7 @@ extension Signature {
     private func refuseLegacy(_ name: String) throws {
         guard isPrehashed else {
             throw MoultError(
-                .legacySignature, .refused, what: "the signature of \(name) has minisign's legacy form",
+                .legacySignature, .refused, what: "the signature of \(name) is in minisign's legacy format",
                 why: "the signature was created by an old minisign, or with -l",
                 now: "Sign the file again with minisign 0.10 or later.")
         }
