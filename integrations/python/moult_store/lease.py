@@ -29,7 +29,7 @@ class Database(NamedTuple):
     group: Optional[str] = None
 
     def uri(self, read_only: bool = False) -> str:
-        """The URI with which SQLite opens the database."""
+        """Returns the URI with which SQLite opens the database."""
         if self.kind == "reference":
             # Releases never change an installed file, so SQLite needs neither locks nor a -wal.
             options = "mode=ro&immutable=1"
@@ -63,7 +63,7 @@ class Lease:
         return tuple(self._database(name, one, mains.get(_group(one)) == name) for name, one in described.items())
 
     def group(self, name: Optional[str] = None) -> Tuple[Database, ...]:
-        """The databases that share a connection: those of a group, or those without a group."""
+        """Returns the databases that share a connection: those of a group, or those without a group."""
         found = tuple(database for database in self.databases if database.group == name)
         groups = sorted({database.group for database in self.databases if database.group is not None})
         if not found and name is not None:
@@ -101,7 +101,7 @@ def _group(described: Any) -> Optional[str]:
 
 
 def installed(directory: str) -> str:
-    """The name of the installed generation."""
+    """Returns the name of the installed generation."""
     try:
         return os.path.basename(os.readlink(f"{directory}/.moult/current"))
     except (FileNotFoundError, NotADirectoryError):

@@ -23,7 +23,7 @@ FOODS = 200
 
 
 def scripts(release):
-    """The databases of a release; each row says which release it belongs to."""
+    """Returns the scripts of a release's databases; each shipped row contains the number of its release."""
     notes = "CREATE TABLE note (id INTEGER PRIMARY KEY, writer TEXT NOT NULL, number INTEGER NOT NULL"
     migrated = ", done INTEGER NOT NULL DEFAULT 0); PRAGMA user_version = 1;"
     numbers = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {FOODS})"
@@ -75,7 +75,7 @@ def moult():
 
 @pytest.fixture
 def place():
-    """A directory that other users can read, unlike pytest's."""
+    """A directory that other users can read, unlike the temporary directories of pytest."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="moult-python-"))
     directory.chmod(0o755)
     yield directory
@@ -130,7 +130,7 @@ class Program:
         return self
 
     def finish(self):
-        """The results."""
+        """Ends the program's input, and returns its results."""
         output, errors = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, errors
         return json.loads(output)

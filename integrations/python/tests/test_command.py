@@ -103,7 +103,7 @@ def test_replace_and_undo(place):
 
 
 def children(process):
-    """The commands that the threads of a process have started."""
+    """Returns the commands that the threads of a process have started."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for task in pathlib.Path(f"/proc/{process}/task").iterdir():
             for child in (task / "children").read_text().split():

@@ -34,7 +34,7 @@ def command_in_path(moult, monkeypatch):
 
 
 def leases(store):
-    """The generations with readers, according to the command."""
+    """Returns the generations with readers, according to the command."""
     return {each["name"] for each in store.status().json["generations"] if each["holders"]}
 
 

@@ -22,7 +22,7 @@ def fetch(address):
 
 
 def seen(base):
-    """The releases that one request saw: in a page of rows, and in the facet that another query counts."""
+    """Returns the releases that one request saw: in a page of rows, and in the facet that another query counts."""
     page = fetch(f"{base}/food/food.json?_facet=release&_size=100")
     rows = {row[1] for row in page["rows"]}
     facets = {each["value"]: each["count"] for each in page["facet_results"]["release"]["results"]}

@@ -89,7 +89,7 @@ def test_threads_during_switches_of_releases(engine, store, releases):
 
 @pytest.mark.parametrize("kept", [pool.QueuePool, pool.NullPool])
 def test_writers_lose_no_row_during_replacements_exchanges_and_migrations(store, releases, kept, capsys):
-    """A pool keeps the files open, so shared content is replaced live; without one, files are also found closed and exchanged."""
+    """A pool keeps the files open, so shared content is replaced live; without one, updates also exchange closed files."""
     engine = create_engine(Store(store.path, timeout=30), poolclass=kept)
     ended, errors, written = threading.Event(), [], [0] * 3
 

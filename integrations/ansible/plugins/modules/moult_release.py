@@ -122,7 +122,7 @@ class Moult:
                 f"{' '.join(sorted(wanted))}. Change \"keys\" in {self.parameters['store']}/moult.json.")
 
     def key_id(self, key):
-        """The ID of a key, as minisign writes it: eight bytes in reverse order."""
+        """Returns the ID of a key as minisign writes it: eight bytes in reverse order."""
         try:
             data = base64.b64decode(key, validate=True)
         except (binascii.Error, ValueError):
