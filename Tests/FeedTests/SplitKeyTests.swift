@@ -239,7 +239,7 @@ import Testing
         #expect(
             try bench.refusal("moult publish public -k online.key", status: 3)
                 == "moult: error: the key list keys-2.json has expired: it was valid until 2026-01-01T00:00:00Z, and stores refuse all files signed under it\n"
-                + "  Make the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.\n")
+                + "  Create the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.\n")
         let status = try bench.run("moult status --nagios")
         #expect(status.status == 1)
         #expect(status.output.contains("the key list keys-2.json expired at 2026-01-01T00:00:00Z"), "\(status.output)")

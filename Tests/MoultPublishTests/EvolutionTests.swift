@@ -136,7 +136,7 @@ import Testing
         #expect(try refusal("wal.db") == "it is in WAL mode")
         try scratch.file("hot.db", scratch.bytes("wal.db"))
         try scratch.file("hot.db-journal", "x")
-        #expect(try refusal("hot.db") == "\(scratch.path("hot.db"))-journal is next to it")
+        #expect(try refusal("hot.db") == "\(scratch.path("hot.db"))-journal is next to the file")
         try scratch.file(
             "text.db", "not a database,  but long enough to be looked at: " + String(repeating: "x", count: 99))
         #expect(try refusal("text.db") == "it does not start with the header of a SQLite database")

@@ -151,7 +151,7 @@ enum RefusalCases {
                 + "Fix the row, or add .bail off to the script to skip such rows."),
         Case(
             "an empty file without a table", ".import --csv none.csv t\n",
-            "in/s.sql:1: in/none.csv: empty file: the table t would be created from its first row"
+            "in/s.sql:1: in/none.csv: empty file: the table t would be created from the first row of the file"
         ).with { $0.files["none.csv"] = "" },
         Case(
             "a column's name that is not UTF-8", ".import --csv x.csv t\n",

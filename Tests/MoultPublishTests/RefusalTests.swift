@@ -69,7 +69,7 @@ import Testing
         let error = #expect(throws: MoultError.self) {
             try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("food.db"))
         }
-        #expect(error?.why == "the script reads it")
+        #expect(error?.why == "the script reads this file")
         #expect(try scratch.bytes("food.db") == before)
     }
 }

@@ -17,7 +17,7 @@ struct CacheFitness {
                 .occupied, .refused, what: "databases.\(database.name).identity.schema is missing",
                 why:
                     "without it moult cannot check whether an existing cache matches release \(context.release.version)",
-                now: "Pack and publish the release again: moult pack adds this field.")
+                now: "Pack and publish the release again. `moult pack` adds this field.")
         }
         let path = context.store.path(context.path(of: database))
         if case .sealedLink = try context.store.look(path) {

@@ -65,7 +65,7 @@ extension Orchestrator {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
                 why: "a plan is executed only once, and \(transaction.directory) already exists",
-                now: "Make another plan with: moult plan --output FILE RELEASE")
+                now: "Create another plan with: moult plan --output FILE RELEASE")
         }
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(prepared.store), forceAfter: consumers.forceAfter,

@@ -34,7 +34,7 @@ extension Plan {
         let fields = try Fields(json) { place, why, now in
             MoultError(
                 .stale, .refused, what: "\(source) is not a plan: \(place) \(why)",
-                now: now ?? "Make a new plan with: moult plan --output FILE RELEASE")
+                now: now ?? "Create a new plan with: moult plan --output FILE RELEASE")
         }
         let format = try fields.integer("format")
         guard format == Self.format else {

@@ -49,7 +49,7 @@ package struct SavedPlan {
     private func stale(_ why: String) -> MoultError {
         MoultError(
             .stale, .stale, what: "the plan \(plan.id) is out of date", why: why,
-            now: "Make a new plan with: moult plan --output FILE RELEASE")
+            now: "Create a new plan with: moult plan --output FILE RELEASE")
     }
 }
 

@@ -53,7 +53,7 @@ struct Evolution {
         }
         guard try Files.factsThroughLinks(old)?.kind == .file else { throw reject("no such file") }
         for suffix in ["-wal", "-journal"] where try Files.facts(old + suffix) != nil {
-            throw reject("\(old)\(suffix) is next to it")
+            throw reject("\(old)\(suffix) is next to the file")
         }
         let connection = try Connection(path: old, access: .immutable)
         let header = try connection.header()

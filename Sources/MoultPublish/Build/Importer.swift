@@ -39,7 +39,8 @@ struct Importer {
         var (batch, start) = try skip(request.skip, of: stream)
         if try !tableExists() {
             guard let first = batch else {
-                throw problem("\(file): empty file", "the table \(request.table) would be created from its first row")
+                throw problem(
+                    "\(file): empty file", "the table \(request.table) would be created from the first row of the file")
             }
             try makeTable(first, first.rowRoom[start])
             start += 1

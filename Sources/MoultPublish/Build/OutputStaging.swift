@@ -78,7 +78,7 @@ struct OutputStaging {
     func deliver(inputs: Set<String>) throws -> Int {
         if try Files.facts(output) != nil, inputs.contains(try PathRule.real(output)) {
             throw MoultError(
-                .output, .refused, what: "cannot write \(output)", why: "the script reads it",
+                .output, .refused, what: "cannot write \(output)", why: "the script reads this file",
                 now: "Choose another file with -o.")
         }
         for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(sealed + suffix) != nil {

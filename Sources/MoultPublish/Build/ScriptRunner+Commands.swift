@@ -76,7 +76,7 @@ extension ScriptRunner {
         let list = known.map { ".\($0)" }.joined(separator: ", ")
         let hint: String? =
             switch line.name {
-            case "open", "save", "backup", "clone", "restore": "The option -o names the result; remove this line."
+            case "open", "save", "backup", "clone", "restore": "The option -o specifies the database; remove this line."
             case "once", "output", "excel": "A build prints to standard output; remove this line."
             case "shell", "system": "A script that runs other programs is not repeatable; run them before the build."
             case "cd": "Paths are relative to the script; include the directory in each path."

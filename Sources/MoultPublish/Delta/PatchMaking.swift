@@ -50,7 +50,7 @@ package struct PatchMaking {
             guard try expected.has(bytes, at: offset) else {
                 throw MoultError(
                     .packing, what: "the patch \(patch) does not reproduce the new database",
-                    why: "it differs at byte \(offset) or later",
+                    why: "the result differs at byte \(offset) or later",
                     now: "Report this as a bug in moult, and pack without a patch.")
             }
         }

@@ -66,7 +66,7 @@ extension FeedDirectory {
                 if release.withdrawn != nil { return nil }
                 throw MoultError(
                     .publishing, what: "\(file(name)) is missing or has a different size",
-                    why: "the feed lists it", now: "To find all problems: moult publish \(path) --check")
+                    why: "the feed lists this file", now: "To find all problems: moult publish \(path) --check")
             }
             return FeedFile(name: name, size: size, sha256: sha256, isImmutable: true)
         }

@@ -125,7 +125,7 @@ package struct FeedPublisher {
         let dropped = feed.releases.filter { !versions.contains($0.version) }
         if let lost = new.first(where: { !versions.contains($0.manifest.version) }) {
             throw refusal(
-                "release \(lost.manifest.version) would be dropped at once",
+                "release \(lost.manifest.version) would be dropped from the feed at once",
                 "the feed has \(count) newer \(count == 1 ? "one" : "ones"), and --keep-releases allows no more",
                 "Keep more releases, or publish without --keep-releases.")
         }
@@ -290,7 +290,8 @@ package struct FeedPublisher {
             throw refusal(
                 "\(KeyList.fileName(list.serial)) has keys for each role",
                 "a public key alone does not show which role it is for",
-                "Make the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust KEYS.json")
+                "Create the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust KEYS.json"
+            )
         }
         let next = KeyList(
             product: product, serial: (list?.serial ?? 0) + 1,

@@ -61,7 +61,7 @@ struct SigningKeys {
             throw MoultError(
                 .publishing, .refused, what: "the key list \(KeyList.fileName(list.serial)) has expired",
                 why: "it was valid until \(expires), and stores refuse all files signed under it",
-                now: "Make the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.")
+                now: "Create the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.")
         }
         let role = list.roles.isSplit ? "timestamp" : "release"
         try verify(bytes, named: name, by: list.roles.feed, role, what: "the feed", signatures)

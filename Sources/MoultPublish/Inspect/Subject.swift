@@ -139,7 +139,7 @@ extension Subject {
             throw MoultError(
                 .subject, what: "cannot read the bundle \(path)",
                 why:
-                    "its manifest is not in the same directory, and without one only bundles made by `moult pack` can be read",
+                    "its manifest is not in the same directory, and without a manifest, only bundles made by `moult pack` can be read",
                 now: "Specify the manifest instead.")
         }
         let unpacked = try UnpackedBundle(

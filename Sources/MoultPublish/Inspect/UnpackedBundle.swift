@@ -100,7 +100,7 @@ final class ScratchDirectory: Sendable {
             throw MoultError(
                 .system, what: "no directory for temporary files",
                 why: "none can be created in \(parents.joined(separator: ", "))",
-                now: "Choose another place: TMPDIR=DIRECTORY")
+                now: "Choose another directory: TMPDIR=DIRECTORY")
         }
         self.path = path
     }

@@ -36,7 +36,7 @@ struct KeyDirectory {
             throw MoultError(
                 .publishing, .refused, what: "\(path) is not the next key list",
                 why: "its serial is \(list.serial), and the next key list is \(KeyList.fileName(serial))",
-                now: "Make the next list with: moult trust DIRECTORY --key ROOT.key")
+                now: "Create the next list with: moult trust DIRECTORY --key ROOT.key")
         }
         let find = { (name: String) in try Files.read(name, limit: 1 << 14) }
         if let before {

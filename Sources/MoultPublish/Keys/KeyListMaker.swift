@@ -38,7 +38,7 @@ package struct KeyListMaker {
         let before = try KeyDirectory(path: directory).newest()
         guard let product = before?.product ?? product else {
             throw refusal(
-                "no key list in \(directory)", "the first one needs the name of the product",
+                "no key list in \(directory)", "the first list needs the name of the product",
                 "Add --product NAME.")
         }
         if let own = self.product, own != product {

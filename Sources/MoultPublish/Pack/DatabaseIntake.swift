@@ -39,7 +39,7 @@ struct DatabaseIntake {
     private func take(_ source: String, to file: String, copied: (Int, Int) throws -> Void) throws {
         guard try Files.factsThroughLinks(source) != nil else {
             throw MoultError(
-                .packing, what: "no database at \(source)", why: "the draft refers to it",
+                .packing, what: "no database at \(source)", why: "the draft refers to this file",
                 now: "Build it first, or add its script to the draft: \"build\": { \"script\": \"make.sql\" }.")
         }
         try LockFreeReader.into(source) { connection, _ in

@@ -109,7 +109,7 @@ package struct Packer {
         let source = "\(directory)/\(migration.member)"
         guard let bytes = try Files.read(source, limit: 1 << 26) else {
             throw MoultError(
-                .packing, what: "no migration at \(source)", why: "the draft refers to it",
+                .packing, what: "no migration at \(source)", why: "the draft refers to this file",
                 now: "Write the migration, or remove it from the draft.")
         }
         migration.size = bytes.count
@@ -199,7 +199,7 @@ package struct Packer {
             throw MoultError(
                 .packing, what: "the bundle cannot have the name \(name), which the draft specifies",
                 why: "the format of the bundle is \(Self.ending(options.format))",
-                now: "Correct \"bundle.file\" in the draft, or choose that format with --format.")
+                now: "Correct \"bundle.file\" in the draft, or choose the matching format with --format.")
         }
         return name
     }

@@ -25,7 +25,7 @@ struct SealedDatabase {
             throw MoultError(
                 .packing, .refused, what: "the database \(name) does not have the schema in the draft",
                 why: "its schema is \(found.schema)",
-                now: "Correct the draft, or remove \"schema\": moult pack adds it.")
+                now: "Correct the draft, or remove \"schema\", which `moult pack` adds.")
         }
         database.identity = .init(
             applicationID: found.applicationID, userVersion: found.userVersion, schema: found.schema)
@@ -51,7 +51,7 @@ struct SealedDatabase {
         guard let identity = report?.identity, report?.findings != nil else {
             throw MoultError(
                 .packing, what: "the database \(name) cannot be checked",
-                why: "the process that checks it did not respond")
+                why: "the process that checks the database did not respond")
         }
         return identity
     }

@@ -92,7 +92,7 @@ import Testing
                 4, "",
                 """
                 moult: error: the plan \(id) is out of date: it was already applied
-                  Make a new plan with: moult plan --output FILE RELEASE
+                  Create a new plan with: moult plan --output FILE RELEASE
 
                 """
             ))

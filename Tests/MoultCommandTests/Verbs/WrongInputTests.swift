@@ -221,7 +221,7 @@ import Testing
             "something else than a plan", "moult apply --plan rel/test-1.0.0.json", 3,
             """
             rel/test-1.0.0.json is not a plan: format is missing
-              Make a new plan with: moult plan --output FILE RELEASE
+              Create a new plan with: moult plan --output FILE RELEASE
             """),
         Case(
             "app that is too old", "sed -i 's/\"sequence\"/\"requires\": {\"app\": \">=3.2\"}, &/' rel/test-2.0.0.json",
