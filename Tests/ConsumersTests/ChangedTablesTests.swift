@@ -6,7 +6,7 @@ import Testing
 
 /// The tables that changed between two releases, which a consumer has to read again.
 @Suite struct ChangedTablesTests {
-    /// Two contents of a database, and the tables that differ; nil if these are unknown.
+    /// Two versions of a database, and the tables that differ; nil if moult cannot name the tables.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let before: String
@@ -60,15 +60,15 @@ import Testing
 
     @Test(arguments: cases)
     func `the changed tables of a sealed database are named`(_ example: Case) throws {
-        // Without the first release, there would be nothing to compare with.
+        // The update to 2.0.0 needs a first release to compare with.
         try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
         let input = try listen()
         try shop.store.updateBlocking(to: maker.make("2.0.0", sequence: 2, [.reference("food", example.after)]))
         #expect(try changedTables(in: input) == example.tables)
     }
 
-    /// A writable database is compared with its current content, not with its shipped content. moult's own table does
-    /// not count.
+    /// The new release is compared with the current content of a writable database, not with the content that the old
+    /// release shipped. moult's own table does not count.
     @Test(arguments: [("", []), ("INSERT INTO a VALUES('mine')", ["a"])])
     func `the changed tables of a writable database are named`(_ sql: String, _ tables: [String]) throws {
         func release(_ number: Int, _ more: String) throws -> String {

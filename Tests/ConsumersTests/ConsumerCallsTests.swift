@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Which consumers in the settings are called, in which order, and with which message.
+/// Tests which consumers in the settings are called, in which order, and with which message.
 @Suite struct ConsumerCallsTests {
     let shop: Shop
 

@@ -33,10 +33,11 @@ import Testing
         print("ready"); sys.stdin.read()
         """
 
-    /// The files of the store, except the history, which records the attempt, and the lock that the attempt took.
+    /// Returns the files of the store, except the history, which records the attempt, and the lock that the attempt
+    /// took.
     private func tree() throws -> [String] {
         try Tree(shop.root, skipping: [".moult/history.jsonl", ".moult/transactions", ".moult/lock"]).lines.filter {
-            // Taking the lease changes no content, but the ctime of the file.
+            // Taking the lease changes only the ctime of the directory, not its content.
             !$0.hasPrefix(".moult directory")
         }
     }
@@ -57,7 +58,7 @@ import Testing
         #expect(server.line() == "2")
     }
 
-    @Test func `a program that ignores the signal is named`() throws {
+    @Test func `the error names a program that ignores the signal`() throws {
         let server = try Program.python(Self.server, shop.pantry)
         #expect(server.line() == "1")
         try shop.set(
@@ -76,7 +77,7 @@ import Testing
     }
 
     /// The release command reports success, but the file is still open: only the kernel's answer counts.
-    @Test func `a consumer that keeps a file open although its command succeeds is named`() throws {
+    @Test func `the error names a process that keeps a file open although the release command succeeds`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
         try shop.set(consumers: shop.consumer("api", ["timeout": 1]))
@@ -93,7 +94,7 @@ import Testing
         ("exit 3", "exited with status 3"), ("kill -KILL $$", "was killed by signal 9"),
         ("sleep 60", "did not exit in time"),
     ])
-    func `a release command that fails ends the update`(_ script: String, _ why: String) throws {
+    func `an update fails if a release command fails`(_ script: String, _ why: String) throws {
         try shop.set(
             consumers: shop.consumer("first"), shop.consumer("bad", release: script, ["timeout": 1]),
             shop.consumer("last"))
@@ -113,17 +114,17 @@ import Testing
             ])
     }
 
-    @Test func `a release command that times out ends with its child processes`() throws {
+    @Test func `a release command that times out is ended together with its child processes`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", release: "sleep 60 & echo $! > \(file); wait", ["timeout": 1]))
         #expect(try shop.apply(shop.release(2)).status == 75)
         let text = String(decoding: try Files.read(file, limit: 64) ?? [], as: UTF8.self).filter(\.isNumber)
         let child = try #require(Int32(text))
-        // A process that has ended but was not reaped still has its short name.
+        // If the child is a zombie, only its short name `sleep` is left.
         #expect(ProcessFacts(pid: child).command != "sleep 60")
     }
 
-    /// A service that a command starts in the background is neither waited for nor killed.
+    /// moult neither waits for nor kills a service that a command starts in the background.
     @Test func `background processes of a command keep running`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", reload: "sleep 60 & echo $! > \(file)"))
@@ -148,7 +149,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    /// A database that stays locked for longer than the wait does not count as a fault of the release.
+    /// If a database stays locked for longer than the update waits, the release is not to blame, so the status is 75.
     @Test func `an update waits for a process that holds a lock, and then exits with 75`() throws {
         let writer = try Program.python(
             """
@@ -175,7 +176,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    @Test func `--force-after does not kill processes that block nothing`() throws {
+    @Test func `--force-after does not kill processes that do not block the update`() throws {
         let reader = try Program.python(Self.stubborn.replacing("pantry", with: "food"), "\(shop.root)/food.db")
         #expect(reader.line() == "ready")
         #expect(try shop.apply(shop.release(2), "--force-after", "0").status == 0)
@@ -183,7 +184,7 @@ import Testing
         #expect(reader.wait() == 0)
     }
 
-    /// A consumer is killed while it releases: the next command asks it to reload.
+    /// The update is killed while a consumer releases: the next command asks the consumers to reload.
     @Test func `after a crash, consumers that were asked to release are asked to reload`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
@@ -223,7 +224,7 @@ import Testing
             #expect(try shop.value("\(shop.root)/food.db", "SELECT release FROM food") == (isNew ? "2" : "1"), note)
             let now = try shop.said.dropFirst(before.count)
             let reload = isNew ? "api reload food pantry 2.0.0 installed" : "api reload food pantry 1.0.0 undone"
-            // If the kernel released the lock on the file with the process, the consumers are asked to release again.
+            // The lock on the file ended with the killed process, so recovery may ask the consumers to release again.
             if before.isEmpty {
                 #expect(now.isEmpty, note)
             } else {

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// A screen of an app, which has the connection and must release it.
+    /// A screen of an app that uses a connection and must release it.
     private actor Screen: DatabaseConsumer {
         let store: Store
         private var connection: StoreConnection?
@@ -73,7 +73,7 @@ import Testing
         let store = shop.store
         let screen = try Screen(store)
         #expect(try await screen.value() == "1")
-        // Without a consumer, the file stays in use, and the error names the process.
+        // Without a consumer, the app keeps the file open, and the error names the app's process.
         let manifest = try shop.release(2)
         await #expect(throws: MoultError.self) { try await store.update(to: manifest) }
         store.register(screen)
@@ -97,7 +97,7 @@ import Testing
         #expect(try store.lease().version == "1.0.0")
     }
 
-    @Test func `a consumer that exceeds its timeout is not waited for`() throws {
+    @Test func `an update does not wait for a consumer that exceeds its timeout`() throws {
         struct Slow: DatabaseConsumer {
             func release(_ change: DatabaseChange) async throws { try await Task.sleep(for: .seconds(60)) }
             func reload(_ change: DatabaseChange) {}
@@ -111,7 +111,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 
-    @Test func `a consumer that cannot reload may roll back the release`() throws {
+    @Test func `a release is rolled back if a consumer with rollBack cannot reload it`() throws {
         struct Picky: DatabaseConsumer {
             struct Bad: Error {}
             func release(_ change: DatabaseChange) {}

@@ -17,7 +17,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// The findings other than advice. The store must be unchanged afterwards, including every inode and time.
+    /// Returns the findings other than advice. The store must be unchanged afterwards, including every inode and time.
     private func examine() throws -> [Doctor.Finding] {
         let before = try Tree(shop.root)
         let findings = try Doctor(StoreSnapshot(shop.layout)).examine()
@@ -31,8 +31,8 @@ import Testing
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
-    /// Two generations share the file by a hard link, which moult has created.
-    @Test func `a file that two generations share is not a finding`() throws {
+    /// Both generations contain the same file, because moult has created a hard link.
+    @Test func `doctor does not report a file that two generations share`() throws {
         let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
         let store = Store(at: shop.scratch.path("other"))
         for number in [1, 2] {
@@ -54,7 +54,7 @@ import Testing
         #expect(found.first?.path == path)
     }
 
-    @Test func `a hot journal is found, and the suggested command fixes it`() throws {
+    @Test func `a hot journal is reported, and the suggested command rolls it back`() throws {
         // The program is killed in a transaction that has already written to the file.
         try Shell.run([
             "python3", "-c",
@@ -76,7 +76,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT count(*) FROM pantry") == "1")
     }
 
-    @Test func `a journal in use is not a finding`() throws {
+    @Test func `doctor does not report a journal that a program is using`() throws {
         let program = try Program.python(
             """
             import sqlite3, sys
@@ -147,9 +147,9 @@ import Testing
     @Test func `unused generations are reported`() throws {
         try shop.set("minimumAge", "0")
         for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
-        // Fewer generations are to be kept from now on.
+        // From now on, the store keeps one generation.
         try shop.set("keep", "1")
-        // This is not a problem of the store.
+        // An unused generation is not a problem, so it is only mentioned as advice.
         #expect(try examine() == [])
         let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
         #expect(advice.map(\.kind).contains("unused"))
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func `a sealed file in WAL mode is reported`() throws {
-        // Unpacked files are in rollback mode, so this needs a change by hand.
+        // Unpacked files are in rollback mode, so the mode is changed by hand.
         let file = try shop.store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])
         try Shell.must(["sqlite3", file, "PRAGMA journal_mode=WAL"])

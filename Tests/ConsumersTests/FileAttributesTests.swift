@@ -31,7 +31,8 @@ struct FileAttributesTests {
         return attributes
     }
 
-    /// In the format that `setfacl -m u:USER:rw` writes: version 2, then tag, permissions and ID of each entry.
+    /// Returns an ACL in the format that `setfacl -m u:USER:rw` writes: version 2, then tag, permissions and ID of each
+    /// entry.
     private func list(user: UInt32) -> [UInt8] {
         var bytes: [UInt8] = [2, 0, 0, 0]
         let entries: [(UInt16, UInt16, UInt32)] = [

@@ -22,7 +22,7 @@ import Testing
         print(opened, len(failed), failed[:1])
         """
 
-    @Test func `opening never fails while releases are switched`() throws {
+    @Test func `opening a database never fails while releases are switched`() throws {
         let shop = try Shop()
         let releases = try [1, 2].map { try shop.release($0, writable: false) }
         try shop.store.updateBlocking(to: releases[0])
@@ -34,7 +34,7 @@ import Testing
             reader.closeInput()
             let words = try #require(reader.line()).split(separator: " ")
             #expect(words[1] == "0", "\(words)")
-            // The reader also read during the switches, not only before and after.
+            // The reader must have read during the switches, not only before and after them.
             let opened = try #require(Int(words[0]))
             #expect(opened > Self.count / 10)
         }

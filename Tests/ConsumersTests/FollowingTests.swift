@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// How another process or task is notified of a release.
+/// Tests how another process or task is notified of a release.
 @Suite struct FollowingTests {
     let shop: Shop
 
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `events from before the first check are reported once`() async throws {
+    @Test func `an event from before the first check is reported once`() async throws {
         let first = try shop.store.lease().generation
         for number in 2...3 { try await shop.store.update(to: shop.release(number, writable: false)) }
         var events = shop.store.events(since: first).makeAsyncIterator()
@@ -56,7 +56,7 @@ import Testing
         while try watches() > before { await Task.yield() }
     }
 
-    @Test func `following a missing store is an error`() async throws {
+    @Test func `following a missing store fails`() async throws {
         var events = Store(at: shop.scratch.path("nothing")).events.makeAsyncIterator()
         await #expect(throws: MoultError.self) { try await events.next() }
     }

@@ -49,7 +49,7 @@ import Testing
         #expect(uses.first?.path == shop.pantry)
     }
 
-    @Test func `a sealed database is named with its generation`() throws {
+    @Test func `a process that has an old sealed database open is listed with its generation`() throws {
         let program = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(program.line() == "ready")
         let first = try shop.store.lease().generation
@@ -63,7 +63,8 @@ import Testing
     @Test func `apply names the processes that keep an older release open`() throws {
         let server = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(server.line() == "ready")
-        // A process that follows the store has a lease, and a process with the installed file open has no old data.
+        // Neither is named: this process, which has a lease, and a process that has a file of the installed release
+        // open.
         let lease = try shop.store.lease()
         let other = try Program.python(Self.opener, "\(shop.root)/user.db", "SELECT * FROM note")
         #expect(other.line() == "ready")
@@ -88,7 +89,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func `each of many readers is listed once with its activity, among many other locks`() throws {
+    @Test func `each of many readers is listed once, even among many locks on other files`() throws {
         let readers = try Program.python(
             """
             import fcntl, os, sqlite3, sys
@@ -137,7 +138,7 @@ import Testing
             ])
     }
 
-    @Test func `a process that reads a replaced file is found`() throws {
+    @Test func `a process that has a replaced file open is listed`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "SELECT * FROM pantry")
         #expect(program.line() == "ready")
         try Files.rename(shop.pantry, to: shop.scratch.path("aside"))
@@ -157,7 +158,7 @@ import Testing
         #expect(holder?["pid"]?.integer == Int64(program.pid))
         #expect(holder?["command"]?.string?.contains("python3 -u -c") == true)
         let started = try #require(holder?["started"]?.string.flatMap { Timestamp($0) })
-        // The kernel counts from the boot time, which is known to the second.
+        // The kernel counts start times from the boot time, which is known only to the second.
         #expect(abs(started.seconds - Timestamp.now.seconds) < 120)
         #expect(holder?["uses"]?.array?.first?["how"]?.string == "writing")
         let text = try BuiltCommand.run("who", "--store", shop.root).output
@@ -176,7 +177,7 @@ import Testing
             ["setpriv", "--reuid=65534", "--clear-groups", BuiltCommand.path, "who", "--store", shop.root])
         #expect(said.status == 0, "\(said.errors)")
         #expect(said.output.contains("run the command as root"))
-        // Every user can see the lock in the kernel's table.
+        // The process is still listed, because every user can see its lock in the kernel's table.
         #expect(said.output.contains("\(program.pid)"))
     }
 }

@@ -9,7 +9,7 @@ import Testing
 /// Installs many releases of a shared database while eight processes read it and two write to it. The tests run one
 /// after the other, because each needs the whole machine. `make load` installs the documented number of releases.
 @Suite(.serialized) struct LoadTests {
-    /// Every program keeps the database open, and no program is notified.
+    /// All programs keep the database open, and none of them is notified of releases.
     @Test(arguments: ["wal", "delete"])
     func `live replacements under load lose no row`(_ mode: String) throws {
         let load = try Load(way: "live")
@@ -27,7 +27,7 @@ import Testing
     /// Every program opens the database for a single query or row, and waits at a gate that a consumer closes while a
     /// release is installed.
     @Test(arguments: ["wal", "delete"])
-    func `exchanges under load lose no row`(_ mode: String) throws {
+    func `replacements by exchange under load lose no row`(_ mode: String) throws {
         let load = try Load(way: "exchange")
         try Store(at: load.root).updateBlocking(to: load.release(1))
         try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
@@ -61,7 +61,7 @@ import Testing
             try #require(numbers.count == 3, "\(text)")
             #expect(numbers[2] == 0, "\(text)")
             reads += numbers[0]
-            // The program also read during the updates, not only before and after.
+            // The program must have read during the updates, not only before and after them.
             #expect(numbers[0] > Load.count / 2)
             #expect(numbers[1] > Load.count / 2)
         }
@@ -73,7 +73,8 @@ import Testing
             writes += numbers[0]
             #expect(numbers[0] > Load.count / 2)
             let first = (index + 1) * 1_000_000
-            // Every acknowledged write is there: each row, and the last state of the row that changes.
+            // Every acknowledged write is in the database: each inserted row, and the last value of the row that is
+            // updated.
             let mine = "SELECT count(*) FROM food WHERE id > \(first) AND id < \(first + 1_000_000)"
             #expect(try Shell.must(["sqlite3", load.pantry, mine]) == "\(numbers[0])\n")
             #expect(

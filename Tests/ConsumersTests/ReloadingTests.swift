@@ -28,7 +28,7 @@ import Testing
         #expect(try shop.store.lease().version == "2.0.0")
     }
 
-    @Test func `a consumer with roll-back that fails to reload rolls back the release`() throws {
+    @Test func `a release is rolled back if a consumer with roll-back fails to reload it`() throws {
         try shop.set(
             consumers: shop.consumer("api", reload: Self.picky, ["onReloadFailure": "roll-back"]), shop.consumer("web"))
         try Shell.must(["sqlite3", shop.pantry, "INSERT INTO pantry VALUES('mine')"])
@@ -42,14 +42,14 @@ import Testing
                 "api reload food pantry 2.0.0 installed", "web reload food pantry 2.0.0 installed",
                 "api reload food pantry 1.0.0 installed", "web reload food pantry 1.0.0 installed",
             ])
-        // A timer must not install the release again.
+        // The release is on hold, so that a timer does not install it again.
         let again = try shop.apply(shop.release(2))
         #expect(again.status == 3)
         #expect(again.errors.contains("release 2.0.0 is on hold"))
         #expect(try History.read(shop.layout).entries.map(\.action) == ["update", "update", "rollback"])
     }
 
-    @Test func `a failed reload after the first install needs the operator`() throws {
+    @Test func `if a reload fails after the first install, the error asks the operator to act`() throws {
         let fresh = try Shop()
         try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))
         try fresh.set(consumers: fresh.consumer("api", reload: "exit 1", ["onReloadFailure": "roll-back"]))
@@ -59,7 +59,7 @@ import Testing
         #expect(try fresh.store.lease().version == "1.0.0")
     }
 
-    @Test func `consumers are also told that an update was undone`() throws {
+    @Test func `consumers are also notified if an update is undone`() throws {
         try shop.set(consumers: shop.consumer("api"))
         let orchestrator = try Orchestrator(root: shop.root, steps: .builtIn.adding([FailsToApply()]))
         let manifest = try JSON(parsing: Files.read(shop.release(2), limit: 1 << 20) ?? [], source: "manifest")
@@ -121,7 +121,7 @@ import Testing
         #expect(ended.errors.contains("pid \(reader.pid) (") != leases, "\(ended)")
     }
 
-    @Test func `a reader that does not switch is named`() throws {
+    @Test func `apply names a reader that does not switch to the new generation`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         let old = try shop.store.lease().generation

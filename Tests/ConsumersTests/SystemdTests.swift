@@ -32,7 +32,8 @@ import Testing
             """
     }
 
-    /// The manager has its own namespaces, so that everything that is started here ends with it.
+    /// Runs a script under a private manager. Its namespaces end every process that the script starts when the manager
+    /// ends.
     private func underSystemd(_ script: String) throws -> Shell.Ended {
         let bin = try shop.scratch.directory("bin")
         let home = try shop.scratch.directory("home")
@@ -58,27 +59,30 @@ import Testing
     }
 
     /// The unit is stopped before the writable database is exchanged, and started afterwards.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit stops and starts`() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace"))
+    func `a unit is stopped for an exchange and started again`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service"])
         let ended = try underSystemd(
             "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"
         )
         #expect(ended.status == 0, "\(ended)")
-        // For the second release, the unit was already stopped, and stayed stopped.
+        // Before the second update, the unit was already stopped, so the update does not start it.
         #expect(try shop.said == ["start", "stop", "start", "stop"])
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "3")
     }
 
     /// After a change of a read-only database, the unit is only reloaded.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit is reloaded`() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace"))
+    func `a unit is only reloaded if a read-only database changes`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
         let ended = try underSystemd("systemctl start web && \(apply(2, writable: false)) && systemctl is-active web")
         #expect(ended.status == 0, "\(ended)")
         #expect(try shop.said.prefix(2) == ["start", "reload"])
     }
 
-    /// A missing unit cannot hold a database, but its reload is reported as failed.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a missing unit is named`() throws {
+    /// A missing unit cannot hold a database, so it does not block the update.
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace"))
+    func `an update succeeds although the unit of a consumer is missing`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])
         let ended = try underSystemd(apply(2))
         #expect(ended.status == 0, "\(ended)")

@@ -4,7 +4,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// A file that moult did not create, or that belongs to a user, is kept before a release uses its path.
+/// Before a release uses a path, a file there that moult did not create, or that belongs to a user, is kept.
 @Suite struct AdoptionTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `a file at the path of a shared, reference or cache database is adopted`(kind: String) throws {
+    func `an existing file at the path of a shared, reference or cache database is adopted`(kind: String) throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", kind, "CREATE TABLE other(x); INSERT INTO other VALUES('SHIPPED');")
         let plan = try Shop.last(shop.plan("1.0.0", "--json"))
@@ -140,7 +140,7 @@ import Testing
                 == "LATER\nMINE\n")
     }
 
-    @Test func `rollback without a name never goes to the adopted generation`() throws {
+    @Test func `rollback without --to never returns to the adopted generation`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
@@ -188,9 +188,7 @@ import Testing
         }
     }
 
-    @Test func `a file at the new path of a database that becomes a cache is adopted, and not kept a second time`()
-        throws
-    {
+    @Test func `a file at the new path of a database that becomes a cache is adopted once`() throws {
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
         try shop.sql("other.db", Self.mine)
@@ -233,8 +231,8 @@ import Testing
 
     private static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);"
 
-    /// `app.db` contains `MINE`. The next release has a cache there whose schema matches the file; the release after it
-    /// has a cache with a different schema.
+    /// Installs a release with a cache at `app.db` whose schema matches the file, and then a release with a different
+    /// cache there. The file contains `MINE`, and must be adopted and stay.
     private func expectNotRemovableAsCache(_ fitting: String, _ unfit: String) throws {
         try release(fitting, "cache", Self.item)
         try shop.install(fitting)
@@ -338,13 +336,13 @@ import Testing
     }
 
     @Test(arguments: takeovers)
-    func `--take-over must name the database`(_ change: (old: String, new: String)) throws {
+    func `an update is refused if --take-over names a different database`(_ change: (old: String, new: String)) throws {
         try changeKind(change)
         #expect(try shop.apply("2.0.0", "--take-over", "other").status != 0)
         #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
     }
 
-    @Test func `a misspelled --take-over is refused even if nothing else is to be done`() throws {
+    @Test func `a misspelled --take-over is refused even if the release is already installed`() throws {
         try release("1.0.0", "user", "CREATE TABLE note(t);")
         try release("2.0.0", "user", "CREATE TABLE note(t); CREATE TABLE more(x);")
         for version in ["1.0.0", "2.0.0"] { try shop.install(version) }
@@ -361,9 +359,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `a user database that a release no longer has is not lost when a later release uses its path`(kind: String)
-        throws
-    {
+    func `a user database that a release omits is not lost if a later release uses its path`(kind: String) throws {
         try release("1.0.0", "user", "CREATE TABLE note(t);")
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO note VALUES('DIARY')")

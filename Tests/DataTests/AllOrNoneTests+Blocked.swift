@@ -4,14 +4,14 @@ import Testing
 
 /// An app prevents databases from being replaced.
 extension AllOrNoneTests {
-    /// How an app can hold a database so that its content cannot be replaced, by journal mode.
+    /// The ways in which an app can prevent the replacement of a database's content, by journal mode.
     static let holds: [(mode: String, statements: [String])] = [
         ("wal", ["BEGIN IMMEDIATE"]), ("wal", ["BEGIN IMMEDIATE", "INSERT INTO item VALUES('UNFINISHED', 1)"]),
         ("wal", ["BEGIN EXCLUSIVE"]), ("delete", ["BEGIN IMMEDIATE"]), ("delete", ["BEGIN EXCLUSIVE"]),
         ("delete", ["BEGIN", "SELECT * FROM item"]),
     ]
 
-    /// One hold for each journal mode, for tests in which all holds would take long and test nothing more.
+    /// One of these ways for each journal mode, for tests in which the other ways would only take more time.
     static let twoHolds = [holds[1], holds[5]]
 
     private func hold(_ name: String, _ hold: (mode: String, statements: [String])) throws -> App {
@@ -31,7 +31,9 @@ extension AllOrNoneTests {
     }
 
     @Test(arguments: holds)
-    func `a live replacement that an app blocks is tried later`(_ hold: (mode: String, statements: [String])) throws {
+    func `a live replacement that an app blocks exits with 75, and succeeds later`(
+        _ hold: (mode: String, statements: [String])
+    ) throws {
         try begin(["app"], mode: hold.mode, way: "live")
         let app = try self.hold("app", hold)
         try expectTryLater(shop.apply("2.0.0"), app, ["app"], mode: hold.mode)
@@ -59,8 +61,8 @@ extension AllOrNoneTests {
         try expectTryLater(shop.apply("2.0.0"), app, ["a", "b", "c"], mode: hold.mode)
     }
 
-    /// In these tests, `waitForApps` is 1 second. A command waits at least 5 seconds for a database that it cannot even
-    /// read.
+    /// In these tests, `waitForApps` is 1 second. A command waits at least 5 seconds for a database that is locked
+    /// against readers.
     @Test(arguments: ["IMMEDIATE", "EXCLUSIVE"])
     func `an update waits for a locked database as long as the settings say`(lock: String) throws {
         try begin(["app"], mode: "delete", way: "live")
@@ -71,7 +73,7 @@ extension AllOrNoneTests {
         try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", shop.path("moult.json")])
         let again = ContinuousClock.now
         let waiting = try Background([Shop.command(), "apply", "-q", shop.manifest("2.0.0"), "--store", shop.store])
-        // This is longer than before, and longer than the check of a database waits.
+        // The update waits longer than in the test above, and longer than the check of a database does.
         try waiting.wait { ContinuousClock.now - again > .seconds(7) }
         app.quit()
         _ = try waiting.end()
@@ -101,7 +103,7 @@ extension AllOrNoneTests {
         let app = try hold("app", ("delete", ["BEGIN EXCLUSIVE"]))
         let begun = ContinuousClock.now
         let waiting = try Background([Shop.command()] + command + ["--store", shop.store])
-        // This is longer than the check of a database waits.
+        // The update waits longer than the check of a database does.
         try waiting.wait { ContinuousClock.now - begun > .seconds(7) }
         app.quit()
         _ = try waiting.end()

@@ -4,8 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// An update that is refused, fails or is killed has changed all writable databases or none, including their journal
-/// modes.
+/// An update that is refused, fails or is killed leaves either all writable databases changed or none, and keeps their
+/// journal modes.
 @Suite struct AllOrNoneTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -80,7 +80,7 @@ import Testing
         try expect("ONE", ["a", "b", "c"], mode: mode)
     }
 
-    /// Kills the command at one call after the other, each time in a new world; returns the number of kills. Without
+    /// Kills the command at one call after the other, each time in a new store; returns the number of kills. Without
     /// `MOULT_LONG_TESTS`, it kills at every call that changes names, and at every fourth other call.
     func sweep(
         _ words: (AllOrNoneTests) throws -> [String], inspect: (AllOrNoneTests, Comment) throws -> Void
@@ -161,7 +161,7 @@ import Testing
             opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
         let inode = try Files.facts(shop.path("cache.db"))?.inode
         for _ in 1...2 {
-            // The second update has nothing else to do.
+            // The second apply has only the cache to recreate.
             let ended = try shop.apply("2.0.0")
             #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
             #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
@@ -179,7 +179,7 @@ import Testing
         #expect(try shop.moult("status", "--nagios").status == 0)
     }
 
-    @Test func `a rollback leaves an open cache, and a later apply recreates it`() throws {
+    @Test func `a rollback does not touch an open cache, and a later apply recreates it`() throws {
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
         try shop.install("1.0.0")
         try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);")])
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test
-    func `a reset of an open cache exits with 75, and so does an update if a consumer does not release the cache`()
+    func `a reset exits with 75 if a cache is open, and so does an update if a consumer does not release the cache`()
         throws
     {
         try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
@@ -270,7 +270,9 @@ import Testing
         #expect(struck > 10)
     }
 
-    @Test(arguments: ["delete", "wal"]) func `a live replacement that was killed can always be recovered`(mode: String)
+    @Test(arguments: ["delete", "wal"]) func `a live replacement that was killed is recovered, with or without undo`(
+        mode: String
+    )
         throws
     {
         let struck = try sweep { world in

@@ -3,8 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Indexes, triggers, views and generated columns that an app has created have no rows, but are kept when an update
-/// drops them.
+/// Indexes, triggers, views and generated columns of an app contain no rows. Still, the old database is kept if an
+/// update drops one of them.
 @Suite struct AppItemsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -78,7 +78,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `a generated column that an app has added to a shared table is kept`() throws {
+    @Test func `the old database is kept if an app has added a generated column to a shared table`() throws {
         let table = "CREATE TABLE item(id INTEGER PRIMARY KEY, name);"
         let preserve: [JSON] = [["table": "item", "where": "id >= 1000"]]
         try shop.pack("1.0.0", [.shared(table, preserve)])

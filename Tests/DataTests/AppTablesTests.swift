@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [[own], []])
-    func `rows of a preserved table that the app has renamed are not left behind without --accept-unpreserved`(
+    func `without --accept-unpreserved, an update is refused if the app has renamed a preserved table`(
         _ rules: [JSON]
     )
         throws
@@ -42,9 +42,7 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM thing") == "APP\n")
     }
 
-    @Test func `a table of the app named moult_rejected is refused, and the rename that the error suggests works`()
-        throws
-    {
+    @Test func `an update is refused if the app has a table moult_rejected, and the suggested rename works`() throws {
         try begin("CREATE TABLE moult_rejected(why); INSERT INTO moult_rejected VALUES('APP')")
         let ended = try shop.apply("2.0.0")
         #expect(ended.status == 3, "\(ended)")

@@ -95,7 +95,7 @@ import Testing
         #expect(try shop.version() == "1.0.0")
     }
 
-    @Test func `a row keeps its implicit rowid if no key identifies it`() throws {
+    @Test func `a row without a key keeps its implicit rowid`() throws {
         let schema = "CREATE TABLE item(t, mine INT DEFAULT 1); CREATE TABLE fav(item INT, mine INT DEFAULT 1);"
         try must(
             update(
@@ -105,7 +105,7 @@ import Testing
             try shop.read("app.db", "SELECT i.t FROM fav JOIN item i ON i.rowid = fav.item") == "MINE\n")
     }
 
-    @Test func `each of several equal rows without a key is carried`() throws {
+    @Test func `all of several equal rows without a key are carried over`() throws {
         let schema = "CREATE TABLE item(t, mine INT DEFAULT 1);"
         try must(
             update(
@@ -114,14 +114,14 @@ import Testing
         #expect(try shop.read("app.db", "SELECT count(*) FROM item WHERE t = 'A'") == "3\n")
     }
 
-    @Test func `generated columns are computed and not carried`() throws {
+    @Test func `generated columns are computed, not carried over`() throws {
         let schema = "CREATE TABLE item(a INT, b INT AS (a + 1) STORED, c INT AS (a + 2), mine INT DEFAULT 1);"
         try must(update(schema, app: "INSERT INTO item(a) VALUES(40)", schema + "CREATE TABLE more(x);"))
         #expect(try shop.read("app.db", "SELECT a, b, c FROM item") == "40|41|42\n")
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `a table WITHOUT ROWID with odd names is carried`() throws {
+    @Test func `the rows of a table WITHOUT ROWID with odd names are carried over`() throws {
         let schema = """
             CREATE TABLE "it""em x"("na me" TEXT, "order" INT, mine INT DEFAULT 1, PRIMARY KEY("na me", "order"))
             WITHOUT ROWID;
@@ -188,7 +188,7 @@ import Testing
                 == "101\n")
     }
 
-    @Test func `a shipped row with the same number as a row of the user is not lost`() throws {
+    @Test func `a shipped row with the same rowid as a row of the user is not lost`() throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY AUTOINCREMENT, t, mine INT DEFAULT 1);"
         try must(
             update(
@@ -238,7 +238,7 @@ import Testing
     ]
 
     @Test(arguments: indexing, ["exchange", "live"])
-    func `a carried row is found by full-text search`(_ indexing: (name: String, sql: String), way: String) throws {
+    func `full-text search finds a carried row`(_ indexing: (name: String, sql: String), way: String) throws {
         let schema = """
             CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);
             CREATE VIRTUAL TABLE fts USING fts5(t, content='item', content_rowid='id');
@@ -258,7 +258,7 @@ import Testing
         #expect(try shop.read("app.db", "INSERT INTO fts(fts, rank) VALUES('integrity-check', 1)") == "")
     }
 
-    @Test func `a shipped row that a carried one displaces is not found by full-text search`() throws {
+    @Test func `full-text search does not find a shipped row that a carried row replaced`() throws {
         let schema = """
             CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);
             CREATE VIRTUAL TABLE fts USING fts5(t, content='item', content_rowid='id');
@@ -309,7 +309,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT id FROM part") == "50\n")
     }
 
-    @Test func `a child row listed before its parent is carried over`() throws {
+    @Test func `a child row is carried over even if its table comes before that of its parent`() throws {
         try must(
             update(
                 Self.related, app: "INSERT INTO item VALUES(9, 'MINE', 1); INSERT INTO part VALUES(50, 9, 1)",
@@ -317,7 +317,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT t FROM part JOIN item ON item.id = part.item") == "MINE\n")
     }
 
-    @Test func `a conflict does not remove related rows`() throws {
+    @Test func `a conflict does not remove rows that refer to the replaced row`() throws {
         // The user's row 2 has the key of one shipped row and the unique name of another; both shipped rows have parts.
         try must(
             update(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Unicode has two spellings of é. Swift treats them as equal, but SQLite does not, so a database may have a table for
-/// each, and the rows of both belong to the app.
+/// each spelling, and the app may own rows in both.
 @Suite struct EquivalentNamesTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -59,7 +59,7 @@ import Testing
         let kept = try shop.onlyKept("app")
         #expect(left.map { kept.rows($0) } == [1])
         #expect(kept.rows(preserved) == nil)
-        // The table is found by its own spelling.
+        // Moult finds the table by its exact spelling.
         let ended = try shop.moult("quarantine", "--restore", Files.name(of: kept.directory), "--table", left[0])
         #expect(ended.status == 0, "\(ended)")
         #expect(try content("app.db") == Self.filled)
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: [(both, false), ([one, one.uppercased()], false), ([one, "C" + one.dropFirst()], true)])
-    func `a table in two databases causes a warning if SQLite considers its names equal`(
+    func `a table name in two databases causes a warning only if SQLite treats the names as equal`(
         names: [String], warns: Bool
     ) throws {
         let databases = zip(["first", "second"], names).map { database, table in

@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `first install over a link keeps the file that it leads to`(kind: String) throws {
+    func `first install over a link keeps the target of the link`(kind: String) throws {
         try Shop.sql("\(data)/app.db", Self.item + "INSERT INTO item VALUES('MINE', 1);")
         try Files.symlink(to: "\(data)/app.db", at: shop.path("app.db"))
         try shop.pack("1.0.1", [Shipped(name: "app", kind: kind, sql: "CREATE TABLE other(x);")])
@@ -145,7 +145,7 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test func `a link that an earlier release used for user data is not set aside as a cache`() throws {
+    @Test func `a link to user data of an earlier release is not set aside as a cache`() throws {
         try shop.sql("food.db", "CREATE TABLE other(x)")
         try begin()
         try shop.install("1.5.0")
@@ -183,7 +183,7 @@ import Testing
         #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "MINE\n")
     }
 
-    @Test func `one file that two stores share is not replaced twice`() throws {
+    @Test func `a file that two stores share by a link is not replaced twice`() throws {
         try begin()
         let other = try Shop()
         try Files.symlink(to: "\(data)/pantry.db", at: other.path("pantry.db"))
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: geteuid() == 0, "only root is led astray by another user's link"), arguments: ["pantry", "diary"])
+        .enabled(if: geteuid() == 0, "only root can follow a link of another user"), arguments: ["pantry", "diary"])
     func `as root a link or a directory that another user controls is refused`(name: String) throws {
         try begin()
         try Shell.must(["chown", "-R", "4711:4711", data])

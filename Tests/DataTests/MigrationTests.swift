@@ -3,7 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Migrations of a user database keep content that they drop, and run whatever the app has added to the database.
+/// If a migration drops content of a user database, the old database is kept. Migrations run whatever the app has added
+/// to the database.
 @Suite struct MigrationTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -225,14 +226,14 @@ import Testing
     }
 
     @Test(arguments: contents)
-    func `content that is invalid or needs functions of the app is not damage after a crash`(
+    func `after a crash, content that is invalid or needs functions of the app does not count as damage`(
         _ content: (name: String, statements: [String])
     ) throws {
         try beginNote()
         try shop.install("1.0.0")
         try write(["PRAGMA journal_mode = WAL"] + content.statements, crash: true)
         try #require(try Files.facts(shop.path("diary.db-wal")) != nil)
-        // A check reports rows that really violate a constraint.
+        // `verify` reports rows that really violate a constraint, which a PRAGMA allowed here.
         if !content.statements.contains(where: { $0.hasPrefix("PRAGMA") }) {
             let ended = try shop.moult("verify")
             #expect(ended.status == 0, "\(ended.output)")
@@ -242,7 +243,7 @@ import Testing
         #expect(try shop.read("diary.db", rows) == "2\nDIARY\n")
     }
 
-    @Test func `a migration that fires a trigger with a function of the app is refused, and the function is named`()
+    @Test func `a migration that fires a trigger with a function of the app runs, or the error names the function`()
         throws
     {
         try beginNote()

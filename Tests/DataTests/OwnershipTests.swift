@@ -37,7 +37,7 @@ import Testing
 
     static let names = ["exchanged", "replaced", "diary", "cache"]
 
-    /// The access rights of each database: mode, owner and group, ACL and attributes.
+    /// Returns the access rights of each database: mode, owner and group, ACL and attributes.
     private func access() throws -> [String] {
         try Self.names.map { name in
             try Shell.must(["stat", "-c", "\(name) %a %u %g", shop.path("\(name).db")])

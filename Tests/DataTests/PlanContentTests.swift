@@ -65,7 +65,7 @@ import Testing
         app.quit()
     }
 
-    /// The table `item` in the output of diff.
+    /// Returns the table `item` in the output of diff.
     private func table(_ contents: JSON?) throws -> JSON {
         let database = try #require(contents?["databases"]?.array?.first { $0["name"]?.string == "app" })
         return try #require(database["tables"]?.array?.first { $0["name"]?.string == "item" })

@@ -29,7 +29,7 @@ import Testing
         return try shop.moult("apply", "--plan", plan)
     }
 
-    /// The whole scratch directory except the records of attempts and the plan itself.
+    /// Returns the whole scratch directory except the records of attempts and the plan itself.
     private func everything() throws -> [String] {
         try Tree(shop.scratch.path, times: false).lines.filter {
             !$0.hasPrefix("store/.moult/history.jsonl ") && !$0.hasPrefix("store/.moult/lock ")

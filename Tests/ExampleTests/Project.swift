@@ -18,7 +18,7 @@ enum Project {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The paths of all pages of documentation.
+    /// Returns the paths of all pages of documentation.
     static func pages() throws -> [String] {
         try must(["git", "ls-files", "*.md"], in: root).split(separator: "\n").map(String.init)
     }

@@ -68,8 +68,8 @@ import Testing
         let place: String
         let text: String
 
-        /// The example as a file: declarations are unchanged, statements are in a function that declares the values
-        /// they assume.
+        /// Returns the example as a file: declarations are unchanged, statements are in a function that declares the
+        /// values they assume.
         func program(_ number: Int) -> String {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             let imports = lines.filter { $0.hasPrefix("import ") }
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    /// The Swift blocks of a page, except parts of a `Package.swift`.
+    /// Returns the Swift blocks of a page, except parts of a `Package.swift`.
     private static func blocks(_ page: String, of name: String) -> [Example] {
         page.split(separator: "```swift\n").dropFirst().compactMap { rest in
             let text = String(rest[..<(rest.firstRange(of: "```")?.lowerBound ?? rest.endIndex)])
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// The indented lines in comments.
+    /// Returns the indented lines in comments.
     private static func comments(_ source: String, of name: String) -> [Example] {
         var examples: [Example] = []
         var lines: [Substring] = []
@@ -129,7 +129,7 @@ import Testing
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
-    /// The directory of the modules that were built with this test.
+    /// Returns the directory of the modules that were built with this test.
     private func modules() throws -> [String] {
         let maps = try Files.list("\(Project.root)/Sources").filter { $0.hasPrefix("C") }.compactMap { name in
             try ["\(Project.root)/Sources/\(name)", "\(Project.built)/\(name).build"].map { "\($0)/module.modulemap" }

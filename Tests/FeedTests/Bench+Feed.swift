@@ -10,7 +10,7 @@ extension Bench {
         try must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
     }
 
-    /// The published feed as JSON.
+    /// Returns the published feed as JSON.
     func feed() throws -> JSON {
         try JSON(parsing: try Files.read(path("public/feed.json"), limit: 1 << 26) ?? [], source: "feed")
     }

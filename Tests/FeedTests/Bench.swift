@@ -21,7 +21,7 @@ final class Bench: Sendable {
         try scratch.must(line)
     }
 
-    /// The two lines of an error; only the first line if the error has no advice.
+    /// Returns the two lines of an error; only the first line if the error has no advice.
     func refusal(_ line: String, status: Int32) throws -> String {
         let ended = try run(line)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }
@@ -52,7 +52,7 @@ final class Bench: Sendable {
             ?? ""
     }
 
-    /// The installed release, from its one database.
+    /// Returns the installed release, from its one database.
     func installed() throws -> String {
         try must("sqlite3 'file:store/food.db?immutable=1' 'SELECT DISTINCT release FROM food'").split(separator: "\n")
             .joined()

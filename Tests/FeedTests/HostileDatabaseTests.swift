@@ -38,7 +38,7 @@ import Testing
             try bench.must("moult init --product org.example.test -q")
         }
 
-        /// The error of the update to 2.0.0, which must leave everything unchanged.
+        /// Returns the error of the update to 2.0.0, which must leave everything unchanged.
         func refusal(through wrapper: String = "", status: Int32 = 1) throws -> String {
             let history: Set = [".moult/history.jsonl", ".moult/lock", ".moult/transactions"]
             let before = try Tree(bench.path("store"), times: false, skipping: history)

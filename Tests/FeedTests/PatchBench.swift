@@ -67,12 +67,12 @@ struct PatchBench {
         return (program, "http://127.0.0.1:\(try bench.must("cat port"))/")
     }
 
-    /// Whether the store has exactly this release.
+    /// Returns whether the store has exactly this release.
     func has(_ version: String) throws -> Bool {
         try bench.run("cmp store/food.db \(version).food && cmp store/codes.db codes.sealed").status == 0
     }
 
-    /// The value of a Python expression, in which `m` is the JSON output of a command.
+    /// Returns the value of a Python expression, in which `m` is the JSON output of a command.
     func json(_ command: String, _ expression: String) throws -> String {
         let read = "python3 -c 'import json,sys; m=json.load(sys.stdin); print(\(expression))'"
         return try bench.must("{ \(command) || [ $? = 2 ]; } | \(read)").split(separator: "\n").joined(separator: " ")

@@ -10,7 +10,7 @@ import Testing
 
     init() throws { patches = try PatchBench() }
 
-    /// The download in a plan: the numbers of patches and of reused members, and whether the bundle is needed.
+    /// Returns the download in a plan: the numbers of patches and of reused members, and whether the bundle is needed.
     private func way(to version: String) throws -> String {
         try patches.json(
             "moult plan --json \(patches.manifest(version)) --store store",

@@ -65,7 +65,7 @@ import Testing
             try bench.must("MOULT_MACHINE_ID=\(machine) moult apply -q --spread 2 --store \(store)")
             return (ContinuousClock.now - begun) / .milliseconds(1)
         }
-        /// The pause according to its definition.
+        /// Returns the pause according to its definition.
         func pause(_ machine: String, serial: Int) throws -> Double {
             let text = "\(serial)\n\(machine)\n\(bench.path("store"))"
             return try #require(

@@ -19,7 +19,7 @@ struct SystemdUnitTests {
         }
     }
 
-    /// The text of a file in `packaging/systemd`.
+    /// Returns the text of a file in `packaging/systemd`.
     private static func unit(_ name: String) throws -> String {
         let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
         return String(

@@ -84,7 +84,7 @@ struct GoldenStore {
 
     // MARK: the view of apps
 
-    /// The releases of the read-only and the shared databases, user data, and the schema versions.
+    /// Returns the releases of the read-only and the shared databases, user data, and the schema versions.
     func found() throws -> [String] {
         func value(_ name: String, _ sql: String) throws -> String {
             try Shell.must(["sqlite3", "\(root)/\(name).db", sql]).split(separator: "\n").joined(separator: " ")

@@ -23,7 +23,7 @@ import Testing
         return app
     }
 
-    /// The result for another process that tries to write at the same time.
+    /// Returns the result for another process that tries to write at the same time.
     private func otherWriter(_ path: String) throws -> String {
         try Shell.run(["sqlite3", path, "INSERT INTO note VALUES(9001, 'theirs', 1)"]).errors
     }

@@ -24,7 +24,7 @@ extension Disk {
         try read(directory, Self.root, Self.root)
     }
 
-    /// The visible differences between two disks.
+    /// Returns the visible differences between two disks.
     func differences(to other: Disk) -> [String] {
         var found: [String: Node] = [:]
         walk { path, _, node in found[path] = node.withoutNames }

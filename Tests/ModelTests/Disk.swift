@@ -20,14 +20,14 @@ struct Disk {
 
     func content(_ file: ID) -> [UInt8] { if case .file(let bytes)? = nodes[file] { bytes } else { [] } }
 
-    /// The file at a path below the root. Links on the way are followed, but not a link at the end.
+    /// Returns the file at a path below the root. Links on the way are followed, but not a link at the end.
     func id(_ path: String) throws -> ID? {
         if path.isEmpty { return Self.root }
         let (directory, name) = try place(path)
         return names(directory)[name]
     }
 
-    /// The directory of a path's last component, and that component.
+    /// Returns the directory of a path's last component, and that component.
     func place(_ path: String) throws -> (directory: ID, name: String) {
         var parts = path.split(separator: "/").map { String($0) }
         guard let last = parts.popLast() else { throw Self.wrong("\(path) names nothing in the directory") }

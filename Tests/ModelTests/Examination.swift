@@ -28,13 +28,13 @@ struct Examination {
         ends = [("old", before.0, before.1), ("new", after.0, after.1)]
     }
 
-    /// The completed updates, according to the history.
+    /// Returns the completed updates, according to the history.
     private static func updates(_ store: String) throws -> [History.Entry] {
         try History.read(StoreLayout(root: store)).entries.filter { [.done, .finished].contains($0.outcome) }
     }
 
-    /// The problem after a power failure that leaves this disk; nil for a sound store. `isOver` means that the command
-    /// had completed.
+    /// Returns the problem after a power failure that leaves this disk; nil for a sound store. `isOver` means that the
+    /// command had completed.
     func examine(_ disk: Disk, isOver: Bool) -> String? {
         do {
             try make(disk)

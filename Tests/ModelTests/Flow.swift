@@ -99,7 +99,7 @@ enum Flow: String, CaseIterable {
         ["apply", self == .install ? releases.first : releases.second, "--store", store, "-q"]
     }
 
-    /// The arguments of `moult`.
+    /// Returns the arguments of `moult`.
     func command(_ store: String, _ releases: Releases) -> [String] {
         switch self {
         case .rollback: ["rollback", "--reason", "model", "--store", store, "-q"]

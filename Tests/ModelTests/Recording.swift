@@ -43,7 +43,7 @@ struct Recording {
         }
     }
 
-    /// The lines of calls that another thread interrupted are joined.
+    /// Returns the lines of calls that another thread interrupted are joined.
     private static func lines(of text: String) -> [String] {
         var begun: [Substring: Substring] = [:]
         var found: [String] = []

@@ -45,7 +45,7 @@ struct Renumbering {
         return record.setting("inodes", to: .object(inodes))
     }
 
-    /// The time when the file was last written to, in nanoseconds.
+    /// Returns the time when the file was last written to, in nanoseconds.
     private func made(_ member: JSON.Member, _ record: JSON) throws -> JSON.Member {
         let inode = record["inodes"]?["waiting/\(member.name.dropFirst("made/".count))"]
         guard let facts = try inode.flatMap({ try facts($0) }) else { return JSON.Member(member.name, 0) }
@@ -65,7 +65,7 @@ struct Renumbering {
         return json.setting("files", to: .array(changed))
     }
 
-    /// The metadata of the new file for this old inode; nil if the file is lost.
+    /// Returns the metadata of the new file for this old inode; nil if the file is lost.
     private func facts(_ inode: JSON) throws -> FileFacts? {
         guard let number = inode.integer.map({ UInt64(bitPattern: $0) }), let id = recording.inodes[number] else {
             throw Disk.wrong("a record has an inode that no file had")

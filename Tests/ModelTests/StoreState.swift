@@ -63,7 +63,7 @@ struct StoreState: Equatable {
         return "\(health), in mode \(mode ?? .null), of version \(version), with \(digest)"
     }
 
-    /// Each name with its kind, without the names of transactions, and without files that only record the past.
+    /// Returns each name with its kind, without the names of transactions, and without files that only record the past.
     private static func names(_ store: String) throws -> Set<String> {
         var found: Set<String> = []
         func walk(_ path: String, _ name: String) throws {

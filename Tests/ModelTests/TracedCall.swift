@@ -20,7 +20,7 @@ struct TracedCall {
         opened = given.dropFirst(number.count).hasPrefix("<") ? try Self.path(given.dropFirst(number.count)) : nil
     }
 
-    /// The text between quotes, given as hexadecimal digits.
+    /// Returns the text between quotes, given as hexadecimal digits.
     func bytes(_ index: Int) throws -> [UInt8] {
         guard arguments[index].hasPrefix("\""), arguments[index].hasSuffix("\"") else {
             throw Disk.wrong("\(name) has no bytes: \(arguments[index].prefix(80))")
@@ -33,7 +33,7 @@ struct TracedCall {
         return number
     }
 
-    /// The absolute path of an argument, relative to the directory in the argument before it.
+    /// Returns the absolute path of an argument, relative to the directory in the argument before it.
     func path(_ index: Int, at directory: Int? = nil) throws -> String {
         let path = String(decoding: try bytes(index), as: UTF8.self)
         if path.hasPrefix("/") { return path }
@@ -41,7 +41,7 @@ struct TracedCall {
         return "\(try described(directory).path)/\(path)"
     }
 
-    /// The number of a descriptor, and its path; empty if the file no longer has a name.
+    /// Returns the number of a descriptor, and its path; empty if the file no longer has a name.
     func described(_ index: Int) throws -> (number: Int, path: String, isGone: Bool) {
         let word = arguments[index]
         guard let open = word.firstIndex(of: "<") else { return (Int(word) ?? -1, "", true) }
@@ -76,7 +76,7 @@ struct TracedCall {
 }
 
 extension StringProtocol {
-    /// The range of the last occurrence of a text.
+    /// Returns the range of the last occurrence of a text.
     fileprivate func range(of text: String) -> Range<Index>? {
         ranges(of: text).last
     }

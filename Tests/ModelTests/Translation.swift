@@ -63,7 +63,7 @@ struct Translation {
         }
     }
 
-    /// The part of a path below the directory; nil for any other path.
+    /// Returns the part of a path below the directory; nil for any other path.
     private func below(_ path: String) -> String? {
         if path == directory { return "" }
         return path.hasPrefix("\(directory)/") ? String(path.dropFirst(directory.utf8.count + 1)) : nil

@@ -49,7 +49,7 @@ struct Trial {
         return report
     }
 
-    /// All possible states without duplicates, in the order of the calls.
+    /// Returns all possible states without duplicates, in the order of the calls.
     private func states(_ operations: [FileOperation], _ chance: inout Chance) throws -> [State] {
         var disk = UnsyncedDisk(examination.recording.before)
         var known: Set<Int> = []
@@ -81,7 +81,7 @@ struct Trial {
         return operations
     }
 
-    /// The files and directories whose sync is ignored.
+    /// Returns the files and directories whose sync is ignored.
     private func lostWithoutSync() throws -> Set<Disk.ID> {
         var disk = UnsyncedDisk(examination.recording.before)
         var found: Set<Disk.ID> = []

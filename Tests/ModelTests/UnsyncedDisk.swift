@@ -103,7 +103,7 @@ struct UnsyncedDisk {
         pending = zip(pending, fates).filter { $1 == .lost }.map(\.0)
     }
 
-    /// The content after a power failure, with these results of the pending changes.
+    /// Returns the content after a power failure, with these results of the pending changes.
     func disk(after fates: [Fate]) -> Disk {
         var fates = fates
         keepOrder(&fates)
@@ -138,7 +138,7 @@ extension UnsyncedDisk.Change {
         }
     }
 
-    /// Whether the change is certain as soon as one of these files or directories is synced.
+    /// Returns whether the change is certain as soon as one of these files or directories is synced.
     func isSynced(by ids: Set<Disk.ID>) -> Bool {
         switch self {
         case .names(_, let directories): !directories.isDisjoint(with: ids)

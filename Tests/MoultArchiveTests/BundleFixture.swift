@@ -36,7 +36,7 @@ enum BundleSample {
         }
     }
 
-    /// Bytes that compress a little.
+    /// Returns bytes that compress a little.
     private static func noise(_ count: Int, seed: UInt64) -> [UInt8] {
         var state = seed
         return (0..<count).map { _ in

@@ -57,7 +57,7 @@ import Testing
         #expect(accepted > 0)
     }
 
-    /// The content of each member; nil if the archive is refused.
+    /// Returns the content of each member; nil if the archive is refused.
     private func contents(of archive: [UInt8], _ name: String, _ scratch: borrowing Scratch) throws -> [String:
         [UInt8]]?
     {

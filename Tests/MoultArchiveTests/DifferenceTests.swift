@@ -5,7 +5,7 @@ import Testing
 
 /// Pieces of patches, which encode the differences from the old file.
 @Suite struct DifferenceTests {
-    /// Content like that of databases: short records of few words, with numbers in between.
+    /// Returns content like that of databases: short records of few words, with numbers in between.
     private func records(_ count: Int, _ dice: inout SeededRandom) -> [UInt8] {
         let words = ["rye", "sour", "dried", "smoked", "bread", "plum", "carrot", "herring"]
         var bytes: [UInt8] = []

@@ -11,7 +11,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    /// Bytes that do not compress; the same seed gives the same bytes.
+    /// Returns bytes that do not compress; the same seed gives the same bytes.
     private func noise(_ count: Int, seed: UInt64) -> [UInt8] {
         var state = seed
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

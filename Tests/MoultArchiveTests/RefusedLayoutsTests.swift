@@ -7,7 +7,7 @@ import Testing
 @Suite struct RefusedLayoutsTests {
     private let members = ["food.db": 4, "user.db": 2]
 
-    /// Two stored files with known positions in the archive: food.db at 0, user.db at 41.
+    /// Returns two stored files with known positions in the archive: food.db at 0, user.db at 41.
     private func stored() throws -> (scratch: Scratch, bytes: [UInt8]) {
         let scratch = try Scratch()
         try scratch.write("food.db", Array("food".utf8))

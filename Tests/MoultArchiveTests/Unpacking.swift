@@ -73,7 +73,7 @@ extension Scratch {
         try ArchiveReader(Descriptor(path(name), .read), kind: kind ?? ArchiveKind(fileName: name))
     }
 
-    /// The error with which the strict reader refuses an archive.
+    /// Returns the error with which the strict reader refuses an archive.
     func refusal(
         _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members,
         _ location: SourceLocation = #_sourceLocation

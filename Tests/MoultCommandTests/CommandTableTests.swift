@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    /// The words of the first command, split as a shell would split them. This handles only what examples need: single
-    /// quotes, and the end of the command.
+    /// Returns the words of the first command, split as a shell would split them. This handles only what examples need:
+    /// single quotes, and the end of the command.
     private static func words(_ line: String) -> [String] {
         var words: [String] = []
         for (index, piece) in line.split(separator: "'", omittingEmptySubsequences: false).enumerated() {

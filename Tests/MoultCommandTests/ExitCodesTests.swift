@@ -8,7 +8,7 @@ import Testing
 @Suite struct ExitCodesTests {
     private static let page = "docs/running.md"
 
-    /// The rows of the table in the documentation: status and meaning.
+    /// Returns the rows of the table in the documentation: status and meaning.
     private func rows() throws -> [(status: String, meaning: String)] {
         let text = String(decoding: try Files.read(Self.page, limit: 1 << 20) ?? [], as: UTF8.self)
         let section = try #require(text.split(separator: "## Exit status\n").last?.split(separator: "\n## ").first)

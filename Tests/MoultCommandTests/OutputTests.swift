@@ -15,7 +15,7 @@ import Testing
 
     private struct Surprise: Error, CustomStringConvertible { var description: String { "the cable is out" } }
 
-    /// The text that the body writes to stdout and stderr.
+    /// Returns the text that the body writes to stdout and stderr.
     private func written(
         _ format: Format, quiet: Bool = false, verbose: Bool = false, _ body: (Output) throws -> Void
     ) throws -> [String] {

@@ -7,7 +7,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// The command in the advice of an error, beginning with its verb.
+    /// Returns the command in the advice of an error, beginning with its verb.
     private func advised(_ line: String, after words: String) throws -> String {
         let ended = try world.run("\(line)")
         #expect(ended.status != 0)

@@ -124,7 +124,7 @@ import Testing
             #expect(number > 40)
         }
 
-        /// The state before and after an update without failures.
+        /// Returns the state before and after an update without failures.
         private func states(_ first: String, _ second: String, _ flow: Flow) throws -> (old: [String], new: [String]) {
             let scratch = try Scratch()
             let store = scratch.path("store")

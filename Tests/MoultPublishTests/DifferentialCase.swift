@@ -60,7 +60,7 @@ extension DifferentialCase {
         try scratch.file("script.sql", script.all)
     }
 
-    /// The result of the sqlite3 shell.
+    /// Returns the result of the sqlite3 shell.
     func byShell() throws -> Outcome {
         let scratch = try Scratch()
         try write(to: scratch)
@@ -73,7 +73,7 @@ extension DifferentialCase {
         return Outcome(dump: try dump(scratch), output: try scratch.bytes("output"), warnings: warnings)
     }
 
-    /// The result of the builder.
+    /// Returns the result of the builder.
     func byBuilder() throws -> Outcome {
         let scratch = try Scratch()
         try write(to: scratch)
@@ -92,7 +92,7 @@ extension DifferentialCase {
         return try scratch.bytes("dump")
     }
 
-    /// Whether the shell also prints this warning.
+    /// Returns whether the shell also prints this warning.
     private func isAboutRows(_ line: String) -> Bool {
         ["expected ", "unescaped ", "unterminated ", "INSERT failed"].contains { line.contains(": \($0)") }
     }

@@ -47,7 +47,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["fresh.db", "made.db", "new.sql", "old.db", "old.sql"])
     }
 
-    /// Schema and rows as SQL, sorted, because the order of rows without a key may differ.
+    /// Returns schema and rows as SQL, sorted, because the order of rows without a key may differ.
     private func content(_ scratch: Scratch, _ name: String) throws -> [Substring] {
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }

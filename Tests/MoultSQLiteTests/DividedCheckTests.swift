@@ -17,7 +17,7 @@ import Testing
             connection)
     }
 
-    /// Whether SQLite finds a problem, or an error prevents its check.
+    /// Returns whether SQLite finds a problem, or an error prevents its check.
     private func isFoundWhole(_ path: String) -> Bool {
         do { return try !Connection(path: path, access: .immutable).quickCheck().isEmpty } catch { return true }
     }
@@ -149,7 +149,7 @@ struct Pages {
 
     func root(_ table: String) -> Int { roots[table] ?? 0 }
 
-    /// The offset of the last child's page number in the root page, which is an inner page.
+    /// Returns the offset of the last child's page number in the root page, which is an inner page.
     func branch(_ table: String) -> Int { (root(table) - 1) * 4096 + 8 }
 
     func number(_ place: Int) -> Int { bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }

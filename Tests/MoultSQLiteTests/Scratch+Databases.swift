@@ -19,7 +19,7 @@ extension Scratch {
         return path(name)
     }
 
-    /// The entries of the directory, sorted.
+    /// Returns the entries of the directory, sorted.
     func names(in directory: String = ".") throws -> [String] { try Files.list(path(directory)) }
 
     func size(_ name: String) throws -> Int? { try Files.facts(path(name))?.size }

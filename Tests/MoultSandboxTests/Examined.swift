@@ -15,7 +15,7 @@ struct Examined {
         try Shell.must(["sqlite3", validation.path], input: sql)
     }
 
-    /// The report of the built command, or of another program instead.
+    /// Returns the report of the built command, or of another program instead.
     func report(by program: String? = nil) throws -> ValidationReport {
         let reports = try Validator.process(program ?? BuiltMoult.path()).examine(
             [validation], scratch: scratch.path("aside"))
@@ -23,7 +23,7 @@ struct Examined {
         return report
     }
 
-    /// Why the database is refused; nil if it is not.
+    /// Returns why the database is refused; nil if it is not.
     func refusal(by program: String? = nil) -> String? {
         do {
             let report = try report(by: program)
@@ -31,7 +31,7 @@ struct Examined {
         } catch { return (error as? MoultError)?.why ?? "\(error)" }
     }
 
-    /// The result of a query on the database.
+    /// Returns the result of a query on the database.
     func answer(_ query: String, processor: Int = 60) throws -> ValidationReport.Answer? {
         var asking = self
         asking.validation.queries = [query]

@@ -31,7 +31,7 @@ import Testing
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    /// The sets in quarantine.
+    /// Returns the sets in quarantine.
     private func sets() throws -> [String] {
         try Files.list(quarantine).filter { $0 != "CACHEDIR.TAG" }.map { "\(quarantine)/\($0)" }
     }

@@ -35,7 +35,7 @@ import Testing
         try Settings.rewrite(StoreLayout(root: store.directory), name, value)
     }
 
-    /// The sets of a database, as the releases of their content.
+    /// Returns the sets of a database, as the releases of their content.
     private func sets(_ name: String) throws -> [String] {
         try Files.list(quarantine).filter { $0.hasSuffix("-\(name)") }.compactMap {
             try QuarantineRecord(in: "\(quarantine)/\($0)")?.release

@@ -40,7 +40,7 @@ import Testing
 
     private func orchestrator() throws -> Orchestrator { try Orchestrator(root: root, steps: .builtIn) }
 
-    /// The files of a set, with their sizes.
+    /// Returns the files of a set, with their sizes.
     private func set(_ directory: String, _ name: String) throws -> [String] {
         try Files.list(directory).filter { $0.hasPrefix(name) }.map {
             "\($0) \(try Files.facts("\(directory)/\($0)").map { $0.kind == .file ? "\($0.size)" : "\($0.kind)" } ?? "")"

@@ -55,7 +55,7 @@ import Testing
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    /// Everything that must not change when an update fails: names, content, times and inodes.
+    /// Returns everything that must not change when an update fails: names, content, times and inodes.
     private func tree() throws -> Tree {
         try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CopyMatrixTests {
     static let writing: [String] = ["apply installed", "apply next", "rollback", "recover", "sql"]
 
-    /// The command line for an action, on a store in this state.
+    /// Returns the command line for an action, on a store in this state.
     static func arguments(_ action: String, _ state: CopiedStore.State, _ releases: CopiedStore.Releases) -> [String] {
         switch action {
         case "apply installed": ["apply", releases.manifest(state.installed)]

@@ -41,7 +41,7 @@ import Testing
         return program
     }
 
-    /// The status is 124 if the command does not end in time.
+    /// Returns the status is 124 if the command does not end in time.
     private func moult(_ words: String...) throws -> Shell.Ended {
         try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", store.path])
     }

@@ -55,7 +55,7 @@ package struct BrokenStore {
             ])
     }
 
-    /// The digests of the files of a database, by suffix, without `-shm`, which has no data.
+    /// Returns the digests of the files of a database, by suffix, without `-shm`, which has no data.
     package static func set(_ path: String) throws -> [String: String] {
         var set: [String: String] = [:]
         for suffix in ["", "-wal", "-journal"] where try Files.facts(path + suffix)?.kind == .file {
@@ -64,7 +64,7 @@ package struct BrokenStore {
         return set
     }
 
-    /// The places of each original file of the user: its own path, or sets in quarantine.
+    /// Returns the places of each original file of the user: its own path, or sets in quarantine.
     package func places() throws -> [String: [String]] {
         let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
         let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }
@@ -72,7 +72,7 @@ package struct BrokenStore {
         return original.mapValues { digest in found.filter { $0.1.values.contains(digest) }.map(\.0) }
     }
 
-    /// Whether the user database is new and can be opened.
+    /// Returns whether the user database is new and can be opened.
     package func isFresh() throws -> Bool {
         let set = try Self.set("\(root)/user.db")
         let ended = try Shell.run(["sqlite3", "file:\(root)/user.db?mode=ro", "SELECT count(*) FROM note"])

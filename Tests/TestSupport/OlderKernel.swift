@@ -7,7 +7,7 @@ package enum OlderKernel {
         try without("landlock", 444...446, in: directory)
     }
 
-    /// The same for a kernel without `openat2`, as before Linux 5.6.
+    /// Returns the same for a kernel without `openat2`, as before Linux 5.6.
     package static func withoutOpenat2(in directory: String) throws -> String {
         try without("openat2", 437...437, in: directory)
     }

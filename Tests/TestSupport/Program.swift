@@ -39,8 +39,8 @@ package final class Program {
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
     }
 
-    /// The process has the signals of a terminal, even if this thread blocks some or the tests were started with
-    /// ignored signals.
+    /// Returns the process has the signals of a terminal, even if this thread blocks some or the tests were started
+    /// with ignored signals.
     static func attributes(ownGroup: Bool) -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)

@@ -69,7 +69,7 @@ package struct World {
         try Orchestrator(root: store, steps: .builtIn.adding(steps), watcher: watcher)
     }
 
-    /// The versions that a reader finds when it opens each database by its path.
+    /// Returns the versions that a reader finds when it opens each database by its path.
     package func versions() throws -> Set<String> {
         var versions: Set<String> = []
         for name in ["food", "codes"] {
@@ -86,8 +86,8 @@ package struct World {
         return versions
     }
 
-    /// The visible part of a store: everything except the history and the record of feeds, which only describe the
-    /// past.
+    /// Returns the visible part of a store: everything except the history and the record of feeds, which only describe
+    /// the past.
     package func visible(skipping more: Set<String> = []) throws -> Tree {
         try Tree(store, times: false, skipping: more.union([".moult/history.jsonl", ".moult/lock", ".moult/feed"]))
     }

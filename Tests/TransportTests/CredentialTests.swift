@@ -22,7 +22,7 @@ import Testing
         try must("moult keygen a --no-password -q && moult publish public rel/test-1.0.0.json -k a.key -q")
     }
 
-    /// The user has a netrc file with a password for every host.
+    /// Returns the user has a netrc file with a password for every host.
     private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line, environment: environment()) }
     private func must(_ line: String) throws { try scratch.must(line, environment: environment()) }
 

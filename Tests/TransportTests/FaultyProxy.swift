@@ -54,7 +54,7 @@ final class FaultyProxy {
         let bytes: Int
     }
 
-    /// The requests, in order.
+    /// Returns the requests, in order.
     func requests() throws -> [Request] {
         let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
         return text.split(separator: "\n").map { line in

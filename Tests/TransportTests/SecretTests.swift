@@ -41,7 +41,7 @@ import Testing
         #expect((ended.output + ended.errors).contains(shows), "\(line): \(ended.output)\(ended.errors)")
     }
 
-    /// The files below a directory that contain the token.
+    /// Returns the files below a directory that contain the token.
     private func leaks(_ directory: String) throws -> [String] {
         let ended = try run("grep -rlF \(token) \(directory)")
         return ended.output.split(separator: "\n").map(String.init)

@@ -4,7 +4,7 @@ import TestSupport
 /// The built command, next to the tests.
 enum BuiltCommand {
     static let path: String = {
-        // Without `/proc`, none of these tests can run, and the error says that moult was not found.
+        // Without `/proc`, none of these tests can run: the path of the command cannot be determined.
         let own = (try? Files.target(ofLink: "/proc/self/exe")) ?? ""
         return Files.directory(of: own) + "/moult"
     }()

@@ -1,7 +1,7 @@
 import MoultBasics
 import StepKit
 
-/// A step that fails after the decision, so that an update is undone.
+/// A step that fails after the decision of an update, so that the update is undone.
 struct FailsToApply: Step {
     let name = "test.fails"
     let summary = "fails when it is applied"

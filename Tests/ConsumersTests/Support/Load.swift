@@ -137,11 +137,11 @@ struct Load {
         }
     }
 
-    /// The output of a program: its numbers, and the rest of its text.
+    /// Ends a program and returns its output: the numbers at the beginning, and the complete line.
     static func end(_ program: Program) -> (numbers: [Int], text: String) {
         program.closeInput()
         let text = program.line() ?? ""
-        // The last program that closes the database locks it exclusively for a moment.
+        // The program that closes the database last locks the file exclusively for a moment.
         program.wait()
         return (text.split(separator: " ").prefix { Int($0) != nil }.compactMap { Int($0) }, text)
     }

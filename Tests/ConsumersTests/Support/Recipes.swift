@@ -2,7 +2,7 @@ import MoultFiles
 
 /// The programs in the documentation, as a user would copy them.
 enum Recipes {
-    /// The blocks of one language in a page of `docs/`, in order.
+    /// Returns the blocks of one language in a page of `docs/`, in order.
     static func all(in page: String, _ language: String) throws -> [String] {
         let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
         let text = String(decoding: try Files.read("\(root)/docs/\(page)", limit: 1 << 20) ?? [], as: UTF8.self)

@@ -11,13 +11,13 @@ extension Shop {
         }
     }
 
-    /// The words of a program that logs its call and then runs a script.
+    /// Returns the words of a command that logs its call and then runs a script.
     func words(_ name: String, then script: String = "") -> [String] {
         let say = "echo \"\(name) $MOULT_CALL $MOULT_CHANGED $MOULT_VERSION $MOULT_OUTCOME\" >> \(scratch.path("said"))"
         return ["sh", "-c", "\(say)\n\(script)"]
     }
 
-    /// The settings of a consumer.
+    /// Returns the settings of a consumer.
     func consumer(
         _ name: String, release: String = "", reload: String = "", _ more: KeyValuePairs<String, JSON?> = [:]
     ) -> JSON {

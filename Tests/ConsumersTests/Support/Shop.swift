@@ -22,7 +22,8 @@ struct Shop {
         maker = try ReleaseMaker(in: scratch.path("releases"))
     }
 
-    /// The manifest of release `number`.0.0. Every table contains this number.
+    /// Makes release `number`.0.0 and returns the path of its manifest. The tables of `food` and `pantry` contain the
+    /// number.
     func release(_ number: Int, writable: Bool = true) throws -> String {
         var sources = [
             ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(\(number));"),

@@ -26,7 +26,7 @@ extension Shop {
         }
     }
 
-    /// The sets in quarantine, or only those of one database, with the oldest first.
+    /// Returns the sets in quarantine, or only those of one database, with the oldest first.
     func kept(_ database: String? = nil) throws -> [Kept] {
         let quarantine = "\(store)/.moult/quarantine"
         guard try Files.facts(quarantine) != nil else { return [] }
@@ -51,8 +51,8 @@ extension Shop {
         return try Shell.must(["sqlite3", "file:\(path)?immutable=1", sql])
     }
 
-    /// The databases in the store that contain a text in a value, to show that a row is not lost. Freed pages do not
-    /// count.
+    /// Returns the databases in the store that contain a text in a value, to show that a row is not lost. Freed pages
+    /// do not count.
     func databases(with text: String) throws -> [String] {
         try Shell.must(["python3", "-c", Self.search, store, text]).split(separator: "\n").map(String.init)
     }
@@ -80,7 +80,7 @@ extension Shop {
                     c.close()
         """#
 
-    /// The rows of `moult_rejected`, as `table|row`.
+    /// Returns the rows of `moult_rejected`, as `table|row`.
     func rejected(_ name: String) throws -> String {
         guard try sql(name, "SELECT count(*) FROM sqlite_schema WHERE name = 'moult_rejected'") == "1\n" else {
             return ""
@@ -106,7 +106,7 @@ struct Counts: Equatable, CustomStringConvertible {
 
     var description: String { "\(carried) carried, \(rejected) rejected, \(kept) kept" }
 
-    /// The counts by table that a plan gives for a database.
+    /// Returns the counts by table that a plan gives for a database.
     static func inPlan(_ plan: JSON, _ database: String) -> [String: Counts] {
         var counts: [String: Counts] = [:]
         for effect in plan["effects"]?.array ?? [] where effect["database"]?.string == database {
@@ -115,7 +115,7 @@ struct Counts: Equatable, CustomStringConvertible {
         return counts
     }
 
-    /// The counts by table that the last object of `apply --json` or `rollback --json` gives for a database.
+    /// Returns the counts by table that the last object of `apply --json` or `rollback --json` gives for a database.
     static func inResult(_ result: JSON, _ database: String) -> [String: Counts] {
         var counts: [String: Counts] = [:]
         for row in result["rows"]?.array ?? [] where row["database"]?.string == database {

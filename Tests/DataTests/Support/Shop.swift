@@ -9,7 +9,7 @@ struct Shop {
     let scratch: Scratch
     let store: String
 
-    /// The command: the built one, or the binary that `MOULT_BINARY` names.
+    /// Returns the command: the built one, or the binary that `MOULT_BINARY` names.
     static func command() throws -> String {
         if let chosen = getenv("MOULT_BINARY") { return String(cString: chosen) }
         return try BuiltMoult.path()
@@ -40,7 +40,7 @@ struct Shop {
 
     func manifest(_ version: String) -> String { scratch.path("releases/shop-\(version).json") }
 
-    /// The output of `moult pack` for a draft.
+    /// Returns the output of `moult pack` for a draft.
     func tryToPack(_ version: String, _ databases: [Shipped]) throws -> Shell.Ended {
         try pack(draft(version, databases), into: scratch.path("releases"))
     }
@@ -128,7 +128,7 @@ struct Shop {
         try moult(["plan", release.hasSuffix(".json") ? release : manifest(release)] + more)
     }
 
-    /// The last object that a command with `--json` printed.
+    /// Returns the last object that a command with `--json` printed.
     static func last(_ ended: Shell.Ended) throws -> JSON {
         let line = try #require(ended.output.split(separator: "\n").last, "nothing was printed: \(ended.errors)")
         return try JSON(parsing: String(line), source: "stdout")
@@ -145,7 +145,7 @@ struct Shop {
     @discardableResult
     static func sql(_ path: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    /// The result of a query, or SQLite's message if it fails.
+    /// Returns the result of a query, or SQLite's message if it fails.
     func read(_ name: String, _ sql: String) throws -> String { try Self.read(path(name), sql) }
 
     static func read(_ path: String, _ sql: String) throws -> String {
@@ -154,14 +154,14 @@ struct Shop {
         return ended.status == 0 ? ended.output : ended.output + ended.errors
     }
 
-    /// The whole store except the records of attempts: the history, the lock and cached feeds.
+    /// Returns the whole store except the records of attempts: the history, the lock and cached feeds.
     func tree() throws -> Tree {
         try Tree(
             store, times: false,
             skipping: [".moult/history.jsonl", ".moult/lock", ".moult/feed", ".moult/transactions", ".moult/downloads"])
     }
 
-    /// The installed version.
+    /// Returns the installed version.
     func version() throws -> String? {
         try JSON(parsing: try moult("status", "--json").output, source: "status")["version"]?.string
     }

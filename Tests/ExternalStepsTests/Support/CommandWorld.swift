@@ -33,13 +33,13 @@ struct CommandWorld {
         user == geteuid() ? [] : ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
     }
 
-    /// The words that run the command on this store.
+    /// Returns the words that run the command on this store.
     func command(_ words: String...) throws -> [String] {
         try prefix + [user == geteuid() ? BuiltMoult.path() : scratch.path("moult")] + words
             + ["--store", world.store]
     }
 
-    /// The step's plan.
+    /// Returns the step's plan.
     func planned(by kernel: [String] = []) throws -> [String] {
         let ended = try Shell.run(
             kernel + command("plan", world.world.second, "--json"),

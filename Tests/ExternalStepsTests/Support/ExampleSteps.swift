@@ -33,7 +33,7 @@ enum ExampleSteps: String, CaseIterable, Sendable {
         }
     }
 
-    /// The problem with the result of the step; nil if the result matches the installed release.
+    /// Returns the problem with the result of the step; nil if the result matches the installed release.
     func fault(in world: StepWorld, installed: String) throws -> String? {
         switch self {
         case .notify:

@@ -49,7 +49,7 @@ struct StepWorld {
         try world.orchestrator(watcher: watcher).update(UpdateRequest(manifest: world.second))
     }
 
-    /// The error of an update; nil if there was none.
+    /// Returns the error of an update; nil if there was none.
     func failure() throws -> MoultError? {
         do { try update() } catch let error as MoultError { return error }
         return nil

@@ -27,7 +27,7 @@ struct Lab {
         """
     }
 
-    /// The number of rows at a path, and their texts.
+    /// Returns the number of rows at a path, and their texts.
     static func read(_ path: String) throws -> String {
         try Shell.must(["sqlite3", path, "SELECT count(*), min(text), max(text) FROM note"])
     }
@@ -38,7 +38,7 @@ struct Lab {
 
     static let sidecars = ["-wal", "-shm", "-journal"]
 
-    /// The files next to a database that SQLite would treat as parts of it.
+    /// Returns the files next to a database that SQLite would treat as parts of it.
     static func sidecars(of path: String) throws -> [String] {
         try sidecars.filter { try Files.facts(path + $0) != nil }
     }

@@ -25,7 +25,7 @@ final class RunningApp {
     /// Starts a query and reads its first row.
     func begin(_ sql: String) throws { try tell("begin", sql) }
 
-    /// The remaining distinct rows of the started query, each with its count.
+    /// Returns the remaining distinct rows of the started query, each with its count.
     func rest() throws -> String { try tell("rest", "") }
 
     /// Closes the connection, like an app that exits.

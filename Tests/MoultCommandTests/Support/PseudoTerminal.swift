@@ -35,7 +35,7 @@ final class PseudoTerminal {
         close(screen)
     }
 
-    /// Everything written since the last call.
+    /// Returns everything written since the last call.
     func read() -> String {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65_536)

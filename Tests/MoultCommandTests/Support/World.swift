@@ -48,18 +48,18 @@ final class World {
         return ended.out
     }
 
-    /// The lines of JSON in a command's output.
+    /// Returns the lines of JSON in a command's output.
     func json(_ line: String) throws -> [JSON] {
         try run(line).out.split(separator: "\n").map { try JSON(parsing: String($0), source: line) }
     }
 
-    /// The name of a release's generation.
+    /// Returns the name of a release's generation.
     func generation(_ manifest: String) throws -> String {
         let bytes = try Files.read(scratch.path(manifest), limit: 1 << 20) ?? []
         return try Generation.name(of: .init(parsing: bytes, as: .sealed, source: manifest), bytes: bytes)
     }
 
-    /// The size of a file in the form that the command prints.
+    /// Returns the size of a file in the form that the command prints.
     func size(_ name: String) throws -> ByteCount { ByteCount(try bytes(name)) }
     func bytes(_ name: String) throws -> Int { try Files.facts(scratch.path(name))?.size ?? 0 }
 

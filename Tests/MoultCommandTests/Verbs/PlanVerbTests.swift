@@ -11,7 +11,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// The text of a plan, with the free disk space replaced, which is not known in advance.
+    /// Returns the text of a plan, with the free disk space replaced, which is not known in advance.
     private func text(_ line: String) throws -> String {
         let run = try world.run(line)
         #expect(run.status == 2)

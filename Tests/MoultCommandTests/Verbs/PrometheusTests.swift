@@ -79,7 +79,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// The metrics of a store that follows a feed and is in the state of the case.
+    /// Returns the metrics of a store that follows a feed and is in the state of the case.
     private func metrics(_ one: Case) throws -> String {
         try world.must(
             """
@@ -168,8 +168,8 @@ import Testing
         #expect(check.status == 0, "\(check.output)\(check.errors)")
     }
 
-    /// The alerts that fire after a server has read these metrics for 30 days. The clock of promtool starts at zero, so
-    /// times are shifted.
+    /// Returns the alerts that fire after a server has read these metrics for 30 days. The clock of promtool starts at
+    /// zero, so times are shifted.
     private func firing(_ metrics: String) throws -> Set<String> {
         let days = 30
         let shift = Timestamp.now.seconds - days * 86_400

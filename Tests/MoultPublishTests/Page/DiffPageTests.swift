@@ -17,7 +17,7 @@ import Testing
         return DiffPage(diff).html
     }
 
-    /// The tags of the page, and the texts of all cells in order, as Python's parser finds them.
+    /// Returns the tags of the page, and the texts of all cells in order, as Python's parser finds them.
     private func parsed(_ html: String) throws -> (tags: Set<String>, texts: [String]) {
         let program = """
             import html.parser, json, sys

@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    /// Each row in the form of a reject record, as SQLite computes it.
+    /// Returns each row in the form of a reject record, as SQLite computes it.
     private func content(_ connection: Connection) throws -> [String] {
         try connection.query(
             """
@@ -116,7 +116,7 @@ import Testing
         ).map { $0.map(\.description).joined(separator: "|") }
     }
 
-    /// The rejected rows, read from their records into a table without types.
+    /// Returns the rejected rows, read from their records into a table without types.
     private func rejects(_ connection: Connection) throws -> [String] {
         guard try connection.int("SELECT count(*) FROM sqlite_schema WHERE name = 'moult_rejected'") > 0 else {
             return []

@@ -25,7 +25,7 @@ struct TransferCase {
         }
     }
 
-    /// The rows of a query on the new database as SQL literals, in the order in which SQLite returns them.
+    /// Returns the rows of a query on the new database as SQL literals, in the order in which SQLite returns them.
     func rows(_ sql: String) throws -> [String] {
         try new.query(sql).map { $0.map(\.description).joined(separator: ",") }
     }

@@ -29,7 +29,7 @@ struct ArchiveFixture {
         return program
     }
 
-    /// The content that the built command or another program reads.
+    /// Returns the content that the built command or another program reads.
     func read(
         by program: String? = nil, patience: Int = 20, stop: @escaping @Sendable () throws -> Void = {},
         during: (String) throws -> Void = { _ in }
@@ -44,7 +44,7 @@ struct ArchiveFixture {
         return contents
     }
 
-    /// The error with which the archive is refused.
+    /// Returns the error with which the archive is refused.
     func refusal(by script: String, patience: Int = 20) throws -> MoultError {
         let program = try impostor(script)
         return try #require(throws: MoultError.self) { try read(by: program, patience: patience) }

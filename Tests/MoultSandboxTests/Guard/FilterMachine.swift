@@ -18,7 +18,7 @@ struct FilterMachine {
         #endif
     }()
 
-    /// The kernel's answer to a call with these six arguments; nil if the program is invalid.
+    /// Returns the kernel's answer to a call with these six arguments; nil if the program is invalid.
     func answer(_ number: Int, _ arguments: [UInt64], architecture: UInt32 = architecture) -> Answer? {
         func word(at offset: Int) -> UInt32? {
             switch offset {

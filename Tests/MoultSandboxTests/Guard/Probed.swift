@@ -29,7 +29,7 @@ final class Probed {
         case reads
     }
 
-    /// The kernel's answer to each call.
+    /// Returns the kernel's answer to each call.
     func ask(_ calls: [String], _ way: Way?) throws -> [String] {
         let probe = "\(Files.directory(of: try BuiltMoult.path()))/GuardProbe"
         let words = [probe, way?.rawValue ?? "no", scratch, file] + calls

@@ -232,8 +232,8 @@ struct CopiedStore {
         return ended.output + ended.errors
     }
 
-    /// Every file with its content and mode, but without times and names. A command on a copy must not change these
-    /// files.
+    /// Returns every file with its content and mode, but without times and names. A command on a copy must not change
+    /// these files.
     func files() throws -> [String: String] {
         var files: [String: String] = [:]
         func walk(_ directory: String) throws {
@@ -251,7 +251,7 @@ struct CopiedStore {
         return files
     }
 
-    /// The state of a database in `moult status`.
+    /// Returns the state of a database in `moult status`.
     func state(_ database: String) throws -> String? {
         let status = try JSON(parsing: try moult(["status", "--json"]).output, source: "status")
         return status["databases"]?.array?.first { $0["name"]?.string == database }?["state"]?.string

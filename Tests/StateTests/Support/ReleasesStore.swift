@@ -50,7 +50,7 @@ struct ReleasesStore {
         return ended.output
     }
 
-    /// The last object that a command prints with `--json`.
+    /// Returns the last object that a command prints with `--json`.
     func json(_ line: String) throws -> JSON {
         let text = try run(line).output.split(separator: "\n").last.map { String($0) }
         return try JSON(parsing: try #require(text), source: line)
@@ -58,7 +58,7 @@ struct ReleasesStore {
 
     func version() throws -> String? { try json("moult status --json")["version"]?.string }
 
-    /// The holds from `status`: `2.0.0: reason`.
+    /// Returns the holds from `status`: `2.0.0: reason`.
     func holds() throws -> [String] { try holds(in: json("moult status --json")) }
 
     func holds(in json: JSON) throws -> [String] {

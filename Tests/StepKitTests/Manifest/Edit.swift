@@ -59,7 +59,7 @@ extension JSON {
 
     private static func below(_ path: String, _ value: JSON) -> [String] { [path] + value.paths.map { path + $0 } }
 
-    /// The value at a path.
+    /// Returns the value at a path.
     func at(_ path: String) -> JSON? {
         path.split(separator: "/").reduce(JSON?.some(self)) { value, part in
             if let items = value?.array { return Int(part).flatMap { items.indices.contains($0) ? items[$0] : nil } }

@@ -2,7 +2,7 @@ import MoultBasics
 import StepKit
 import Testing
 
-/// The error of the parser for a document; nil if the document is accepted.
+/// Returns the error of the parser for a document; nil if the document is accepted.
 func refusal(_ document: JSON, as form: Manifest.Form) -> String? {
     refusal(Array(document.line.utf8), as: form)
 }

@@ -9,7 +9,7 @@ struct DeclaredField {
 }
 
 extension Schema {
-    /// All fields that this schema declares, at any level.
+    /// Returns all fields that this schema declares, at any level.
     func fields() -> [DeclaredField] { fields(in: root, "") }
 
     private func fields(in schema: JSON, _ place: String) -> [DeclaredField] {
@@ -21,8 +21,8 @@ extension Schema {
         }
     }
 
-    /// The fields that the schema declares for the object at a path of a document; nil if the object may have any
-    /// names.
+    /// Returns the fields that the schema declares for the object at a path of a document; nil if the object may have
+    /// any names.
     func names(at path: String) throws -> Set<String>? {
         var here = [root]
         for part in path.split(separator: "/") {
@@ -35,7 +35,7 @@ extension Schema {
         return names.isEmpty ? nil : Set(names)
     }
 
-    /// The direct subschemas that describe the structure of a document, not conditions.
+    /// Returns the direct subschemas that describe the structure of a document, not conditions.
     private static func structure(of schema: JSON) -> [(place: String, schema: JSON)] {
         inside(schema).filter { part in
             ["/properties/", "/additionalProperties", "/items"].contains { part.place.hasPrefix($0) }
@@ -43,7 +43,7 @@ extension Schema {
         }
     }
 
-    /// The schema, or its alternatives.
+    /// Returns the schema, or its alternatives.
     private static func alternatives(of schema: JSON) -> [JSON] {
         schema["properties"] == nil ? schema["anyOf"]?.array ?? [schema] : [schema]
     }

@@ -11,7 +11,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
 
     func schema() throws -> Schema { try .named(rawValue) }
 
-    /// The document that has every field.
+    /// Returns the document that has every field.
     func sample() throws -> JSON {
         switch self {
         case .draft: try Sample.draft()
@@ -21,7 +21,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
         }
     }
 
-    /// The error of the parser for a document; nil if the document is accepted.
+    /// Returns the error of the parser for a document; nil if the document is accepted.
     func refusal(_ document: JSON) -> String? {
         switch self {
         case .draft: return StepKitTests.refusal(document, as: .draft)

@@ -82,8 +82,8 @@ struct ReferencePage: CustomTestStringConvertible {
 
     func examples() throws -> [Example] { try examples(in: text()) }
 
-    /// The JSON blocks of a page. A block with only a part of a document replaces fields of the last complete document,
-    /// reduced to its required fields.
+    /// Returns the JSON blocks of a page. A block with only a part of a document replaces fields of the last complete
+    /// document, reduced to its required fields.
     func examples(in text: String) throws -> [Example] {
         var base: JSON?
         var form = form

@@ -39,7 +39,7 @@ struct Schema {
         return try Schema(JSON(parsing: bytes, source: path))
     }
 
-    /// The schema to which a reference `#/$defs/<name>` points.
+    /// Returns the schema to which a reference `#/$defs/<name>` points.
     func resolve(_ reference: String) throws -> JSON {
         guard reference.hasPrefix("#/$defs/"), let found = root.at(String(reference.dropFirst())) else {
             throw Fault(description: "\(reference) leads nowhere")
@@ -47,7 +47,7 @@ struct Schema {
         return found
     }
 
-    /// The direct subschemas of a schema, each with its path.
+    /// Returns the direct subschemas of a schema, each with its path.
     static func inside(_ schema: JSON) -> [(place: String, schema: JSON)] {
         (schema.members ?? []).flatMap { member -> [(String, JSON)] in
             switch Keyword(rawValue: member.name) {

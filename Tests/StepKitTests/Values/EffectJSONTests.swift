@@ -75,7 +75,7 @@ import Testing
         #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...22))
     }
 
-    /// The switch is exhaustive, so a new kind of change cannot be added without changing this test.
+    /// Returns the switch is exhaustive, so a new kind of change cannot be added without changing this test.
     private static func number(_ change: Change) -> Int {
         switch change {
         case .confirm: 1

@@ -73,7 +73,7 @@ final class Registry {
 
     deinit { program.signal(SIGTERM) }
 
-    /// The address of a repository, as moult expects it.
+    /// Returns the address of a repository, as moult expects it.
     func address(_ repository: String) -> String { "\(isSecure ? "oci" : "oci+http")://\(host)/\(repository)" }
     var host: String { "127.0.0.1:\(port)" }
 
@@ -84,7 +84,7 @@ final class Registry {
         var description: String { "\(method) \(path) \(status)" }
     }
 
-    /// The requests of moult in order, without the state of uploads.
+    /// Returns the requests of moult in order, without the state of uploads.
     func requests() throws -> [Request] {
         let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 26) ?? [], as: UTF8.self)
         return text.split(separator: "\n").filter { $0.hasSuffix("\"moult\"") }.compactMap { line in
@@ -99,7 +99,7 @@ final class Registry {
         }
     }
 
-    /// The requests that `body` makes.
+    /// Returns the requests that `body` makes.
     func requests(of body: () throws -> Void) throws -> [Request] {
         let before = try requests().count
         try body()

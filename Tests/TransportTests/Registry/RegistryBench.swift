@@ -54,14 +54,14 @@ struct RegistryBench {
         try Files.replace(settings, with: Array(json.setting("feed", to: feed).pretty.utf8))
     }
 
-    /// The release in the database of the store.
+    /// Returns the release in the database of the store.
     func installed(in store: String = "store") throws -> String {
         if try Files.factsThroughLinks(scratch.path("\(store)/food.db")) == nil { return "nothing" }
         return try must("sqlite3 'file:\(store)/food.db?immutable=1' 'SELECT DISTINCT release FROM food'")
             .split(separator: "\n").joined()
     }
 
-    /// The error of a command that exits with a status.
+    /// Returns the error of a command that exits with a status.
     func refusal(_ line: String, status: Int32, environment: [String: String] = [:]) throws -> String {
         let ended = try run(line, environment: environment)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }

@@ -62,7 +62,7 @@ final class RegistryFront {
         program = nil
     }
 
-    /// The requests so far, as `GET /v2/… 200`.
+    /// Returns the requests so far, as `GET /v2/… 200`.
     func requests() throws -> [String] {
         String(decoding: try Files.read(scratch.path("access"), limit: 1 << 24) ?? [], as: UTF8.self)
             .split(separator: "\n").map { String($0) }

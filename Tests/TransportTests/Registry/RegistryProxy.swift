@@ -88,7 +88,7 @@ final class RegistryProxy {
         let isFaulty: Bool
     }
 
-    /// The requests since the last call of `inject` or `heal`.
+    /// Returns the requests since the last call of `inject` or `heal`.
     func requests() throws -> [Request] {
         let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
         return text.split(separator: "\n").map { line in
