@@ -13,7 +13,7 @@ import Testing
 
     static let one = "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b); CREATE TABLE e(x); PRAGMA user_version = 1;"
 
-    /// Each migration with the resulting schema, the table, and the number of rows that lose a value.
+    /// Each case: a migration, the resulting schema, the table, and the number of rows that lose a value.
     static let dropping: [(name: String, sql: String, leadsTo: String, table: String, rows: Int64)] = [
         (
             "an update and a column", "UPDATE d SET a = NULL; ALTER TABLE d DROP COLUMN b;",
@@ -212,9 +212,7 @@ import Testing
     @Test(arguments: contents)
     func `a first install migrates a database with content that is invalid or needs functions of the app`(
         _ content: (name: String, statements: [String])
-    )
-        throws
-    {
+    ) throws {
         try beginNote()
         try App.run(
             shop.path("diary.db"),

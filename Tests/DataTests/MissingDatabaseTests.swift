@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Only a reset recreates a missing database that has a history.
+/// If a writable database of the installed release is missing, only a reset recreates it.
 @Suite struct MissingDatabaseTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: ["diary", "app"], ["1.0.0", "2.0.0"])
-    func `a missing database with history is not recreated`(name: String, version: String) throws {
+    func `an update does not recreate a missing database`(name: String, version: String) throws {
         try begin()
         try Files.rename(shop.path("\(name).db"), to: shop.scratch.path("unmounted.db"))
         let before = try shop.tree()
@@ -30,7 +30,7 @@ import Testing
         #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
         #expect(ended.errors.contains("reset \(name) --set-user-data-aside"), "\(ended.errors)")
         #expect(try shop.tree() == before)
-        // The file is back, and the next update succeeds.
+        // Once the file is back, the next update succeeds.
         try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("\(name).db"))
         try shop.install("2.0.0")
     }
@@ -53,7 +53,7 @@ import Testing
         try shop.install("2.0.0")
     }
 
-    @Test(arguments: ["diary", "app"]) func `a missing database with only its WAL left is refused`(name: String)
+    @Test(arguments: ["diary", "app"]) func `an update is refused if only the WAL of a database is left`(name: String)
         throws
     {
         try begin()

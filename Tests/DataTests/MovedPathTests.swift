@@ -25,7 +25,7 @@ import Testing
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode); INSERT INTO item VALUES('MINE', 1)")
     }
 
-    /// Both databases move.
+    /// Packs a release that moves both databases.
     private func packSecond() throws {
         try shop.pack(
             "2.0.0",
@@ -67,7 +67,7 @@ import Testing
         let inode = try Files.facts(shop.path("diary.db"))?.inode
         try shop.install("2.0.0")
         let facts = try Files.facts(shop.path("new-diary.db"))
-        #expect(facts?.inode == inode, "it is renamed, not copied")
+        #expect(facts?.inode == inode, "the file was copied, not renamed")
         #expect((facts?.mode ?? 0) & 0o777 == 0o600)
     }
 
@@ -94,7 +94,8 @@ import Testing
         #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\n")
     }
 
-    @Test(arguments: ["new-diary.db", "new-app.db"]) func `an occupied path is refused`(name: String) throws {
+    @Test(arguments: ["new-diary.db", "new-app.db"])
+    func `a release is refused if the new path of a database is occupied`(name: String) throws {
         try begin()
         try packSecond()
         try shop.sql(name, "CREATE TABLE other(x); INSERT INTO other VALUES('OTHER')")
@@ -107,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: ["diary.db", "app.db"])
-    func `another file at the new path does not replace a missing database`(name: String) throws {
+    func `a different file at the new path does not replace a missing database`(name: String) throws {
         try begin()
         try packSecond()
         try shop.sql("new-\(name)", "CREATE TABLE other(x); INSERT INTO other VALUES('OTHER')")
@@ -134,7 +135,8 @@ import Testing
         #expect(try shop.read("new-app.db", "SELECT name FROM item ORDER BY name") == "MINE\nTWO\n")
     }
 
-    @Test(arguments: ["diary.db", "app.db"]) func `a link at the old path is refused as a link`(name: String) throws {
+    @Test(arguments: ["diary.db", "app.db"])
+    func `an update is refused if the file at the old path is a link`(name: String) throws {
         try begin()
         try packSecond()
         try Files.rename(shop.path(name), to: shop.scratch.path(name))
@@ -174,7 +176,7 @@ import Testing
         #expect(try Files.facts(shop.path("new-diary.db")) == nil)
     }
 
-    @Test func `two databases that swap their paths lose no row`() throws {
+    @Test func `no row is lost if two databases swap their paths`() throws {
         try shop.pack(
             "1.0.0",
             [
@@ -197,7 +199,7 @@ import Testing
         #expect(try shop.read("y.db", "SELECT t FROM note") == expected.1)
     }
 
-    @Test func `a database whose old path another database takes loses no row`() throws {
+    @Test func `no row is lost if another database takes the old path of a database`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE note(t);", name: "a", more: at("x.db"))])
         try shop.install("1.0.0")
         try shop.sql("x.db", "INSERT INTO note VALUES('A')")

@@ -4,8 +4,9 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// A release that omits a writable database leaves its file in the store, and the file keeps its owner: a later release
-/// that uses its path or its name is treated as if no release had omitted it.
+/// A release that omits a writable database leaves the file in the store, and the file still belongs to the app or the
+/// user: a later release that uses the path or the name of the database is treated as if no release had omitted the
+/// database.
 @Suite struct OmittedDatabaseTests {
     let shop: Shop
 
@@ -81,7 +82,8 @@ import Testing
         try expectRefused("4.0.0")
     }
 
-    @Test func `an omitted database stays the user's while the adopted generation is installed`() throws {
+    @Test
+    func `an omitted user database still belongs to the user after a rollback to the adopted generation`() throws {
         try shop.sql("food.db", "CREATE TABLE old(x)")
         try shop.pack("1.0.0", [app("user"), Self.food])
         try shop.install("1.0.0")
@@ -153,7 +155,7 @@ import Testing
         #expect(try Files.facts(shop.path("app.db")) == nil)
     }
 
-    @Test func `a file whose path the installed release gives to another database is not moved`() throws {
+    @Test func `an omitted database is not moved if the installed release uses its path for another database`() throws {
         try begin("user")
         try shop.pack("3.0.0", [.user(Self.note, name: "other", more: [.init("path", "app.db")]), Self.food])
         try shop.install("3.0.0")

@@ -87,7 +87,7 @@ import Testing
         #expect(try access() == before)
     }
 
-    @Test func `a reset of a file that is damaged keeps the mode`() throws {
+    @Test func `a reset of a damaged file keeps the mode`() throws {
         try setMode("600")
         try Shell.must(["sh", "-c", "echo damaged > '\(shop.path("diary.db"))'"])
         #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
@@ -118,7 +118,7 @@ import Testing
     // MARK: As root
 
     @Test(.enabled(if: geteuid() == 0, "only root may give a file away"))
-    func `as root an update keeps owner and group`() throws {
+    func `as root an update keeps the owner and group`() throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712"] + Self.names.map { shop.path("\($0).db") })
         let before = try access()
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give a file away"), arguments: names)
-    func `as root a reset keeps owner and group`(name: String) throws {
+    func `as root a reset keeps the owner and group`(name: String) throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712"] + Self.names.map { shop.path("\($0).db") })
         let before = try access()
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may give a file away"))
-    func `after an update by root the app of another user can write`() throws {
+    func `after an update by root, another user's app can still write`() throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712", shop.path("exchanged.db"), shop.path("replaced.db")])
         try Shell.must(["chown", "0:4712", shop.store])

@@ -2,8 +2,8 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// SQLite lists a table as a part of a virtual table if its name is that of the virtual table with an ending such as
-/// `_content`, even if an app made it for something else.
+/// SQLite treats a table as a part of a virtual table if the name of the table is that of the virtual table with an
+/// ending such as `_content`, even if an app created the table for another purpose.
 @Suite struct PartNamesTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -43,9 +43,8 @@ import Testing
         #expect(try shop.onlyKept("app").rows(one.table) == 1)
     }
 
-    @Test(arguments: cases) func `preserved rows of a table named like a part of a virtual table are carried`(one: Case)
-        throws
-    {
+    @Test(arguments: cases)
+    func `preserved rows of a table named like a part of a virtual table are carried over`(one: Case) throws {
         let table = "CREATE TABLE \(one.table)(id INTEGER PRIMARY KEY, body TEXT, own INTEGER DEFAULT 0);"
         try shop.pack("1.0.0", [.shared(table, [["table": .string(one.table)]])])
         try shop.install("1.0.0")
@@ -68,7 +67,8 @@ import Testing
         #expect(try Shell.must([Shop.command(), "replace", "--undo", old]).contains("in quarantine"))
     }
 
-    @Test func `an update keeps the old database if the app has made an index of a shipped table's text`() throws {
+    @Test
+    func `an update keeps the old database if the app has created a full-text index over a shipped table`() throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY, text TEXT); INSERT INTO item VALUES(1, 'pea soup');"
         try shop.pack("1.0.0", [.shared(schema)])
         try shop.install("1.0.0")
@@ -107,7 +107,8 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT * FROM find_stat") == "mine|7\n")
     }
 
-    @Test(arguments: cases) func `salvage copies the rows of such a table`(one: Case) throws {
+    @Test(arguments: cases)
+    func `salvage copies the rows of a table named like a part of a virtual table`(one: Case) throws {
         try shop.pack("1.0.0", [.user(Self.schema(one) + "PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
         try shop.sql("diary.db", "INSERT INTO \(one.table) VALUES(10, 'my own document', 1)")

@@ -13,7 +13,8 @@ import Testing
         ["table": "item", "where": "mine = 1", "onConflict": .string(conflict), "onReject": "table"]
     }
 
-    /// A row that is carried over, a row that is not, a shipped row that the app changed, and a table of the app.
+    /// Packs two releases and installs the first. The app then adds a row that is carried over, a row that is not, and
+    /// a table, and changes a shipped row.
     private func begin() throws {
         try shop.pack(
             "1.0.0", [.shared(Self.item + "INSERT INTO item VALUES('one', 0, 1), ('both', 0, 1);", [Self.own()])])
@@ -94,7 +95,7 @@ import Testing
         #expect(text.contains("own"), "\(text)")
     }
 
-    @Test func `diff of a store and its installed release shows the changes of the app`() throws {
+    @Test func `diff of the installed release and the store shows the changes of the app`() throws {
         try begin()
         let ended = try shop.moult("diff", shop.manifest("1.0.0"), "--json")
         #expect(ended.status == 2)
@@ -102,7 +103,7 @@ import Testing
         #expect(table["changed"]?.integer == 1)
     }
 
-    @Test func `a deep plan shows the rows that keep-new rejects`() throws {
+    @Test func `a deep plan shows rows that are rejected because of keep-new`() throws {
         try shop.pack("1.0.0", [.shared(Self.item, [Self.own("keep-new")])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('lost', 1, 3), ('stays', 1, 3)")
@@ -143,7 +144,7 @@ import Testing
             ])
     }
 
-    @Test func `a plan counts the rows of which a migration drops a value`() throws {
+    @Test func `a plan counts the rows that lose a value in a migration`() throws {
         try beginDiary()
         let plan = try Shop.last(shop.plan("2.0.0", "--json"))
         #expect(Counts.inPlan(plan, "diary")["d"]?.kept == 1)
@@ -151,7 +152,7 @@ import Testing
         #expect(text.contains("1 row of d"), "\(text)")
     }
 
-    @Test func `a plan refuses a user database that does not have the schema of the release`() throws {
+    @Test func `a plan refuses an update if the user database lacks the schema of the release`() throws {
         try shop.sql("journal.db", "CREATE TABLE other(x); PRAGMA user_version = 1;")
         try shop.pack("3.0.0", [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
         for ended in [try shop.plan("3.0.0"), try shop.plan("3.0.0", "--deep"), try shop.apply("3.0.0")] {
@@ -160,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `going back to a kept release also refuses a user database without its schema`() throws {
+    @Test func `apply of an earlier release is also refused if the user database lacks its schema`() throws {
         for version in ["3.0.0", "4.0.0"] {
             try shop.pack(version, [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
             try shop.install(version)
@@ -170,7 +171,7 @@ import Testing
             #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
             #expect(ended.errors.contains("note"), "\(ended.errors)")
         }
-        // A rollback must be possible after a bad release, so it is not refused.
+        // Unlike `apply`, `rollback` is not refused, because it must be possible after a bad release.
         #expect(try shop.moult("rollback").status == 0)
     }
 

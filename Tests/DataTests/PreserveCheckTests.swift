@@ -3,7 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `preserve` is checked when a release is packed and when it is installed: a misspelled name must not cost a row.
+/// `preserve` is checked when a release is packed and when it is installed, so that no row is lost because of a
+/// misspelled name.
 @Suite struct PreserveCheckTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -29,8 +30,8 @@ import Testing
         (["table": "sqlite_schema"], "sqlite_schema"),
     ]
 
-    @Test(arguments: wrong) func `pack refuses a wrong entry and names it`(_ wrong: (entry: JSON, word: String)) throws
-    {
+    @Test(arguments: wrong)
+    func `pack refuses an invalid preserve entry and names it`(_ wrong: (entry: JSON, word: String)) throws {
         let ended = try shop.tryToPack("1.0.0", [.shared(Self.schema, [wrong.entry])])
         #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
         #expect(ended.errors.contains(wrong.word), "\(ended.errors)")
@@ -38,7 +39,9 @@ import Testing
     }
 
     @Test(arguments: wrong)
-    func `a release with a wrong entry is refused and takes no row`(_ wrong: (entry: JSON, word: String)) throws {
+    func `a release with an invalid preserve entry is refused, and no row is lost`(
+        _ wrong: (entry: JSON, word: String)
+    ) throws {
         try shop.pack("1.0.0", [.shared(Self.schema, [Self.good])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")
@@ -51,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: wrong)
-    func `a first release with a wrong entry is refused`(_ wrong: (entry: JSON, word: String)) throws {
+    func `a first release with an invalid preserve entry is refused`(_ wrong: (entry: JSON, word: String)) throws {
         let release = try shop.makeUnchecked("1.0.0", [.shared(Self.schema, [wrong.entry])])
         let ended = try shop.apply(release)
         #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
@@ -65,12 +68,12 @@ import Testing
         ["table": "item", "columns": ["price": "cents"]],
     ]
 
-    @Test(arguments: right) func `pack accepts what SQLite accepts`(_ entry: JSON) throws {
+    @Test(arguments: right) func `pack accepts a preserve entry that is valid in SQLite`(_ entry: JSON) throws {
         let ended = try shop.tryToPack("1.0.0", [.shared(Self.schema, [entry])])
         #expect(ended.status == 0, "\(ended.errors)")
     }
 
-    @Test(arguments: right) func `a correct entry carries the row over`(_ entry: JSON) throws {
+    @Test(arguments: right) func `a valid preserve entry carries the row over`(_ entry: JSON) throws {
         try shop.pack("1.0.0", [.shared(Self.schema, [entry])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")
@@ -79,7 +82,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item ORDER BY name") == "MINE|7|1\nTWO|5|0\n")
     }
 
-    @Test func `a condition that ends in a comment is refused by pack or carries the row`() throws {
+    @Test func `a condition that ends in a comment carries the row over, or pack refuses it`() throws {
         let entry: JSON = ["table": "item", "where": "mine = 1 -- what users wrote"]
         let packed = try shop.tryToPack("1.0.0", [.shared(Self.schema, [entry])])
         guard packed.status == 0 else { return #expect(packed.status == 3) }
@@ -90,7 +93,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT * FROM item ORDER BY name") == "MINE|7|1\nTWO|5|0\n")
     }
 
-    @Test func `a column of the old schema with a new name keeps its values`() throws {
+    @Test func `a renamed column keeps its values`() throws {
         try shop.pack("1.0.0", [.shared(Self.schema, [Self.good])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")

@@ -92,7 +92,7 @@ import Testing
         try expectKeptWhole()
     }
 
-    @Test func `rows that the installed release does not preserve are selected by the new release`() throws {
+    @Test func `the new release selects rows of a table that the installed release does not preserve`() throws {
         try begin([])
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
         try shop.install("2.0.0")
@@ -113,7 +113,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT name, whose FROM item") == "MINE|user\n")
     }
 
-    @Test func `a row that several entries select is carried once`() throws {
+    @Test func `a row that several preserve entries select is carried over once`() throws {
         try begin([Self.own, ["table": "item", "where": "name LIKE 'M%'"]])
         try shop.sql("app.db", "INSERT INTO item VALUES('MORE', 0)")
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
@@ -132,7 +132,7 @@ import Testing
     ]
 
     @Test(arguments: content, ["exchange", "live"])
-    func `content that is neither carried nor rejected is kept`(
+    func `content that is neither carried over nor rejected is kept in quarantine`(
         _ content: (name: String, sql: String, table: String?, search: String), way: String
     ) throws {
         try begin()
@@ -156,9 +156,7 @@ import Testing
     @Test(arguments: objects)
     func `an update keeps the old database if the app has created an object in it`(
         _ object: (name: String, sql: String)
-    )
-        throws
-    {
+    ) throws {
         try begin()
         try shop.sql("app.db", object.sql)
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
@@ -177,7 +175,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test func `no copy is kept for a deleted shipped row or a VACUUM`() throws {
+    @Test func `no copy is kept if the app only deletes a shipped row or runs VACUUM`() throws {
         try begin()
         try shop.sql("app.db", "DELETE FROM item WHERE name = 'ONE'; VACUUM; ANALYZE; PRAGMA user_version = 0;")
         try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
@@ -197,7 +195,7 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM item WHERE name = 'APPROW'") == "APPROW\n")
     }
 
-    @Test func `three shared databases keep their own rows`() throws {
+    @Test func `each of three shared databases keeps its own rows`() throws {
         let names = ["a", "b", "c"]
         try shop.pack("1.0.0", names.map { .shared(shipped("ONE"), [Self.own], name: $0) })
         try shop.install("1.0.0")
@@ -216,7 +214,7 @@ import Testing
 
     // MARK: Rollback
 
-    /// Release 2 adds a column and a table and preserves both, and the app has written to both.
+    /// Installs release 2.0.0, which adds a column and a table and preserves both; the app then writes to both.
     private func beginSecond() throws {
         try shop.pack("1.0.0", [.shared(shipped("ONE"), [Self.own])])
         try shop.install("1.0.0")

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The content that salvage reads from a database that was set aside.
+/// The content that salvage can read from a database in quarantine.
 extension QuarantineTests {
     private func reset() throws -> JSON {
         try Shop.last(shop.moult("reset", "diary", "--set-user-data-aside", "--json"))

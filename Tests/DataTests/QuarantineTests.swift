@@ -11,7 +11,8 @@ import Testing
     static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
     static let own: JSON = ["table": "item", "where": "mine = 1"]
 
-    /// An update keeps a shared database because of one row of the app, and a reset keeps a user database.
+    /// Fills the quarantine: an update keeps a shared database because of one row of the app, and a reset keeps a user
+    /// database.
     func begin() throws {
         try shop.pack(
             "1.0.0",
@@ -81,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: ["0, 0.5", "0.5, 0", "-1, -1.5", "9007199254740993, 9007199254740992.0"])
-    func `a database with an index of integers beside reals is set aside`(values: String) throws {
+    func `a database with an index over both integers and reals is set aside`(values: String) throws {
         try shop.pack("1.0.0", [.shared("CREATE TABLE item(v);")])
         try shop.install("1.0.0")
         let rows = values.split(separator: ",").map { "(\($0))" }.joined(separator: ",")
@@ -91,7 +92,7 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT count(*) FROM item") == "2\n")
     }
 
-    @Test func `quarantine lists what is kept and why`() throws {
+    @Test func `quarantine lists each kept database with the reason`() throws {
         try begin()
         let all = try list()
         #expect(all.compactMap { $0["database"]?.string }.sorted() == ["app", "cache", "diary"])
@@ -115,7 +116,7 @@ import Testing
         #expect(try list().isEmpty)
     }
 
-    @Test func `a set is found by the name of its database and by its ID`() throws {
+    @Test func `a set in quarantine can be selected by its database or by its ID`() throws {
         try begin()
         let byName = try list("app")
         #expect(byName.count == 1)
@@ -135,7 +136,7 @@ import Testing
         #expect(try shop.kept().count == 3)
     }
 
-    @Test func `the rows of one table are put back`() throws {
+    @Test func `the rows of one table are restored`() throws {
         try begin()
         let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
         #expect(ended.status == 0, "\(ended.errors)")
@@ -160,7 +161,7 @@ import Testing
         return try Shop.last(ended)
     }
 
-    @Test func `rows that a release shipped are not put back`() throws {
+    @Test func `rows that a release shipped are not restored`() throws {
         try begin()
         try shop.sql("app.db", "DELETE FROM item WHERE name = 'TWO'")
         #expect(try restoreItems()["carried"]?.integer == 1)
@@ -168,7 +169,7 @@ import Testing
         #expect(try shop.rejected("app.db") == "")
     }
 
-    @Test func `rows are put back and rejected once`() throws {
+    @Test func `rows are restored or rejected only once`() throws {
         try begin()
         try shop.sql("app.db", "INSERT INTO item VALUES('APP', 5)")
         #expect(try Counts(restoreItems()) == Counts(rejected: 1))
@@ -178,7 +179,7 @@ import Testing
         #expect(try shop.rejected("app.db") == rejected)
     }
 
-    @Test func `the history tells what was restored and how many rows`() throws {
+    @Test func `the history names the restored table and the number of rows`() throws {
         try begin()
         #expect(try restoreItems()["carried"]?.integer == 1)
         let entries = try Shop.last(shop.moult("history", "--json"))["entries"]?.array ?? []
@@ -194,7 +195,7 @@ import Testing
     }
 
     @Test(arguments: ["moult_release", "moult_rejected", "nothing"])
-    func `a table that does not belong to the app is not restored`(table: String) throws {
+    func `restoring a missing table or a table of moult is refused`(table: String) throws {
         try begin()
         let before = try shop.tree()
         let ended = try shop.moult("quarantine", "--restore", "app", "--table", table)
@@ -291,7 +292,7 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "0\n")
     }
 
-    @Test func `a user database is put back, and the database in its place is kept`() throws {
+    @Test func `a user database is restored, and the database in its place is kept`() throws {
         try begin()
         try shop.sql("diary.db", "INSERT INTO note VALUES('LATER')")
         let ended = try shop.moult("quarantine", "--restore", "diary")
@@ -301,7 +302,7 @@ import Testing
         try shop.sql("diary.db", "INSERT INTO note VALUES('WRITABLE')")
     }
 
-    @Test func `a restore takes the path from the manifest and not from the record`() throws {
+    @Test func `a restore uses the path in the manifest, not the path in the record`() throws {
         try begin()
         let kept = try shop.onlyKept("diary")
         let victim = shop.scratch.path("victim.db")
@@ -337,14 +338,14 @@ import Testing
         #expect(try shop.kept().count == 3)
     }
 
-    @Test func `a set is removed by its ID`() throws {
+    @Test func `a set in quarantine can be removed by its ID`() throws {
         try begin()
         #expect(try shop.moult("quarantine", "--remove", "diary").status == 0)
         #expect(try shop.kept().compactMap(\.database).sorted() == ["app", "cache"])
     }
 
     @Test(arguments: ["../../..", "..", "", ".", "/", "../generations"])
-    func `an unknown id removes nothing`(id: String) throws {
+    func `an unknown ID removes nothing`(id: String) throws {
         try begin()
         let before = try shop.tree()
         #expect(try shop.moult("quarantine", "--remove", id).status != 0)
@@ -362,7 +363,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `user data that a cache has replaced is not removed like a cache`(isDroppedBetween: Bool) throws {
+    func `user data that was replaced by a cache is not removed like a cache`(isDroppedBetween: Bool) throws {
         let sql = "CREATE TABLE note(t);"
         try shop.pack("1.0.0", [.user(sql), .cache("CREATE TABLE c(x);")])
         try shop.install("1.0.0")
@@ -401,7 +402,7 @@ import Testing
         #expect(try Shop.sql(file, "SELECT name FROM item") == "APP\n")
     }
 
-    @Test func `an export follows no link`() throws {
+    @Test func `an export does not follow a link`() throws {
         try begin()
         let (link, target) = (shop.scratch.path("export.db"), shop.scratch.path("elsewhere.db"))
         try Files.symlink(to: target, at: link)
@@ -409,7 +410,7 @@ import Testing
         #expect(try Files.facts(target) == nil)
     }
 
-    @Test func `restoring rows warns of values whose column is now generated`() throws {
+    @Test func `restoring rows warns about values whose column is now generated`() throws {
         let (one, two) = (
             "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b);", "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b AS (a * 2));"
         )

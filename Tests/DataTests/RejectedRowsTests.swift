@@ -3,7 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult_rejected` has the complete rows that an update could not place, and every later release keeps these records.
+/// `moult_rejected` contains the complete rows that an update could not carry over, and later releases keep these
+/// records.
 @Suite struct RejectedRowsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -82,7 +83,7 @@ import Testing
 
     @Test(arguments: ["9e999", "-9e999", "CAST(x'C4E4FF' AS TEXT)", "x'00FF'", "9007199254740993", "0.1"])
     func `records of similar rejected values differ`(value: String) throws {
-        // Three similar values have three records.
+        // Each of three similar values has its own record.
         try reject("(10, 'bad', \(value)), (11, 'bad', NULL), (12, 'bad', CAST(x'EFBFBDEFBFBDEFBFBD' AS TEXT))")
         let records = try shop.sql("app.db", "SELECT hex(row) FROM moult_rejected ORDER BY rowid").split(
             separator: "\n")
@@ -130,7 +131,7 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
-    @Test(arguments: ["keep-user", "keep-new", "fail"]) func `identical rows are no conflict`(conflict: String) throws {
+    @Test(arguments: ["keep-user", "keep-new", "fail"]) func `identical rows do not conflict`(conflict: String) throws {
         try shop.pack("1.0.0", [.shared(Self.open, [Self.own(conflict)])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES(7, 'SAME', x'00', 1)")
@@ -141,7 +142,7 @@ import Testing
         #expect(try shop.rejected("app.db") == "")
     }
 
-    @Test func `rows with equal values but different storage classes are a conflict`() throws {
+    @Test func `rows with equal values but different storage classes conflict`() throws {
         try shop.pack("1.0.0", [.shared(Self.open, [Self.own("fail")])])
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES(7, '1', NULL, 1)")
@@ -152,9 +153,7 @@ import Testing
 
     @Test(arguments: ["exchange", "live"]) func `the result counts exactly the carried and the rejected rows`(
         way: String
-    )
-        throws
-    {
+    ) throws {
         let more: [JSON.Member] = [.init("replace", .string(way))]
         try shop.pack("1.0.0", [.shared(Self.open, [Self.own()], more: more)])
         try shop.install("1.0.0")

@@ -5,7 +5,7 @@ import Testing
 
 /// A replacement that is killed, stopped by a signal, or runs out of space.
 extension ReplaceTests {
-    /// The same command works again after a kill at any change of the file system.
+    /// After a kill at any change of the file system, `moult replace` can be run again.
     @Test func `a replacement killed at any call leaves the old or the new content`() throws {
         try scratch.must(
             "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && mkdir pristine && mv app.db pristine")
@@ -30,7 +30,7 @@ extension ReplaceTests {
         #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
     }
 
-    /// The same command completes an interrupted replacement: the old content is one undo away, not two.
+    /// The same command completes an interrupted replacement, so that a single undo restores the old content.
     @Test func `a replacement killed at any call and repeated replaces the file once`() throws {
         try scratch.must("mkdir pristine && mv app.db pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
@@ -48,8 +48,8 @@ extension ReplaceTests {
             number += 1
         }
         #expect(number > 30, "\(number)")
-        // Without an interruption, the same command installs the new file again, and the later rows of the program are
-        // only in the copy.
+        // If the command was not interrupted, running it again installs the new file again, and rows that the program
+        // wrote in between are only in the copy.
         try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"; moult replace app.db new1.db")
         #expect(try content() == "new1\n")
         try scratch.must("moult replace --undo app.db")
@@ -102,7 +102,7 @@ extension ReplaceTests {
         #expect(late > 0 && number > 20, "\(late) of \(number)")
     }
 
-    /// Between the kill and the recovery, the file may have two names: its own, and that of the copy.
+    /// Between the kill and the recovery, the file may have two names: its own name and that of the copy.
     @Test(arguments: ["delete", "wal"])
     func `an undo after a killed replacement restores commits from before the recovery`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
@@ -127,7 +127,7 @@ extension ReplaceTests {
         #expect(late > 2 && number > 30, "\(late) of \(number)")
     }
 
-    /// An undo that could not record its end still needs the record of the content that it replaced.
+    /// If an undo could not record its end, the next command still needs the record of the replaced content.
     @Test func `an undo that fails because the disk is full is completed by the same command`() throws {
         try scratch.must("moult replace app.db new1.db && mkdir pristine && cp -a app.db .app.db.moult pristine")
         var number = 1
@@ -162,7 +162,7 @@ extension ReplaceTests {
         try scratch.must("\(hint)")
     }
 
-    @Test func `status and recover call an interrupted replacement a replacement`() throws {
+    @Test func `status and recover call an interrupted replacement a replacement, not an update`() throws {
         try scratch.must(
             "! strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=4 moult replace app.db new1.db")
         let text = try scratch.must("moult status -s .app.db.moult; moult recover -s .app.db.moult")
@@ -179,7 +179,7 @@ extension ReplaceTests {
             """, scratch.path("app.db"))
         #expect(holder.line() == "ready")
         let replacement = try Program([BuiltMoult.path(), "replace", scratch.path("app.db"), scratch.path("new1.db")])
-        // When the transaction has a journal, the command only waits.
+        // Once the journal of the transaction exists, the command has nothing to do but wait.
         let transactions = scratch.path(".app.db.moult/.moult/transactions")
         func waits() throws -> Bool {
             try Files.list(transactions).contains { try Files.facts("\(transactions)/\($0)/journal.jsonl") != nil }

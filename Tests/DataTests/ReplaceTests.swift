@@ -62,14 +62,14 @@ import Testing
         #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
         try scratch.must("moult quarantine -s .app.db.moult --restore database")
         #expect(try content().hasPrefix("new1\nmine1"))
-        // The undo also works if the record of the last replacement is lost.
+        // An undo also works if the record of the last replacement is lost.
         try scratch.must("rm .app.db.moult/.moult/feed/seen.json")
-        // The next undo continues from there.
+        // The next undo goes back one more replacement.
         try scratch.must("moult replace app.db new3.db")
         #expect(try content() == "new3\n")
         try scratch.must("moult replace --undo app.db")
         #expect(try content().hasPrefix("new1\nmine1"))
-        // The undo also works if the file was removed.
+        // An undo also works if the file was removed.
         try scratch.must("moult replace app.db new2.db && rm app.db")
         for line in ["moult replace app.db new3.db", "moult replace --undo app.db"] {
             let advice = try #require(refusal(line).split(separator: ": ").last)
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// The copy is complete, but `--undo` does not restore a file that is not a database.
-    @Test func `an old file that is not a database is offered as a copy, not as an undo`() throws {
+    @Test func `for an old file that is not a database, replace suggests a copy and no undo`() throws {
         try scratch.must("echo hello > text.db; cp text.db before")
         let text: String = try scratch.must("moult replace text.db new1.db")
         #expect(!text.contains("moult replace --undo"))
@@ -220,8 +220,8 @@ import Testing
         #expect(try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")["undo"] == nil)
     }
 
-    /// Each program opens the file for a moment, so that the file is never unused for long, and no process can be
-    /// named.
+    /// Programs open the file one after the other for a moment, so the file is never unused for long, and the error
+    /// could not name one process.
     @Test func `programs that open the file briefly do not prevent a replacement or an undo`() throws {
         let line =
             "i=0; while test -e go; do i=$((i+1)); sqlite3 -cmd '.timeout 20000' app.db 'INSERT INTO note(v) VALUES(1)' || echo failed; done; echo $i"
@@ -234,7 +234,7 @@ import Testing
             #expect(old.status == 0, "\(old)")
         }
         try Files.remove(scratch.path("go"))
-        // No program has met an error.
+        // No program has reported an error.
         let count = try #require(programs.line())
         #expect(Int(count) ?? 0 > 10, "\(count)")
         #expect(try content().hasPrefix("old\n"))
@@ -290,7 +290,7 @@ import Testing
         }
     }
 
-    @Test func `errors of replace and verify speak of files, not of releases`() throws {
+    @Test func `errors of replace and verify name files, not releases`() throws {
         try scratch.must("moult replace -q app.db new1.db")
         _ = try scratch.must("! moult replace app.db new1.db --check 'SELECT 1=2'")
         let history: String = try scratch.must("moult history -v -s .app.db.moult")
@@ -308,7 +308,7 @@ import Testing
         #expect(try content() == "old\n")
     }
 
-    @Test func `tables with reserved names are refused`() throws {
+    @Test func `a file with a table that has a reserved name is refused`() throws {
         for (number, sql) in [
             "CREATE TABLE moult_release(a)", "CREATE VIEW Moult_Release AS SELECT 1",
             "CREATE TABLE moult_rejected(a, b)",
@@ -319,7 +319,7 @@ import Testing
             #expect(text.contains("Rename the table or view."), "\(text)")
             #expect(!text.contains("SQLITE"), "\(text)")
         }
-        // A database that was replaced here may be the new file of another replacement.
+        // A database that `moult replace` has changed may be the new file of another replacement.
         try scratch.must("moult replace app.db new1.db && cp app.db copy.db && moult replace new2.db copy.db")
         #expect(try content("new2.db") == "new1\n")
     }
@@ -366,7 +366,8 @@ import Testing
         for name in names { #expect(try scratch.must("cat \(name)") == "\(name)\n") }
     }
 
-    @Test func `the suggested commands for a file with several names work in a directory with a quote in its name`()
+    @Test
+    func `the suggested commands for a file with several hard links work in a directory with a quote in its name`()
         throws
     {
         try scratch.must("mkdir \"it's\" && mv app.db new1.db \"it's\" && ln \"it's/app.db\" other.db")

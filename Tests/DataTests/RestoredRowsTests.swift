@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Rows from a set in quarantine arrive with all values, or the command says which ones are missing.
+/// Rows from a set in quarantine are restored with all values, or the command names the missing ones.
 @Suite struct RestoredRowsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `the newest set is the one that was kept last, also after the clock was set back`() throws {
+    @Test func `the set that was kept last counts as the newest, even if the clock was set back`() throws {
         let item = "CREATE TABLE item(n TEXT PRIMARY KEY);"
         for number in 1...3 {
             try shop.pack("\(number).0.0", [.shared(item + "INSERT INTO item VALUES('S\(number)');")])

@@ -2,8 +2,8 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Rows that an older release cannot hold do not block the way back to it: they go to `moult_rejected` or to quarantine, and
-/// the plan and the result count them.
+/// Rows that do not fit an older release do not block a rollback to it: they go to `moult_rejected` or to quarantine,
+/// and the plan and the result count them.
 @Suite struct RollbackRowsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -58,7 +58,7 @@ import Testing
         #expect(try rejected() == #"{"name":"ONE","shelf":1,"mine":0}"# + "\n")
     }
 
-    @Test func `a rollback over two releases does not block either`() throws {
+    @Test func `rows that do not fit do not block a rollback over two releases`() throws {
         try install("1.0.0", Self.shelves(below: 10, "ONE"))
         try install("2.0.0", Self.shelves(below: 20, "TWO"))
         try install("3.0.0", Self.shelves(below: 100, "THREE"))
@@ -67,7 +67,7 @@ import Testing
         #expect(try items() == "ONE|1|0\n")
     }
 
-    @Test func `a downgrade by apply does not block either`() throws {
+    @Test func `rows that do not fit do not block a downgrade by apply`() throws {
         try install("1.0.0", Self.shelves(below: 10, "ONE"))
         try install("2.0.0", Self.shelves(below: 100, "TWO"))
         try shop.sql("app.db", "INSERT INTO item VALUES('HIGH', 50, 1)")
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test
-    func `rows that cannot be selected are kept by a rollback, and block an update until the operator accepts it`()
+    func `if rows cannot be selected, a rollback keeps them, and an update is refused unless the operator accepts it`()
         throws
     {
         try install("1.0.0", Self.shelves(below: 10, "ONE"))
@@ -119,7 +119,8 @@ import Testing
 
     // MARK: Content of another release than the installed one
 
-    /// An old set is in place of release 2; the column that marks rows of the app has another name there.
+    /// Restores the content of 1.0.0 while 2.0.0 is installed. The column that marks rows of the app has a different
+    /// name in the two releases.
     private func restoreOldSet() throws {
         func item(_ mark: String, _ name: String) -> String {
             "CREATE TABLE item(name TEXT PRIMARY KEY, \(mark) INT DEFAULT 0); INSERT INTO item VALUES('\(name)', 0);"
@@ -134,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: ["2.0.0", "3.0.0"])
-    func `the release that the content is from selects the rows of a restored set`(version: String) throws {
+    func `rows of a restored set are selected by the release that the content is from`(version: String) throws {
         try restoreOldSet()
         let planned = try Counts.inPlan(Shop.last(shop.plan(version, "--json")), "app")
         let ended = try shop.apply(version, "--json")
@@ -146,7 +147,7 @@ import Testing
         #expect(try shop.moult("verify").status == 0)
     }
 
-    @Test func `a rollback keeps a restored set of the older release in place`() throws {
+    @Test func `a rollback leaves a restored set of the older release in place`() throws {
         try restoreOldSet()
         #expect(try shop.moult("rollback").status == 0)
         #expect(try items() == "APP|0\nMINE|1\nONE|0\n")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A saved plan is untrusted: whatever names it contains, only the transaction of the run is created and removed.
+/// A saved plan is untrusted: whatever names the plan contains, `apply` creates and removes only its own transaction.
 @Suite struct SavedPlanTests {
     let shop: Shop
     private var precious: String { shop.scratch.path("precious") }
@@ -22,14 +22,14 @@ import Testing
         try Files.writeNew(Array("precious".utf8), to: "\(precious)/file")
     }
 
-    /// Applies the plan after a change.
+    /// Changes the plan, and then applies it.
     private func applyChanged(_ change: (JSON) throws -> JSON) throws -> Shell.Ended {
         let bytes = try #require(try Files.read(plan, limit: 1 << 20))
         try Files.replace(plan, with: Array(change(try JSON(parsing: bytes, source: plan)).pretty.utf8))
         return try shop.moult("apply", "--plan", plan)
     }
 
-    /// Returns the whole scratch directory except the records of attempts and the plan itself.
+    /// Returns everything in the scratch directory except the records of attempts and the plan itself.
     private func everything() throws -> [String] {
         try Tree(shop.scratch.path, times: false).lines.filter {
             !$0.hasPrefix("store/.moult/history.jsonl ") && !$0.hasPrefix("store/.moult/lock ")
@@ -79,7 +79,7 @@ import Testing
         #expect(try everything() == before)
     }
 
-    @Test func `a directory that the run did not create is not removed`() throws {
+    @Test func `apply does not remove a directory that it did not create`() throws {
         let bytes = try #require(try Files.read(plan, limit: 1 << 20))
         let name = try #require(JSON(parsing: bytes, source: plan)["plan"]?.string)
         let directory = shop.path(".moult/transactions/\(name)")
@@ -98,7 +98,7 @@ import Testing
         #expect(try Files.list(precious) == ["file"])
     }
 
-    @Test func `an unchanged plan is applied once`() throws {
+    @Test func `an unchanged plan can be applied only once`() throws {
         #expect(try shop.moult("apply", "--plan", plan).status == 0)
         #expect(try shop.version() == "2.0.0")
         let before = try everything()

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ScratchDirectoryTests {
     private struct Failed: Error {}
 
-    @Test func `an error in the body takes precedence over a directory that cannot be removed`() throws {
+    @Test func `an error of the body takes precedence over a failure to remove the directory`() throws {
         let faults = Faults(failAt: 1, code: EIO, goesOn: true)
         var left: String?
         #expect(throws: Failed.self) {
@@ -27,7 +27,7 @@ import Testing
         try Files.removeTree(left ?? "")
     }
 
-    @Test func `a directory that cannot be removed is an error`() throws {
+    @Test func `a failure to remove the directory is an error`() throws {
         let faults = Faults(failAt: 1, code: EIO, goesOn: true)
         var left = ""
         #expect(throws: (any Error).self) {

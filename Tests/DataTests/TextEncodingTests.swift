@@ -10,7 +10,7 @@ import Testing
 
     private static let word = "PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w); INSERT INTO word VALUES('wörd');"
 
-    @Test func `databases with the same encoding are installed and read together`() throws {
+    @Test func `databases with the same encoding are installed and opened together`() throws {
         try shop.pack(
             "1.0.0",
             [
@@ -22,7 +22,7 @@ import Testing
         #expect(ended.status == 0 && ended.output == "a.w = b.w\n        1\n", "\(ended)")
     }
 
-    @Test func `a release with two encodings is neither packed nor installed`() throws {
+    @Test func `a release whose databases have two encodings is neither packed nor installed`() throws {
         let databases = [
             Shipped(name: "word", kind: "reference", sql: Self.word),
             .user("CREATE TABLE note(t);"),

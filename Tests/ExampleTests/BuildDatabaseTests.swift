@@ -21,14 +21,14 @@ import Testing
         #expect(
             try await Project.run([ExampleApps.path("Trees"), "store"], in: scratch.path).output.hasPrefix(
                 "nothing new\n"))
-        // The database was neither copied nor changed.
+        // The install neither copies nor changes the database.
         let link = try Project.must(["readlink", "-f", "store/trees.db"], in: scratch.path).trimmed
         #expect(try Files.facts(link)?.inode == before.inode)
         #expect(try Files.facts(database) == before)
     }
 
     /// The database is rebuilt only if an input has changed, and the same input gives the same bytes.
-    @Test func `the database is rebuilt only if an input has changed`() async throws {
+    @Test func `the plugin rebuilds the database only if an input has changed`() async throws {
         let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
         var first = try #require(try Files.facts(database))
         let bytes = try Files.read(database, limit: 1 << 20)

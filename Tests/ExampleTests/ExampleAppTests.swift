@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Scenario 1: each version of an app installs its own data when it starts, and keeps the user's rows.
-    @Test func `the example app installs its bundled data`() async throws {
+    @Test func `each version of the example app installs its bundled data and keeps the user's rows`() async throws {
         let (one, two) = ("releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json")
         let first = try await phrasebook(one, "store", "it's mine")
         #expect(first.output.hasPrefix("installed 1.0.0+"))
@@ -35,7 +35,7 @@ import Testing
         #expect(downgraded.output.hasSuffix("\nnote: it's mine\n"))
     }
 
-    @Test func `an app with a bad release keeps its data`() async throws {
+    @Test func `an app that bundles a bad release keeps its data`() async throws {
         let one = "releases/phrasebook-1.0.0.json"
         #expect(try await phrasebook(one, "store").status == 0)
         try Shell.must(["truncate", "-s", "-1", "releases/phrasebook-2.0.0.tar.zst"], in: scratch.path)
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// The library code in the README comes from an app that is built and run here.
-    @Test func `the README shows the code of an app that runs`() async throws {
+    @Test func `the code in the README is that of an example app`() async throws {
         let source = try Project.text("Examples/Sources/TenLines/main.swift")
         #expect(try Project.text("README.md").contains("```swift\n\(source)```\n"))
         let ended = try await Project.run([ExampleApps.path("TenLines")], in: scratch.path)

@@ -36,7 +36,7 @@ import Testing
         #expect(plan.output.contains("~ copy     food        person.email is masked\n"), "\(plan.output)\(plan.errors)")
         try Shell.must([masked, "apply", world.second, "--store", world.store])
         #expect(try email(world) == "a***\n")
-        // The value is not even in a deleted page.
+        // The file does not contain the value, not even in a freed page.
         #expect(try Shell.run(["grep", "-c", "ada@example", "\(world.store)/food.db"]).output == "0\n")
         try Shell.must([masked, "verify", "--deep", "--store", world.store])
     }

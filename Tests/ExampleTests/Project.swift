@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// The project's tree, and its build products.
+/// The project's directory and its build products.
 enum Project {
     static let root = {
         var parts = #filePath.split(separator: "/")
@@ -34,7 +34,7 @@ enum Project {
     /// The PATH of a user who has installed the build products.
     static let path = "\(built):\(getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin")"
 
-    /// Runs a program as that user would.
+    /// Runs a program with this PATH.
     static func run(_ arguments: [String], in directory: String, _ environment: [String: String] = [:]) throws
         -> Shell.Ended
     {

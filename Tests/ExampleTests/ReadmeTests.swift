@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `a page with different output is detected`() throws {
+    @Test func `a replay fails if the output differs from the page`() throws {
         let scratch = try Scratch()
         let page = scratch.path("page.md")
         try Files.writeNew(Array("```console\n$ echo one; echo two\none\n```\n".utf8), to: page)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: try Project.pages())
-    func `the links of each page have targets`(_ document: String) throws {
+    func `the links on each page lead to existing files`(_ document: String) throws {
         let text = try Project.text(document)
         for link in text.matches(of: /\]\(([^)#:]+)\)/) {
             let path = "\(Project.root)/\(Files.directory(of: document))/\(link.output.1)"

@@ -68,8 +68,8 @@ import Testing
         let place: String
         let text: String
 
-        /// Returns the example as a file: declarations are unchanged, statements are in a function that declares the
-        /// values they assume.
+        /// Returns the example as a complete file: declarations stay unchanged, and statements are put into a function
+        /// that declares the values that they use.
         func program(_ number: Int) -> String {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             let imports = lines.filter { $0.hasPrefix("import ") }

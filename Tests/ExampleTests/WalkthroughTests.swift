@@ -37,7 +37,7 @@ import Testing
         #expect(ended.output.contains("\u{1B}["))
     }
 
-    @Test func `a walkthrough fails if the command does not behave as expected`() throws {
+    @Test func `a walkthrough fails if a command does not behave as expected`() throws {
         let silent = try Project.run(["\(Project.root)/scripts/demo", "/bin/true"], in: "/")
         #expect(silent.status == 1)
         #expect(silent.errors.hasSuffix("and the text \"phrasebook-1.0.0\"; the exit status was 0\n"))

@@ -13,7 +13,8 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// A step that runs Python code on the staged database `food`, whose path is `path`.
+    /// Writes a step that runs Python code on the staged database `food`; `path` in the code is the path of the
+    /// database. Returns the path of the step.
     private func program(_ work: String) throws -> String {
         try Programs.write(
             """
@@ -44,7 +45,7 @@ import Testing
         )
         let checks = try Verifier(StoreSnapshot(StoreLayout(root: world.store))).verify(deep: true)
         #expect(checks.compactMap(\.finding) == [])
-        // The database is as expected, so nothing needs a repair.
+        // moult knows that the step changed the database, so applying the release again repairs nothing.
         #expect(try world.update().plan == nil)
     }
 
@@ -60,7 +61,7 @@ import Testing
     ]
 
     @Test(arguments: spoilt)
-    func `a database that a step has spoilt is refused`(_ spoilt: (work: String, why: String)) throws {
+    func `a database that a step damaged is refused`(_ spoilt: (work: String, why: String)) throws {
         let top: [JSON.Member] = [
             .init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "= 200"]])
         ]
@@ -77,7 +78,7 @@ import Testing
         World.table("food", "same") + "CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(\(4 << 20)));"
 
     /// Three releases have an identical database, which a step changes in the second release.
-    @Test func `changes by a step do not reach other generations`() throws {
+    @Test func `changes by a step do not affect other generations`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifests = try ["1.1.0", "1.2.0", "1.3.0"].enumerated().map { index, version in
             try maker.make(version, sequence: index + 2, [.reference("food", Self.same)])
@@ -92,7 +93,7 @@ import Testing
         #expect(try apply(manifests[0]) == "same\n")
         let first = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
 
-        // If the file had a second name, the step would change the database of the first release as well.
+        // If the file were a hard link, the step would also change the database of the first release.
         try world.settings { $0.setting("after", to: "copy") }
         #expect(try apply(manifests[1]) == "changed\n")
         let second = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
@@ -104,12 +105,13 @@ import Testing
                 "SELECT DISTINCT release FROM food",
             ]) == "same\n")
 
-        // According to the manifests, the file of the second release would be the same, but it is not.
+        // According to the manifests, the files of the second and the third release are the same, but the step has
+        // changed the former.
         try world.settings { $0.setting("after", to: nil) }
         #expect(try apply(manifests[2]) == "same\n")
     }
 
-    /// This shows that the test above is meaningful.
+    /// Without the step, the same releases do share the file, so the test above is meaningful.
     @Test func `without a step, generations share an unchanged file`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let world = try StepWorld(program("pass"))

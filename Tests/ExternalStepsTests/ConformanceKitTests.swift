@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The kit finds problems in steps.
+/// The conformance kit finds problems in steps.
 @Suite struct ConformanceKitTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -20,7 +20,7 @@ import Testing
         #expect(try failures(Programs.shell(scratch)) == [])
     }
 
-    @Test func `the kit finds a step that answers every message`() throws {
+    @Test func `the kit rejects a step that returns a result for an invalid request`() throws {
         let program = try Programs.write(
             """
             #!/bin/sh
@@ -34,7 +34,7 @@ import Testing
                 })
     }
 
-    @Test func `the kit finds a plan that is not repeatable`() throws {
+    @Test func `the kit rejects a step whose plan is not repeatable`() throws {
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$(date +%N)$$"'"}}]}'"#
         #expect(
@@ -43,7 +43,7 @@ import Testing
             ])
     }
 
-    @Test func `the kit finds an apply that is not idempotent and an undo without effect`() throws {
+    @Test func `the kit rejects a step whose apply is not idempotent and whose undo has no effect`() throws {
         let granted = "$(printf '%s' \"$message\" | sed 's/.*\"writable\":\\[\"\\([^\"]*\\)\".*/\\1/')"
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"a line","with":{"writes":["'"\#(granted)"'"]}}}]}'"#
@@ -54,7 +54,7 @@ import Testing
         #expect(found.contains { $0.hasPrefix("undo: a line: after undoing it, ") }, "\(found)")
     }
 
-    @Test func `the kit finds a step that does not describe itself`() throws {
+    @Test func `the kit rejects a step that does not describe itself`() throws {
         let found = try failures(try Programs.shell(scratch, describe: "exit 0"))
         #expect(found == ["handshake: the step it failed during describe: it ended with status 0 and without a result"])
     }

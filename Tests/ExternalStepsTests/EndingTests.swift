@@ -7,13 +7,13 @@ import StepKit
 import TestSupport
 import Testing
 
-/// When steps get messages, and when they do not.
+/// Tests when steps get messages, and when they do not.
 @Suite struct EndingTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// The command is killed while the step prepares; the next command tells the step the outcome.
-    @Test func `a step learns of a crash before the decision`() throws {
+    /// The command is killed while the step prepares; the next command notifies the step of the outcome.
+    @Test func `a step is notified of the outcome after a crash before the decision`() throws {
         let program = try Programs.shell(
             scratch, prepare: "exec sleep 60",
             clean: """
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// A step whose program was removed does not prevent recovery.
-    @Test func `a removed step program causes only a warning in recovery`() throws {
+    @Test func `recovery only warns if the program of a step was removed`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)
         let moult = try BuiltMoult.path()
@@ -61,7 +61,7 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    @Test func `a step has nothing to do if the release is installed`() throws {
+    @Test func `a step gets no message if the release is already installed`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         #expect(try world.plan().changesStore)
         try world.update()
@@ -71,7 +71,7 @@ import Testing
         let shown = try Shell.run([try BuiltMoult.path(), "plan", world.world.second, "--store", world.store])
         #expect(shown.output == "nothing to do: 2.0.0 is installed\n")
         #expect(shown.status == 0)
-        // A damaged generation is installed again, and the step takes part in that.
+        // A damaged generation is installed again, and the step gets messages for this.
         let file = "\(world.store)/.moult/current/food.db"
         try Shell.must([
             "sh", "-ec", "chmod u+w \(file); printf x | dd of=\(file) bs=1 seek=5000 conv=notrunc status=none",
@@ -79,11 +79,11 @@ import Testing
         #expect(try world.plan().effects.contains { $0.step == "test.step" && $0.isCustom })
     }
 
-    @Test func `a reset does not call steps`() throws {
+    @Test func `a reset sends no messages to steps`() throws {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try world.update()
-        // From here on, the step fails for every message.
+        // From here on, the step fails on every message.
         let silent = try Programs.write("#!/bin/sh\nexit 9\n", program)
         try world.adapt(silent)
         try Shell.must(["sh", "-c", "echo broken > \(world.store)/user.db"])

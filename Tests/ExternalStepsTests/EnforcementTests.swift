@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The calls that the kernel denies to a step that plans.
+/// The system calls that the kernel denies to a step while it plans.
 @Suite struct EnforcementTests {
     /// A step that tries each call while it plans, and returns the results in its plan.
     static let prober = """
@@ -82,7 +82,7 @@ import Testing
         print(json.dumps(answer), flush=True)
         """
 
-    @Test func `a step that plans cannot call anything that makes changes`() throws {
+    @Test func `a step that plans cannot make a system call that changes anything`() throws {
         let scratch = try Scratch()
         let directory = try scratch.directory("place")
         _ = try scratch.directory("place/empty")
@@ -100,8 +100,8 @@ import Testing
         #expect(try Tree(directory) == before)
     }
 
-    /// The command starts a process for each message: twenty more steps must only cost twenty more messages. The
-    /// shortest of several runs counts, because other processes use the machine.
+    /// The command starts a process for each message, so twenty more steps must only take the time of twenty more
+    /// messages. The shortest of several runs counts, because other processes also use the machine.
     @Test func `a message to a step takes little time`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
@@ -121,11 +121,11 @@ import Testing
         let parts = (0...20).map { JSON.Member($0 == 0 ? world.name : "test.step\($0)", step) }
         try Files.replace(path, with: Array(json.setting("steps", to: .object(parts)).pretty.utf8))
         let message = try (best(steps) - one) / 20
-        // Measured at the current load of the machine.
+        // Measures the start of a process for comparison, at the current load of the machine.
         let process = try best(["true"])
         print("a message to a step: \(message), a process: \(process)")
         #expect(message < process * 5)
-        #expect(message > .microseconds(100), "none was started")
+        #expect(message > .microseconds(100), "no process was started")
     }
 
     @Test func `the environment of a step contains only the documented variables`() throws {

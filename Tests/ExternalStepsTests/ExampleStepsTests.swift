@@ -28,7 +28,8 @@ import Testing
         #expect(checks.count > 15)
     }
 
-    @Test(arguments: ExampleSteps.allCases) func `an example step does its work`(_ example: ExampleSteps) throws {
+    @Test(arguments: ExampleSteps.allCases)
+    func `an example step leaves the expected result`(_ example: ExampleSteps) throws {
         let world = try example.world(in: scratch)
         try world.update()
         #expect(try world.world.versions() == ["2.0.0"])

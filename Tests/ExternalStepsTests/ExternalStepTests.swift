@@ -43,7 +43,7 @@ import Testing
         #expect(try Files.read("\(world.granted)/file", limit: 100) == Array("done\n".utf8))
     }
 
-    @Test func `a later failure undoes the effects of a step`() throws {
+    @Test func `the effects of a step are undone if the update fails later`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply:
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a step that is not trusted, required but unused, or forbidden stops the update`() throws {
+    @Test func `an update is refused if a step is not trusted, required but not run, or forbidden`() throws {
         let program = try Programs.shell(scratch)
         let untrusted = try StepWorld(program, trusted: false)
         #expect(try untrusted.failure()?.why == "its program \(program) is not trusted")
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// Perl reads `/dev/fd/3` through the same descriptor, starting where the previous process stopped.
-    @Test func `an interpreter may read its script from the descriptor`() throws {
+    @Test func `an interpreter can read a step's script from the descriptor`() throws {
         let program = try Programs.write(
             #"""
             #!/usr/bin/perl
@@ -148,7 +148,8 @@ import Testing
     }
 
     /// If a step fails after the update, this is reported and changes nothing.
-    @Test(arguments: [Ending.done, .undone]) func `a step receives the outcome of the update`(_ ending: Ending) throws {
+    @Test(arguments: [Ending.done, .undone])
+    func `a step is notified of the outcome of the update`(_ ending: Ending) throws {
         let program = try Programs.shell(
             scratch, apply: ending == .done ? nil : "exit 1",
             clean: """
@@ -164,7 +165,7 @@ import Testing
         #expect(try world.world.versions() == [ending == .done ? "2.0.0" : "1.0.0"])
     }
 
-    @Test func `an update fails if a step changes a database that it did not name`() throws {
+    @Test func `an update fails if a step changes a database that is not in its plan`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", database: "food"),
             prepare: """
@@ -182,7 +183,7 @@ import Testing
 }
 
 extension StepWorld {
-    /// Writes the paths of this world into a program, and trusts the program.
+    /// Replaces `GRANTED` and `STORE` in a program by paths of this store, and trusts the program.
     func adapt(_ program: String) throws {
         let text = String(decoding: try Files.read(program, limit: 1 << 20) ?? [], as: UTF8.self)
         let placed = text.split(separator: "GRANTED", omittingEmptySubsequences: false).joined(separator: granted)

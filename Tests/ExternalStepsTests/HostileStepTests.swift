@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Attacks by steps: each ends with an error that names the reason, and leaves the store unchanged.
+/// Attacks by steps: each causes an error with the reason, and leaves the store unchanged.
 @Suite struct HostileStepTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
@@ -15,9 +15,9 @@ import Testing
         var plan: String?
         var prepare: String?
         var apply: String?
-        /// In seconds; short only if the timeout must end the step.
+        /// In seconds; short only if the timeout has to end the step.
         var timeout = 60
-        /// The text of the error; if the update was undone, a longer sentence ends with it.
+        /// The text of the error; if the update was undone, the reported text ends with it.
         let says: String
         var testDescription: String { what }
     }
@@ -157,7 +157,7 @@ import Testing
     ])
     func `no process of a hostile step survives`(_ plan: String) throws {
         let scratch = try Scratch()
-        // The time of the sleep identifies processes of this test.
+        // The duration of the sleep identifies the processes of this test.
         let mark = "4321.\(getpid())\(Int.random(in: 1000...9999))"
         let marked = plan.split(separator: "4321.5", omittingEmptySubsequences: false).joined(separator: mark)
         let world = try StepWorld(try Programs.shell(scratch, plan: marked), timeout: 1)
@@ -165,7 +165,7 @@ import Testing
         try expectNoProcess(mark)
     }
 
-    /// The kernel removes killed processes a moment later.
+    /// Expects that no process of the step is left. The kernel removes killed processes a moment later.
     private func expectNoProcess(_ mark: String) throws {
         func running() throws -> String { try Shell.run(["pgrep", "-f", "sleep \(mark)"]).output }
         for _ in 0..<500 where try running() != "" { usleep(10_000) }
@@ -185,8 +185,8 @@ import Testing
         #expect(try Files.facts(scratch.path("evil")) == nil)
     }
 
-    /// The sealed copy of the program runs on, and the next process is refused.
-    @Test func `a step that rewrites its own program has no effect`() throws {
+    /// The running process uses a sealed copy of the program, so it cannot change the program.
+    @Test func `a step cannot rewrite its own program`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),

@@ -6,8 +6,8 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Steps of a user other than root, without a mount namespace, but with the other protection.
-@Suite(.enabled(if: geteuid() == 0, "the other tests run as a user then"))
+/// Steps that a user other than root runs, without a mount namespace, but with all other protection.
+@Suite(.enabled(if: geteuid() == 0, "without root, the other tests already run as an ordinary user"))
 struct OtherUserTests {
     @Test func `another user can trust, plan and apply a step`() throws {
         let scratch = try Scratch()
@@ -49,7 +49,7 @@ struct OtherUserTests {
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    /// A program that a user other than root and the current user can change is not run.
+    /// moult does not run a program that a user other than root and the current user can change.
     @Test func `a step program that belongs to a third user is refused`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(scratch)

@@ -5,9 +5,9 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A step that plans attacks the machine, the app's database and other processes. Harmful actions are tried in a
-/// harmless form: it thaws a file system that is not frozen, and gives a process the scheduling that it already has.
-/// `ProfileTests` evaluates the filter for all other calls.
+/// While it plans, a step attacks the machine, the app's database and other processes. Dangerous calls are made in a
+/// harmless form: the step thaws a file system that is not frozen, and gives a process the scheduling that the process
+/// already has. `ProfileTests` evaluates the filter for all other calls.
 @Suite struct StepAttackTests {
     static let attacker = Programs.attempting(
         """
@@ -76,8 +76,8 @@ import Testing
         #expect(shmctl(segment, IPC_STAT, &facts) == 0)
     }
 
-    /// A process that closes all connections to the command, disables the signal for the death of its parent, and
-    /// waits.
+    /// A process of the step closes all connections to the command, disables the signal for the death of its parent,
+    /// and waits.
     static let survivor = """
         #!/usr/bin/env python3
         import ctypes, json, os, signal, subprocess, sys

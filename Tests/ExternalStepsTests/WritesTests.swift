@@ -13,7 +13,7 @@ import Testing
 
     private static let result = #"echo '{"reply":"result"}'"#
 
-    /// A step that writes to `GRANTED/file`; the directory has another file.
+    /// Creates a store with a step that may write to `GRANTED/file`; the directory also contains another file.
     private func world(apply: String, undo: String = result, isThere: Bool = true) throws -> StepWorld {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]), apply: apply, undo: undo)
@@ -28,7 +28,7 @@ import Testing
         try Files.read("\(world.granted)/\(name)", limit: 100).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `a step writes an existing file in place`() throws {
+    @Test func `a step can write to an existing file in place`() throws {
         let world = try world(apply: "echo new > GRANTED/file; \(Self.result)")
         let before = try Files.facts("\(world.granted)/file")?.inode
         try world.update()
@@ -36,7 +36,7 @@ import Testing
         #expect(try Files.facts("\(world.granted)/file")?.inode == before)
     }
 
-    /// The kernel prevents this; it is not only detected afterwards.
+    /// The kernel denies these calls; moult does not only detect the changes afterwards.
     @Test(arguments: [
         "echo x > GRANTED/new", "echo x > GRANTED/other", "rm GRANTED/other", "rm GRANTED/file", "mkdir GRANTED/d",
         "mv GRANTED/file GRANTED/moved", "ln GRANTED/file GRANTED/link",
@@ -49,7 +49,7 @@ import Testing
         #expect(try text(world, "other") == "other\n")
     }
 
-    @Test func `a step creates a new file, and an undo removes it`() throws {
+    @Test func `a step can create a new file, and its undo can remove the file`() throws {
         let world = try world(
             apply: "echo x > GRANTED/.t; mv GRANTED/.t GRANTED/file; exit 1",
             undo: "rm -f GRANTED/.t GRANTED/file || exit 7; \(Self.result)", isThere: false)

@@ -51,8 +51,8 @@ extension Shop {
         return try Shell.must(["sqlite3", "file:\(path)?immutable=1", sql])
     }
 
-    /// Returns the databases in the store that contain a text in a value, to show that a row is not lost. Freed pages
-    /// do not count.
+    /// Returns the databases in the store that contain a text in a value, to show that a row is not lost. Text in freed
+    /// pages does not count.
     func databases(with text: String) throws -> [String] {
         try Shell.must(["python3", "-c", Self.search, store, text]).split(separator: "\n").map(String.init)
     }
@@ -106,7 +106,7 @@ struct Counts: Equatable, CustomStringConvertible {
 
     var description: String { "\(carried) carried, \(rejected) rejected, \(kept) kept" }
 
-    /// Returns the counts by table that a plan gives for a database.
+    /// Returns the counts by table of a database in a plan.
     static func inPlan(_ plan: JSON, _ database: String) -> [String: Counts] {
         var counts: [String: Counts] = [:]
         for effect in plan["effects"]?.array ?? [] where effect["database"]?.string == database {
@@ -115,7 +115,7 @@ struct Counts: Equatable, CustomStringConvertible {
         return counts
     }
 
-    /// Returns the counts by table that the last object of `apply --json` or `rollback --json` gives for a database.
+    /// Returns the counts by table of a database in the last object of `apply --json` or `rollback --json`.
     static func inResult(_ result: JSON, _ database: String) -> [String: Counts] {
         var counts: [String: Counts] = [:]
         for row in result["rows"]?.array ?? [] where row["database"]?.string == database {

@@ -9,13 +9,13 @@ struct Shop {
     let scratch: Scratch
     let store: String
 
-    /// Returns the command: the built one, or the binary that `MOULT_BINARY` names.
+    /// Returns the path of the command: that in `MOULT_BINARY`, or by default the built command.
     static func command() throws -> String {
         if let chosen = getenv("MOULT_BINARY") { return String(cString: chosen) }
         return try BuiltMoult.path()
     }
 
-    /// The store is in `directory`, which must exist, or in its own directory.
+    /// Creates the store in `directory`, which must exist, or by default in the scratch directory.
     init(storeIn directory: String? = nil) throws {
         scratch = try Scratch()
         store = "\(directory ?? scratch.path)/store"
@@ -27,7 +27,7 @@ struct Shop {
 
     // MARK: Releases
 
-    /// Packs a release by `moult pack`, and returns the path of its manifest.
+    /// Packs a release with `moult pack`, and returns the path of its manifest.
     @discardableResult
     func pack(_ version: String, _ databases: [Shipped]) throws -> String {
         let draft = draft(version, databases)
@@ -40,13 +40,13 @@ struct Shop {
 
     func manifest(_ version: String) -> String { scratch.path("releases/shop-\(version).json") }
 
-    /// Returns the output of `moult pack` for a draft.
+    /// Runs `moult pack` for a release that may be refused, and returns its output.
     func tryToPack(_ version: String, _ databases: [Shipped]) throws -> Shell.Ended {
         try pack(draft(version, databases), into: scratch.path("releases"))
     }
 
-    /// Packs in a separate directory, because many tests need releases that stores refuse, which packing would refuse
-    /// as well.
+    /// Packs each release in a separate directory: `moult pack` tries a release over earlier ones, and many tests need
+    /// releases that stores refuse.
     private func pack(_ draft: [(name: String, text: String)], into directory: String) throws -> Shell.Ended {
         let work = scratch.path("draft")
         defer { try? Files.removeTree(work) }
@@ -154,7 +154,7 @@ struct Shop {
         return ended.status == 0 ? ended.output : ended.output + ended.errors
     }
 
-    /// Returns the whole store except the records of attempts: the history, the lock and cached feeds.
+    /// Returns everything in the store except the records of attempts: the history, the lock and cached feeds.
     func tree() throws -> Tree {
         try Tree(
             store, times: false,

@@ -13,7 +13,8 @@ struct CommandWorld {
     /// Root and an ordinary user; only the current user if the tests do not run as root.
     static var users: [UInt32] { geteuid() == 0 ? [0, 65534] : [geteuid()] }
 
-    /// `GRANTED` and `STORE` in the text of the program stand for the paths of this world.
+    /// Writes the program, in which `GRANTED` and `STORE` stand for the directory that the step may write to and for
+    /// the store.
     init(_ text: String, as user: UInt32, with: JSON = .object([])) throws {
         scratch = try Scratch()
         self.user = user
@@ -39,7 +40,7 @@ struct CommandWorld {
             + ["--store", world.store]
     }
 
-    /// Returns the step's plan.
+    /// Runs `moult plan` and returns the texts of the step's effects.
     func planned(by kernel: [String] = []) throws -> [String] {
         let ended = try Shell.run(
             kernel + command("plan", world.world.second, "--json"),

@@ -6,7 +6,8 @@ import TestSupport
 enum ExampleSteps: String, CaseIterable, Sendable {
     case notify, reindex
 
-    /// A private copy, because other users may be able to write to the build directory.
+    /// Makes a private copy of the program and returns its path, because other users may be able to write to the
+    /// project's directory.
     func program(in scratch: Scratch) throws -> String {
         let parts = #filePath.split(separator: "/").dropLast(4)
         let root = parts.reduce("") { "\($0)/\($1)" }

@@ -2,9 +2,10 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// Programs that are steps, correct and faulty.
+/// Programs for correct and faulty steps.
 enum Programs {
-    /// A step in sh. For each message, it runs the given script, or behaves like a correct step.
+    /// Writes a step in sh and returns its path. For each message, the step runs the given script, or by default
+    /// behaves correctly.
     static func shell(
         _ scratch: Scratch, name: String = "step", describe: String? = nil, plan: String? = nil, prepare: String? = nil,
         apply: String? = nil, undo: String? = nil, clean: String? = nil
@@ -30,7 +31,7 @@ enum Programs {
     static let description =
         #"echo '{"reply":"result","protocol":1,"name":"test.step","version":"1","summary":"does nothing","planIsPure":true}'"#
 
-    /// A plan with one custom effect.
+    /// Returns a script that prints a plan with one custom effect.
     static func planned(_ text: String, database: String? = nil, writes: [String] = []) -> String {
         let effect: JSON = .compact([
             "database": .optional(database),
@@ -48,7 +49,7 @@ enum Programs {
         return path
     }
 
-    /// A program in C that loads no libraries.
+    /// Compiles a statically linked program in C, and returns its path.
     static func c(_ scratch: Scratch, _ text: String, name: String = "program") throws -> String {
         let source = scratch.path("\(name).c")
         _ = try write(text, source)
@@ -77,8 +78,8 @@ enum Programs {
         }
         """
 
-    /// A step that makes attempts while it plans, as returned by the Python function `attempts`. Its plan has a line
-    /// for each attempt: its name, and `allowed` or the name of the error.
+    /// Returns a step that makes the attempts of the Python function `attempts` while it plans. The plan has a line for
+    /// each attempt: the name of the attempt, and `allowed` or the name of the error.
     static func attempting(_ attempts: String) -> String {
         """
         #!/usr/bin/env python3

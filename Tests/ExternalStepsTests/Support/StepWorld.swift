@@ -12,7 +12,7 @@ struct StepWorld {
     let granted: String
     let name: String
 
-    /// The settings of the store run the step after a phase, and trust its program.
+    /// Creates a store whose settings run the step after a phase, and trust its program unless `trusted` is false.
     init(
         _ program: String, name: String = "test.step", after phase: Phase = .copy, with: JSON = .object([]),
         timeout: Int = 20, releases: Releases? = nil, trusted: Bool = true
@@ -49,7 +49,7 @@ struct StepWorld {
         try world.orchestrator(watcher: watcher).update(UpdateRequest(manifest: world.second))
     }
 
-    /// Returns the error of an update; nil if there was none.
+    /// Runs the update and returns its error; nil if the update succeeds.
     func failure() throws -> MoultError? {
         do { try update() } catch let error as MoultError { return error }
         return nil
