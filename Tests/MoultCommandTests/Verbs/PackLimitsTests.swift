@@ -39,7 +39,7 @@ import Testing
         ),
         (
             "CREATE TABLE t(\((1...2000).map { "c\($0)" }.joined(separator: ", ")))",
-            "it has 2000 columns, and SQLite says: too many columns in result set"
+            "the table has 2000 columns, and SQLite says: too many columns in result set"
         ),
     ])
     func `preserve is refused for a table whose rows can never be carried`(_ table: String, _ why: String) throws {

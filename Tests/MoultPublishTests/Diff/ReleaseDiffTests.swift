@@ -59,7 +59,7 @@ import Testing
         let error = #expect(throws: MoultError.self) {
             try ReleaseDiff(from: Subject.open(scratch.path("x.db")), to: two)
         }
-        #expect(error?.why == "it has a, b")
+        #expect(error?.why == "its databases are a, b")
         #expect(error?.outcome == .usage)
     }
 
