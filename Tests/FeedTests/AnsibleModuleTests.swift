@@ -53,7 +53,7 @@ import Testing
         return (ended.status, try JSON(parsing: Array(ended.output.utf8), source: ended.errors))
     }
 
-    @Test func `the Ansible module needs either keys or allow_unsigned`() throws {
+    @Test func `the Ansible module requires either keys or allow_unsigned`() throws {
         for (parameters, end) in [([:], "."), (["keys": [.string(key)], "allow_unsigned": true], ". Both are given.")]
             as [(JSON, String)]
         {
@@ -76,7 +76,7 @@ import Testing
         #expect(try bench.run("moult apply -q rel/test-2.0.0.json").status == 3)
     }
 
-    @Test func `a release that another key signed is refused by the module`() throws {
+    @Test func `the module refuses a release that a different key signed`() throws {
         let (status, result) = try run(["keys": [.string(try bench.key("b"))]])
         #expect(status == 1)
         #expect(result["rc"]?.integer == 3 && result["outcome"]?.string == "refused")
@@ -99,7 +99,7 @@ import Testing
         #expect(status == 0 && result["changed"]?.bool == true)
     }
 
-    @Test func `an invalid key is named`() throws {
+    @Test func `the module names an invalid key`() throws {
         let (status, result) = try run(["keys": ["RWQ="]])
         #expect(status == 1)
         #expect(try Files.facts(bench.path("store")) == nil, "\(result)")

@@ -10,7 +10,7 @@ import Testing
 
     private var feed: String { bench.path("public/feed.json") }
 
-    /// `apply`, `plan` and `check` report the same error, and the store does not change.
+    /// Expects that `apply`, `plan` and `check` report the same error, and do not change the store.
     private func refused(_ message: String, status: Int32 = 3) throws {
         let before = try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"])
         for verb in ["apply", "plan", "check"] {
@@ -107,7 +107,7 @@ import Testing
             """)
     }
 
-    /// A correctly signed manifest by the same publisher takes the place of another.
+    /// A correctly signed manifest of the same publisher replaces that of another release.
     @Test func `a manifest of another release is refused`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must(

@@ -21,7 +21,8 @@ final class Bench: Sendable {
         try scratch.must(line)
     }
 
-    /// Returns the two lines of an error; only the first line if the error has no advice.
+    /// Runs a command that must exit with a status, and returns its error: one line, and a second one if the error has
+    /// advice.
     func refusal(_ line: String, status: Int32) throws -> String {
         let ended = try run(line)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }
@@ -52,13 +53,13 @@ final class Bench: Sendable {
             ?? ""
     }
 
-    /// Returns the installed release, from its one database.
+    /// Returns the installed release, read from the database of the store.
     func installed() throws -> String {
         try must("sqlite3 'file:store/food.db?immutable=1' 'SELECT DISTINCT release FROM food'").split(separator: "\n")
             .joined()
     }
 
-    /// A process that holds the lock of the store, as another update would.
+    /// Starts a process that holds the lock of the store, as a running update does.
     func updater() throws -> Background {
         let script = """
             import fcntl, signal, sys

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// The checks that `pack` recorded are not repeated if trusted keys signed the manifest.
+/// A store does not repeat the checks that `pack` recorded if trusted keys signed the manifest.
 @Suite struct CarriedProofTests {
     private let bench: Bench
     private static let proof = "food: identity, 1 golden query, digest; checked by the publisher with SQLite "
@@ -77,13 +77,13 @@ import Testing
         #expect(try bench.run("moult verify --deep").status == 0)
     }
 
-    @Test func `a wrong proof under a valid signature is found by verify --deep`() throws {
+    @Test func `verify --deep finds a wrong proof under a valid signature`() throws {
         try damage()
         try bench.must("moult apply rel/test-1.0.0.json")
         #expect(try bench.run("moult verify").status == 0)
         let deep = try bench.run("moult verify --deep")
         #expect(deep.status == 1 && deep.output.contains("integrity_check"), "\(deep)")
-        // The check that the operator now requires refuses the damaged database.
+        // If the operator requires the check, a store refuses the damaged database.
         try bench.must("sed -i '2i \"verify\": \"quick\",' store/moult.json; moult rollback 2>/dev/null; rm -rf other")
         try bench.must("moult init other --product org.example.test --key a.pub -q")
         try bench.must("sed -i '2i \"verify\": \"quick\",' other/moult.json")
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `a proof counts only under the required signatures of the manifest itself`() throws {
+    @Test func `a proof counts only if the manifest itself has the required signatures`() throws {
         try damage()
         // The store has no keys, so it does not know who signed the manifest.
         try bench.must("moult init open --product org.example.test -q")
@@ -129,7 +129,7 @@ import Testing
         #expect(try bench.must("moult status --store fed").contains("checked by the publisher"))
     }
 
-    @Test func `header, identity and golden queries are checked under a proof`() throws {
+    @Test func `header, identity and golden queries are checked in spite of a proof`() throws {
         try damage("food['identity']['userVersion'] = 7")
         #expect(try isRefused())
         try damage("food['identity'].pop('userVersion', None); m['checks'][0]['expect'] = '= 7'")

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish --check` finds everything that stores would refuse, and `--tidy` removes leftovers of moult.
+/// `moult publish --check` reports what stores would refuse, and `--tidy` removes files that moult left over.
 @Suite struct FeedCheckTests {
     private let bench: Bench
     init() throws {
@@ -14,7 +14,7 @@ import Testing
         try bench.run("moult publish public --check \(options)")
     }
 
-    @Test func `a check of a sound feed finds nothing and changes nothing`() throws {
+    @Test func `publish --check finds no problem in a sound feed and changes nothing`() throws {
         let before = try Tree(bench.path("public"))
         let ended = try check()
         #expect(ended.status == 0 && ended.output.contains("public/feed.json  serial 2, 2 releases"), "\(ended.output)")
@@ -33,20 +33,20 @@ import Testing
         ("sed -i 's/\"serial\": 2/\"serial\": 3/' public/feed.json", "feed.json"),
         ("rm public/feed.json*.minisig", "is not signed"),
     ])
-    func `a feed that a store would refuse is a fault`(damage: String, text: String) throws {
+    func `publish --check reports a feed that a store would refuse`(damage: String, text: String) throws {
         try bench.must(damage)
         let ended = try check()
         #expect(ended.status == 1 && ended.output.contains(text), "\(ended.output)\(ended.errors)")
     }
 
-    @Test func `a feed signed by another key is a fault`() throws {
+    @Test func `publish --check reports a feed signed by a different key`() throws {
         try bench.key("b")
         let ended = try check("--trust b.pub")
         let id = try bench.id("b")
         #expect(ended.status == 1 && ended.output.contains(id), "\(ended.output)")
     }
 
-    @Test func `--tidy removes only leftovers of moult`() throws {
+    @Test func `--tidy removes only files that moult left over`() throws {
         try bench.must("mkdir -p public/.moult-publish.0/ready; echo mine > public/notes.txt; echo x > public/.hidden")
         let found = try check()
         #expect(found.status == 0 && found.output.contains(".moult-publish.0: left over"), "\(found.output)")
@@ -62,7 +62,7 @@ import Testing
         #expect(try Files.facts(bench.path("public/.moult-pack.0")) != nil)
     }
 
-    @Test func `a check publishes nothing`() throws {
+    @Test func `publish --check publishes nothing`() throws {
         #expect(try bench.run("moult publish public --check -k a.key").status == 64)
         #expect(try bench.run("moult publish public --tidy").status == 64)
         #expect(try bench.run("moult publish public rel/test-1.0.0.json --check").status == 64)

@@ -56,8 +56,8 @@ import Testing
             """)
     }
 
-    /// The attacker's feed is the newest that stores have seen. After the next key list, the publisher's serials start
-    /// again.
+    /// The attacker's feed has the highest serial that stores have seen. With the next key list, the publisher's
+    /// serials start again.
     @Test func `the next key list ends a fast-forward attack`() throws {
         try bench.must("moult apply -q; cp -r public mine")
         try steal(serial: 1_000_000)
@@ -69,7 +69,7 @@ import Testing
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k b.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // After that, serials can only increase.
+        // Under the new key list, serials can only increase again.
         try bench.must(
             "cp -r public old; moult publish public -q -k b.key; moult check -q; rm -r public; mv old public")
         #expect(
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// A key that is in both lists must not bring back a feed from before the newer list.
-    @Test func `a feed of an older key list is refused`() throws {
+    @Test func `a feed that was signed under an older key list is refused`() throws {
         try bench.must("moult publish public -q -k a.key --trust a.pub --trust b.pub; moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key --trust a.pub --trust c.pub; moult apply -q")
         try bench.must("cp old/feed.json* public")
@@ -90,7 +90,7 @@ import Testing
 
     // MARK: revoked keys
 
-    /// After the change of keys, the mirror serves files from before the change.
+    /// Changes the keys, and then lets the mirror serve the files from before the change.
     private func revoke() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
@@ -115,8 +115,8 @@ import Testing
         #expect(try bench.run("moult apply rel/test-3.0.0.json").status == 3)
     }
 
-    /// The record of the installed release names its key list.
-    @Test func `without its key lists, a store refuses feeds until it gets the newest list that it knew`() throws {
+    /// The record of the installed release names the key list under which the release was installed.
+    @Test func `a store without its key lists refuses feeds until it has the newest list that it knew`() throws {
         try revoke()
         try bench.must("rm -r store/.moult/feed store/.moult/keys")
         try refused(

@@ -89,7 +89,7 @@ import Testing
         #expect(try passed() == ["2.0.0: it is on hold: not yet"])
     }
 
-    /// Otherwise, a timer would fail each time.
+    /// If `check` offered the release, a timer that runs `apply` would fail each time.
     @Test func `a release that apply would refuse as older is not offered`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must("moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q")
@@ -126,7 +126,7 @@ import Testing
         #expect(try newest() == "2.0.0")
     }
 
-    @Test func `releases for other app versions are skipped`() throws {
+    @Test func `releases that require a different app version are skipped`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2, top: [.init("requires", ["app": ">=5"])])
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key")
@@ -137,8 +137,8 @@ import Testing
         #expect(try newest() == "2.0.0")
     }
 
-    /// A percentage of the machines gets the release. They are always the same machines, and they keep the release when
-    /// the percentage grows.
+    /// A percentage of the machines gets the release: always the same machines, which keep the release when the
+    /// percentage grows.
     @Test func `a rollout reaches its percentage of the machines`() throws {
         try bench.follow(["1.0.0"], options: "--rollout 30")
         func machines(_ share: Int) throws -> Set<Int> {
@@ -202,7 +202,7 @@ import Testing
         try bench.must("moult export 1.0.0 stick -q; rm -r public")
         try bench.must("moult apply -q --feed stick/feed.json")
         #expect(try bench.installed() == "1.0.0")
-        // Files on the stick are checked like any others, so changed files are refused.
+        // Files on the stick are verified like all other files, so changed files are refused.
         try bench.must("moult init other --product org.example.test --key a.pub -q; echo >> stick/feed.json")
         #expect(try bench.run("moult apply --store other --feed stick/feed.json").status == 3)
     }

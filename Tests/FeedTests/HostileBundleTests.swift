@@ -95,7 +95,7 @@ import Testing
     /// An archive of ten megabytes that unpacks to ten gigabytes, in each format that allows this. Only the declared
     /// size is unpacked.
     @Test(arguments: ["tar.gz", "tar.xz", "tar.zst", "zip"])
-    func `a bomb is not unpacked`(ending: String) throws {
+    func `an archive bomb is not unpacked`(ending: String) throws {
         let tools = ["tar.gz": "gzip -1", "tar.xz": "xz -0", "tar.zst": "zstd -q"]
         let script =
             ending == "zip"
@@ -117,8 +117,8 @@ import Testing
         #expect(why.contains("has 536870912 bytes instead of 8192"), "\(why)")
     }
 
-    /// Five gigabytes of headers are compressed to a few hundred kilobytes. The first undeclared entry stops the
-    /// reader.
+    /// Five gigabytes of headers are compressed to a few hundred kilobytes. The reader stops at the first undeclared
+    /// entry.
     @Test func `an archive of ten million entries is not read to its end`() throws {
         let why = try refusal(
             "tar.zst",

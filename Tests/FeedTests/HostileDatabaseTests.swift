@@ -38,7 +38,7 @@ import Testing
             try bench.must("moult init --product org.example.test -q")
         }
 
-        /// Returns the error of the update to 2.0.0, which must leave everything unchanged.
+        /// Runs the update to 2.0.0, which must fail and leave everything unchanged, and returns the error.
         func refusal(through wrapper: String = "", status: Int32 = 1) throws -> String {
             let history: Set = [".moult/history.jsonl", ".moult/lock", ".moult/transactions"]
             let before = try Tree(bench.path("store"), times: false, skipping: history)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// The kind of a database determines which step would open it first, but it is refused in any case.
+    /// The kind of a database determines which step would open it first, but a damaged file of any kind is refused.
     @Test(arguments: ["reference", "shared", "user"], [true, false])
     func `a damaged file is never installed`(kind: String, isUpdate: Bool) throws {
         for spoil in [
@@ -59,7 +59,7 @@ import Testing
             "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none",
         ] {
             let hostile = try Case(kind: kind, spoil: spoil)
-            // An existing user database keeps its content, but the new file is checked anyway.
+            // The release would not replace an existing user database, but its file is checked anyway.
             if isUpdate { try hostile.bench.must("moult apply -q rel/test-1.0.0.json") }
             let why = try hostile.refusal()
             let beginnings = ["is not a valid database", "does not match the manifest"].map {
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The checking process crashes, as it would because of a bug in SQLite; here, a signal at its first step ends it.
+    /// The checking process crashes, as if because of a bug in SQLite: a signal ends the process at its first step.
     @Test(arguments: ["SEGV", "ABRT", "KILL"])
     func `a release is refused if SQLite crashes while checking it`(signal: String) throws {
         let hostile = try Case()
@@ -95,7 +95,7 @@ import Testing
         #expect(why.contains("unsafe use of load_extension()"), "\(why)")
     }
 
-    /// The process that holds the store lock never opens a new file that fails its check.
+    /// The process that holds the store lock never opens a new file before it has passed its check.
     @Test func `moult does not open a new database before its check`() throws {
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")

@@ -26,7 +26,9 @@ import Testing
     }
 
     @Test(arguments: [("rename,renameat2", 1), ("unlink,unlinkat", 5)])
-    func `if a call fails, the exit status says whether the feed is public`(calls: String, step: Int) throws {
+    func `if a system call fails, the exit status says whether the new feed is public`(
+        calls: String, step: Int
+    ) throws {
         try bench.must("moult apply -q; moult publish public -q -k a.key; cp -r public before")
         var outcomes: Set<Int32> = []
         for number in stride(from: 1, to: 25 * step, by: step) {
@@ -65,7 +67,7 @@ import Testing
         )
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key")
         try bench.must("minisign -V -q -p a.pub -m public/test-2.0.0.json; moult apply -q")
-        // A leftover signature next to the release is replaced as well: the release was packed again after it was
+        // A leftover signature next to the release is replaced as well. Here, the release was packed again after it was
         // signed.
         try bench.release("3.0.0", sequence: 3)
         try bench.must("cp public/test-2.0.0.json.minisig rel/test-3.0.0.json.minisig")

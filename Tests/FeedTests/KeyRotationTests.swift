@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// New keys are introduced by a list that an old key has signed.
+/// New keys become trusted through a key list that an old key has signed.
 @Suite struct KeyRotationTests {
     private let bench: Bench
     init() throws {
@@ -20,7 +20,7 @@ import Testing
     @Test func `stores switch to the new key`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try bench.must("moult apply").contains("no newer release"))
-        // The release is signed only by the new key, and accepted.
+        // Only the new key signs the release, which the store accepts.
         try publish("2.0.0", 2, "-k b.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("b"))"))
     }
@@ -35,19 +35,19 @@ import Testing
                   Use a key of the list with --key FILE: \(try bench.id("b"))
 
                 """)
-        // Once the change of keys is complete, repeating the command that made it succeeds, and the old key signs nothing.
+        // Once the change of keys is complete, the same command succeeds again, and the old key signs nothing.
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try Files.facts(bench.path("public/keys-2.json")) == nil)
         try bench.must("minisign -V -q -p b.pub -m public/feed.json; moult apply -q; diff before/keys-1.json public")
     }
 
-    /// A store that was offline for a long time follows the lists one by one.
-    @Test func `two key changes at once are followed`() throws {
+    /// A store that was offline for a long time follows the key lists one after the other.
+    @Test func `a store follows two key changes at once`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         try bench.must("moult publish public -q -k b.key -k c.key --trust c.pub")
         try publish("2.0.0", 2, "-k c.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("c"))"))
-        // The store keeps the lists that it has accepted, so it no longer needs the public ones.
+        // The store keeps the key lists that it has accepted, so it does not need the published lists any more.
         try bench.must("rm public/keys-*")
         try publish("3.0.0", 3, "-k c.key")
         try bench.must("moult apply -q")
@@ -66,7 +66,7 @@ import Testing
     /// `publish` is killed at each rename: readers then find a feed that their keys can verify, with the old or the new
     /// keys.
     @Test(arguments: ["--trust b.pub -k a.key -k b.key", "--trust keys/keys-1.json -k a.key -k b.key -k c.key"])
-    func `a kill while keys change leaves a feed that stores accept`(options: String) throws {
+    func `a kill during a key change leaves a feed that stores accept`(options: String) throws {
         try bench.must(
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
         try bench.must("cp -r public before; cp -r store known")
@@ -84,7 +84,7 @@ import Testing
             try bench.must("moult apply -q --store new --feed public/feed.json")
             if ended.status == 0 { break }
             kills += 1
-            // Repeating the command completes it.
+            // Running the same command again completes the change of keys.
             try bench.must("moult publish public -q \(options); moult check -q")
         }
         #expect(kills > 6)
@@ -131,7 +131,7 @@ import Testing
                 + "  Report this to the publisher.\n")
     }
 
-    @Test func `manifests given by path are checked with the same keys`() throws {
+    @Test func `the signature of a manifest given by its path is checked with the same keys`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; moult apply -q")
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult sign -q -k a.key rel/test-2.0.0.json")

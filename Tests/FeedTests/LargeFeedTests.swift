@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct LargeFeedTests {
-    /// The feed is within the size limit, and the newest release is found.
+    /// The feed is within the size limit, and the store finds the newest release.
     @Test func `a feed of ten thousand releases is accepted`() throws {
         let bench = try Bench()
         try bench.follow(["1.0.0"])
@@ -22,7 +22,7 @@ import Testing
         #expect(check["newest"]?.string == "1.0.10000")
     }
 
-    /// The feed is signed by the right key, but is not read beyond the limit.
+    /// The right key has signed the feed, but moult does not read beyond the limit.
     @Test func `a feed of more than 32 MiB is refused`() throws {
         let bench = try Bench()
         try bench.follow(["1.0.0"])

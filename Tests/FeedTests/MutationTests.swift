@@ -4,10 +4,10 @@ import StepKit
 import TestSupport
 import Testing
 
-/// For any input, a parser returns a value or an error, and never crashes.
+/// For each mutated input, a parser returns a value or an error, and does not crash.
 @Suite struct MutationTests {
     /// Calls `body` with variants of the bytes (flipped, truncated, doubled, with unusual numbers); returns how many of
-    /// them were read.
+    /// the variants were read.
     private func mutate(_ seed: [UInt8], _ body: ([UInt8]) throws -> Void) throws -> Int {
         var numbers = SeededRandom(20_261_121)
         let strange = [

@@ -20,7 +20,8 @@ struct PatchBench {
 
     func manifest(_ version: String) -> String { "rel/test-\(version).json" }
 
-    /// Packs a release in which every hundredth row differs; with `rebuilt`, the whole file is rewritten.
+    /// Packs a release in which every hundredth row differs from the previous release; with `rebuilt`, the whole file
+    /// is rewritten.
     func release(
         _ version: String, sequence: Int, from older: [String] = [], rebuilt: Bool = false, more: String = ""
     ) throws {
@@ -72,7 +73,7 @@ struct PatchBench {
         try bench.run("cmp store/food.db \(version).food && cmp store/codes.db codes.sealed").status == 0
     }
 
-    /// Returns the value of a Python expression, in which `m` is the JSON output of a command.
+    /// Runs a command, and returns the value of a Python expression in which `m` is the JSON output of the command.
     func json(_ command: String, _ expression: String) throws -> String {
         let read = "python3 -c 'import json,sys; m=json.load(sys.stdin); print(\(expression))'"
         return try bench.must("{ \(command) || [ $? = 2 ]; } | \(read)").split(separator: "\n").joined(separator: " ")

@@ -10,7 +10,8 @@ import Testing
 
     init() throws { patches = try PatchBench() }
 
-    /// Returns the download in a plan: the numbers of patches and of reused members, and whether the bundle is needed.
+    /// Describes the download in a plan: the numbers of patches and of reused members, and whether the bundle is
+    /// needed.
     private func way(to version: String) throws -> String {
         try patches.json(
             "moult plan --json \(patches.manifest(version)) --store store",
@@ -24,7 +25,7 @@ import Testing
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
         try patches.store(with: "1.0.0")
         #expect(try way(to: "2.0.0") == "1 2 False")
-        // Without the bundle, the update must use the patch.
+        // The bundle is removed, so the update has to use the patch.
         try bench.must("rm rel/test-2.0.0.tar.zst")
         let told = try bench.must("moult plan \(patches.manifest("2.0.0")) --store store || [ $? = 2 ]")
         #expect(told.contains("instead of the bundle") && told.contains("by 1 patch of"))
@@ -47,7 +48,7 @@ import Testing
         #expect(ours > 0 && Double(ours) <= 1.05 * Double(theirs), "\(ours) against \(theirs)")
     }
 
-    @Test func `several patches are applied in a row`() throws {
+    @Test func `a store applies several patches in a row`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.release("3.0.0", sequence: 3, from: ["2.0.0"])
@@ -89,12 +90,13 @@ import Testing
         #expect(ended.status == 0, "\(name): \(ended.errors)")
         #expect(ended.errors.contains("the update continues without this patch") == isTold, "\(name): \(ended.errors)")
         #expect(try patches.has("2.0.0"), "\(name)")
-        // The failed attempt left nothing, not even a line in the history.
+        // The failed attempt with the patch left no transaction and no line in the history.
         #expect(try bench.must("ls store/.moult/transactions | grep -v CACHEDIR || true") == "")
         #expect(try patches.json("moult history --json --store store", "len(m[\"entries\"])") == "2")
     }
 
-    /// A user with write permission has changed the installed release, and the next update notices this.
+    /// A user with write permission has changed a file of the installed release, and the next update detects the
+    /// change.
     @Test(arguments: [true, false])
     func `a patch is not applied to a changed base`(hasBundle: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
@@ -109,7 +111,7 @@ import Testing
         #expect(try patches.has("2.0.0") == hasBundle)
     }
 
-    /// A base with a different ctime but correct content is verified and used.
+    /// If the ctime of a base differs, its content is verified again, and a correct base is used.
     @Test func `a base with a new timestamp is verified and used`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
@@ -132,14 +134,14 @@ import Testing
     // MARK: unchanged databases
 
     /// The files of two generations are one file with two names, or share blocks. moult recognizes the file by its
-    /// seal, whatever names are added or removed.
-    @Test func `a database that did not change is never copied`() throws {
+    /// seal, even after names were added or removed.
+    @Test func `a database that did not change is not copied`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2)
         try patches.release(
             "3.0.0", sequence: 3,
             more: "\"checks\": [{ \"on\": \"food\", \"sql\": \"SELECT 1\", \"expect\": \"= 1\" }],")
-        // Packing would refuse a failing check.
+        // `moult pack` would refuse a failing check, so the manifest is changed afterwards.
         try bench.must("sed -i 's/= 1\"/= 2\"/' \(patches.manifest("3.0.0"))")
         try patches.release("4.0.0", sequence: 4)
         try patches.store(with: "1.0.0")
@@ -160,7 +162,7 @@ import Testing
             try bench.must("moult recover -q --store store")
             try isSound("settled")
         }
-        // A release that was refused had given the file another name for a while.
+        // While a refused release was staged, the file had one more name.
         #expect(try bench.run("moult apply -q \(patches.manifest("3.0.0")) --store store").status != 0)
         try isSound("refused")
         try bench.must("moult rollback -q --store store && moult unhold -q --all --store store")
@@ -168,14 +170,16 @@ import Testing
         try bench.must(
             "moult apply -q \(patches.manifest("2.0.0")) --store store && moult apply -q \(patches.manifest("4.0.0")) --store store"
         )
-        // `clean` must change the file at a different time than the earlier commands.
+        // Waits until the clock has advanced, so that `clean` gives the file a ctime that differs from the recorded
+        // one.
         try bench.must("while touch tick && [ \"$(stat -c %z tick)\" = \"$(stat -Lc %z store/codes.db)\" ]; do :; done")
         try bench.must("moult clean -q --keep 1 --store store")
         try isSound("cleaned")
         let still = try bench.must(
             "strace -f -e trace=flock moult apply \(patches.manifest("4.0.0")) --store store 2>&1")
-        #expect(!still.contains("LOCK_EX"), "a no-op takes no lock")
-        // A user with permission has written to the file: this is noticed, although the file has had other names.
+        #expect(!still.contains("LOCK_EX"), "apply took the lock although it had nothing to do")
+        // A user with permission writes to the file. `verify` detects the change, although the file has had other
+        // names.
         try bench.must(
             "chmod u+w store/codes.db && printf x | dd of=store/codes.db bs=1 seek=5000 conv=notrunc status=none")
         #expect(try bench.run("moult verify --store store").status != 0)
@@ -183,8 +187,8 @@ import Testing
 
     // MARK: feeds
 
-    /// The requests to a web server, and the bytes that it sends: only the patch is downloaded, and nothing of the
-    /// bundle.
+    /// Counts the requests to a web server and the bytes that it sends: the store downloads only the patch, and nothing
+    /// of the bundle.
     @Test func `only the patch is downloaded from a feed`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
@@ -206,7 +210,7 @@ import Testing
     }
 
     @Test(arguments: ["head -c $(stat -c %s $f) /dev/urandom > x; mv x $f", "rm $f"])
-    func `the bundle replaces a patch that the feed has lost`(spoil: String) throws {
+    func `the bundle is used if a patch in the feed is damaged or missing`(spoil: String) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")

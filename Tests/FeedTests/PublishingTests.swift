@@ -38,7 +38,7 @@ import Testing
         #expect(try Files.facts(bench.path("own"))?.kind == .directory)
     }
 
-    @Test func `a version is published once`() throws {
+    @Test func `a version can be published only once`() throws {
         try bench.release("1.0.0", sequence: 11, rows: 3)
         try refused(
             "rel/test-1.0.0.json -k a.key",
@@ -91,7 +91,7 @@ import Testing
             """)
     }
 
-    @Test func `a damaged bundle is not published`() throws {
+    @Test func `publish refuses a damaged bundle`() throws {
         try bench.release("2.0.0", sequence: 20)
         try bench.must("echo >> rel/test-2.0.0.tar.zst")
         try refused(
@@ -133,7 +133,7 @@ import Testing
         isOver.withLock { $0 = true }
         reader.wait()
         #expect(faults.withLock { $0 } == [])
-        // Of the signatures whose names have a digest, only those of the last two feeds are left.
+        // Of the signatures with a digest in their names, only those of the last two feeds are left.
         let names = try Files.list(bench.path("public")).filter { $0.hasPrefix("feed.json.") && $0.utf8.count > 20 }
         #expect(names.count == 2)
     }

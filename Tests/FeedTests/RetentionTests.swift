@@ -46,13 +46,13 @@ import Testing
         #expect(
             try bench.must("moult publish public --check --trust a.pub")
                 .hasPrefix("✓ public/feed.json  serial 5, 2 releases,"))
-        // A store with an earlier release can still be updated.
+        // A store with a release that was dropped from the feed can still be updated.
         try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json")
         try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
         #expect(try bench.installed() == "1.0.0")
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "4.0.0")
-        // The trials of the next release use the remaining releases.
+        // The trial installations of the next release use the remaining releases.
         try publish("5.0.0", 5, options: "--keep-releases 1")
         #expect(try versions() == ["5.0.0"])
     }
@@ -85,7 +85,7 @@ import Testing
         try publish("3.0.0", 4)
         try publish("4.0.0", 5, from: ">=2 <3")
         try publish("5.0.0", 6, from: ">=4")
-        // 5.0.0 needs 4.0.0, which needs a release 2.x, and every store can install 2.0.0.
+        // 5.0.0 requires 4.0.0, which requires a release 2.x, and 2.0.0 can be installed in every store.
         #expect(try keep(1) == ["2.0.0", "2.1.0", "4.0.0", "5.0.0"])
         try bench.must("moult init -q --product org.example.test --key a.pub")
         try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
@@ -97,7 +97,7 @@ import Testing
         for number in 1...3 { try publish("\(number).0.0", number) }
         try bench.must("moult publish -q public -k a.key --withdraw 1.0.0 --reason 'wrong names'")
         #expect(try keep(1) == ["1.0.0", "3.0.0"])
-        // Withdrawn releases do not count.
+        // Withdrawn releases do not count towards the number to keep.
         try publish("4.0.0", 4)
         try bench.must("moult publish -q public -k a.key --withdraw 4.0.0 --reason 'wrong names'")
         #expect(try keep(1) == ["1.0.0", "3.0.0", "4.0.0"])
@@ -109,7 +109,7 @@ import Testing
         #expect(try keep(1) == ["3.0.0", "4.0.0"])
     }
 
-    @Test func `older apps find the newest release that they can read`() throws {
+    @Test func `older apps find the newest release that is compatible with them`() throws {
         try publish("1.0.0", 1, app: "<3")
         try publish("2.0.0", 2, app: "<3")
         try publish("3.0.0", 3, app: ">=3")
@@ -123,7 +123,7 @@ import Testing
         #expect(try keep(2) == ["2.0.0", "3.0.0", "5.0.0-b", "6.0.0-b"])
     }
 
-    @Test func `an old store can catch up, because key lists stay`() throws {
+    @Test func `a store with an old key can catch up, because key lists stay in the feed`() throws {
         try publish("1.0.0", 1)
         try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json && moult apply -q")
         try bench.key("b")
@@ -135,7 +135,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
     }
 
-    /// A release is published each day, with the same option.
+    /// Publishes many releases, always with the same option.
     @Test func `the size of a feed does not grow without limit`() throws {
         var sizes: [Int] = []
         for number in 1...12 {
@@ -143,11 +143,11 @@ import Testing
             sizes.append(try Files.facts(bench.path("public/feed.json"))?.size ?? 0)
         }
         #expect(try versions() == ["1.0.10", "1.0.11", "1.0.12"])
-        // Only the numbers in the feed get longer.
+        // The feed grows only because its numbers get longer.
         #expect(sizes[11] - sizes[2] < 40)
     }
 
-    @Test func `after a publisher is killed while it removes files, the next run completes it`() throws {
+    @Test func `if publish is killed while it removes files, the next publish removes the rest`() throws {
         for number in 1...3 { try publish("\(number).0.0", number) }
         try bench.must("cp -r public before")
         for number in 1...8 {

@@ -33,7 +33,7 @@ import Testing
         try bench.must("moult sign rel/test-1.0.0.json -k a.key")
         let said = "signature not checked: this store has no key"
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", \(said))"))
-        // The same is true of a feed, where the text also says how to add a key.
+        // For a feed, `check` says so as well, and also how to add a key.
         try bench.must("moult publish -q public rel/test-1.0.0.json -k a.key")
         let check = try bench.run("moult check --feed public")
         #expect(check.output.contains(", \(said), ") && check.output.contains("\"keys\" of moult.json"), "\(check)")
@@ -66,8 +66,8 @@ import Testing
             """)
     }
 
-    /// The signature is checked before parsing, so garbage with an invalid signature is refused because of the
-    /// signature.
+    /// The signature is checked before the file is parsed, so the error for garbage with an invalid signature is about
+    /// the signature.
     @Test func `a manifest that does not match its signature is not parsed`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         try bench.must("echo '}{' > rel/test-1.0.0.json")
@@ -109,7 +109,7 @@ import Testing
             the trusted keys are \(ids.joined(separator: ", "))
               Get the signature from the publisher, and put it next to the file.
             """)
-        // The same signature twice counts once.
+        // Two copies of the same signature count once.
         try bench.must("cp rel/test-1.0.0.json.minisig rel/test-1.0.0.json.\(ids[0]).minisig")
         #expect(try bench.run("moult apply rel/test-1.0.0.json").status == 3)
         try bench.must("rm rel/test-1.0.0.json.\(ids[0]).minisig; moult sign rel/test-1.0.0.json -k c.key")

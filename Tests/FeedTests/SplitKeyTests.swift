@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Root, release and timestamp keys: what each key may sign, and what an attacker cannot do with a stolen key.
+/// Tests what root, release and timestamp keys may sign, and what an attacker cannot do with a stolen key.
 @Suite struct SplitKeyTests {
     private let bench: Bench
 
@@ -52,7 +52,7 @@ import Testing
     }
 
     /// The attacker can make the same feed as the publisher, but has no release key.
-    @Test func `a stolen timestamp key installs nothing`() throws {
+    @Test func `an attacker with a stolen timestamp key cannot install a release`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must("cp -r public keep; rm public/keys-*")
         try bench.must("moult publish public rel/test-2.0.0.json -q -k online.key; cp keep/keys-* public")
@@ -74,7 +74,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `a stolen timestamp key cannot pass off an old release as a new one`() throws {
+    @Test func `an attacker with a stolen timestamp key cannot pass off an old release as a new one`() throws {
         try bench.replaceFeed(by: "online") { feed in
             let release = (feed["releases"]?.array?.first ?? .null).setting("version", to: "9.0.0")
             return feed.setting("serial", to: 2).setting("releases", to: .array([release.setting("sequence", to: 9)]))
@@ -88,7 +88,7 @@ import Testing
             """)
     }
 
-    @Test func `a stolen timestamp key cannot change what a release requires`() throws {
+    @Test func `an attacker with a stolen timestamp key cannot change the requirements of a release`() throws {
         try bench.release("2.0.0", sequence: 2, top: [.init("requires", ["from": "<1.0.0"])])
         try bench.must("moult publish public rel/test-2.0.0.json -q -k release.key -k online.key")
         try bench.replaceFeed(by: "online") { feed in
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: ["release", "root"])
-    func `only timestamp keys sign the feed`(key: String) throws {
+    func `only timestamp keys can sign the feed`(key: String) throws {
         try bench.replaceFeed(by: key) { $0.setting("serial", to: 2) }
         try refused(
             "moult apply",
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: ["online", "root"])
-    func `only release keys sign manifests`(key: String) throws {
+    func `only release keys can sign manifests`(key: String) throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult sign -q rel/test-2.0.0.json -k \(key).key")
         let path = bench.path("rel/test-2.0.0.json")
@@ -131,7 +131,7 @@ import Testing
     }
 
     /// Neither the release key nor the timestamp key may appoint other keys.
-    @Test func `only root keys sign key lists`() throws {
+    @Test func `only root keys can sign key lists`() throws {
         try bench.must("cp -r keys forged; rm forged/*.minisig")
         try bench.must(
             "sed -i 's/\"serial\": 1/\"serial\": 2/' forged/keys-1.json; mv forged/keys-1.json public/keys-2.json")
@@ -152,7 +152,7 @@ import Testing
         #expect(
             refusal.contains(
                 "is not signed with its own root keys: the list needs a signature by key \(try bench.id("new"))"))
-        // Stores also refuse the list, and keep their list.
+        // Stores also refuse the new list, and keep the list that they have.
         try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key || true")
         try bench.replaceFeed(by: "online") { $0.setting("serial", to: 2) }
         #expect(try bench.refusal("moult check", status: 3).contains("is not signed with its own root keys"))
@@ -162,7 +162,7 @@ import Testing
         try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key; moult check")
     }
 
-    @Test func `releases need signatures by a threshold of keys`() throws {
+    @Test func `releases need as many signatures as the threshold requires`() throws {
         try bench.must("moult trust keys -q --release release.pub --release new.pub --threshold release=2 -k root.key")
         let short = try bench.refusal(
             "moult publish public --trust keys/keys-2.json -k online.key -k new.key -q; moult publish public --trust keys/keys-2.json -k online.key -q; false",
@@ -183,7 +183,7 @@ import Testing
         try bench.must(
             "moult publish public rel/test-2.0.0.json -q -k online.key -k release.key -k new.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // One of the two signatures is not enough, even if the file has it twice.
+        // One of the two signatures is not enough, even if the file contains it twice.
         try bench.release("3.0.0", sequence: 3)
         try bench.must("moult publish public rel/test-3.0.0.json -q -k online.key -k release.key -k new.key")
         let (one, other) = (try bench.id("release"), try bench.id("new"))
@@ -204,7 +204,7 @@ import Testing
                 + "  Sign it with a root key: moult sign keys/keys-2.json --key ROOT.key\n")
         try bench.must("moult sign -q keys/keys-2.json -k new.key")
         try bench.must("moult publish public -q --trust keys/keys-2.json -k online.key; moult check")
-        // From now on, one signature is not enough, even if the file has it twice.
+        // From now on, one signature is not enough, even if the file contains it twice.
         try bench.must("moult trust keys -q -k root.key")
         try bench.must("cp keys/keys-3.json.minisig keys/keys-3.json.$(head -1 new.pub | sed 's/.* //').minisig")
         #expect(
@@ -269,7 +269,7 @@ import Testing
         #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("online"))\n"))
     }
 
-    @Test func `an offline set contains its key lists`() throws {
+    @Test func `an exported set contains the key lists`() throws {
         try bench.must("moult export 1.0.0 stick -q; moult init other --product org.example.test --key root.pub -q")
         try bench.must("moult apply -q --store other --feed stick/feed.json; rm stick/keys-*")
         #expect(

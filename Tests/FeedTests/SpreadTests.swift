@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Many machines follow one feed: which machines get a release first, and when each machine asks for the feed.
+/// Many machines follow one feed. Tests which machines get a release first, and when each machine requests the feed.
 @Suite struct SpreadTests {
     private let bench: Bench
     init() throws {
@@ -11,9 +11,9 @@ import Testing
         try bench.follow(["1.0.0"])
     }
 
-    /// The position of a machine in a rollout follows its definition, which must never change: otherwise, after an
-    /// update of moult, other machines would get a release first, and a release would reach more machines than its
-    /// publisher allowed.
+    /// The position of a machine in a rollout is computed as defined, and the definition must never change: otherwise,
+    /// after an update of moult, different machines would get a release first, and a release would reach more machines
+    /// than its publisher allowed.
     @Test func `the position of a machine depends on its ID and the version`() throws {
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish -q public rel/test-2.0.0.json -k a.key --rollout 0")
@@ -44,8 +44,8 @@ import Testing
         try bench.must("moult publish -q public rel/test-2.0.0.json -k a.key --rollout 0")
         let before = try places("2.0.0")
         #expect(Set(before).count == 5)
-        // The position stays the same with renewed feeds, other releases, other keys, another store on the machine, and
-        // a store that was installed in the meantime.
+        // The position depends neither on the feed's serial, its other releases or its keys, nor on the store or its
+        // installed release.
         try bench.key("b")
         try bench.release("3.0.0", sequence: 3)
         try bench.must(
@@ -54,7 +54,7 @@ import Testing
         #expect(try places("2.0.0") == before)
         try bench.must("moult init -q other --product org.example.test --key a.pub --feed public/feed.json")
         #expect(try places("2.0.0", in: "other") == before)
-        // Another release has a different order of machines.
+        // The order of the machines is different for another release.
         #expect(try places("3.0.0") != before)
     }
 
@@ -65,7 +65,7 @@ import Testing
             try bench.must("MOULT_MACHINE_ID=\(machine) moult apply -q --spread 2 --store \(store)")
             return (ContinuousClock.now - begun) / .milliseconds(1)
         }
-        /// Returns the pause according to its definition.
+        /// Computes the pause as it is defined.
         func pause(_ machine: String, serial: Int) throws -> Double {
             let text = "\(serial)\n\(machine)\n\(bench.path("store"))"
             return try #require(
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `apply without --spread, at a terminal, or for the first release does not wait`() throws {
-        // With a pause, each of these commands would wait for hours.
+        // If one of these commands made a pause, `timeout` would end it.
         try bench.must("timeout 20 moult apply -q --spread 86400")
         try bench.must("timeout 20 moult apply -q")
         try bench.must("timeout 20 script -qec 'moult apply -q --spread 86400' /dev/null")

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// `pack` refuses releases that stores cannot open, because the publisher can still correct them.
+/// `moult pack` refuses releases that stores could not open, while the publisher can still correct them.
 @Suite struct StoreLimitsAtPackTests {
     private let bench: Bench
 
@@ -28,7 +28,7 @@ import Testing
         return refusal
     }
 
-    @Test func `pack refuses more databases than a connection can have`() throws {
+    @Test func `pack refuses more databases than can be attached to a connection`() throws {
         try draft(11)
         let message = """
             release 1.0.0 cannot be installed into an empty store: the release has 11 databases to attach: SQLite \

@@ -4,8 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// systemd runs the service in a private manager. The confinement of the service is left out, because it needs a whole
-/// machine.
+/// A private systemd manager runs the service, without the confinement, which only works on a whole machine.
 @Suite(
     .enabled(
         if: geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
@@ -15,7 +14,8 @@ struct SystemdServiceTests {
     private let bench: Bench
     private let instance: String
 
-    /// The hour of retries takes a second here, and a failure starts a unit that creates a file.
+    /// Installs the unit with a second of retries instead of an hour, and with a second unit that creates a file when
+    /// the first one fails.
     init() throws {
         bench = try Bench()
         try bench.release("1.0.0", sequence: 1)
@@ -53,7 +53,7 @@ struct SystemdServiceTests {
         ]).output
     }
 
-    @Test func `a unit fails after an hour of exit status 75`() throws {
+    @Test func `a unit fails if apply still exits with 75 after its retries`() throws {
         let updater = try bench.updater()
         let state = try start(then: "until [ -e '\(bench.path("alarm"))' ]; do sleep 0.05; done")
         #expect(Set(state.split(separator: "\n")) == ["ActiveState=failed", "Result=exit-code", "ExecMainStatus=75"])

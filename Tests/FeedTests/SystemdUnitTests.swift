@@ -31,13 +31,13 @@ struct SystemdUnitTests {
     }
 
     @Test(arguments: ["service", "timer"])
-    func `systemd-analyze finds no fault in the unit`(ending: String) throws {
+    func `systemd-analyze verify reports no problem in the units`(ending: String) throws {
         let ended = try analyze("verify", "--man=no", "./moult@var-lib-app.\(ending)")
         #expect(ended.errors == "")
         #expect(ended.status == 0)
     }
 
-    /// systemd scores the unneeded rights of the service; 100 means that it has all rights.
+    /// systemd rates the exposure of the service; 100 means that nothing is restricted.
     @Test func `the service of root is hardened`() throws {
         let ended = try analyze("security", "--offline=yes", "--threshold=23", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
@@ -54,7 +54,7 @@ struct SystemdUnitTests {
             "security", "--offline=yes", "--threshold=20", "--root=\(scratch.path("root"))", "moult@var-lib-app.service"
         )
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
-        // Without the drop-in, the score differs, so this shows that the drop-in was read.
+        // The score without the drop-in differs, so the drop-in was read.
         #expect(ended.output.contains("✓ User=") && ended.output.contains("✓ PrivateUsers="))
     }
 
@@ -87,7 +87,7 @@ struct SystemdUnitTests {
 
     /// systemd must not stop the command before it ends by itself, after `--retry`, `--wait` and the deadline of the
     /// network.
-    @Test func `the service does not time out before its command`() throws {
+    @Test func `systemd does not stop the service before its command can end by itself`() throws {
         let service = try Self.unit("moult@.service")
         let command = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }).split(
             separator: " ")
@@ -108,7 +108,7 @@ struct SystemdUnitTests {
         }
     }
 
-    /// Without these calls, the command could not confine the processes that read a new database.
+    /// The command needs these calls to confine the processes that read a new database.
     @Test func `the unit allows the system calls that confine processes`() throws {
         let service = try Shell.must(["cat", scratch.path("moult@var-lib-app.service")])
         let filter = try #require(service.split(separator: "\n").first { $0.hasPrefix("SystemCallFilter=") })

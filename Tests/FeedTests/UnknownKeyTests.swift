@@ -27,7 +27,7 @@ import Testing
         #expect(try Tree(bench.path("public"), times: false) == before)
     }
 
-    @Test func `a store follows a change of keys that is signed with both`() throws {
+    @Test func `a store follows a change of keys that both keys sign`() throws {
         try bench.must(
             "moult init -q store --product org.example.test --key a.pub && moult apply -q --store store public")
         try bench.release("2.0.0", sequence: 2)
@@ -37,11 +37,11 @@ import Testing
         try bench.must("moult apply -q --store store public/feed.json")
     }
 
-    @Test func `one of several keys that signed the feed is enough`() throws {
+    @Test func `one of several keys that signed the last feed is enough to sign the next`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key && moult publish public -q -k b.key")
     }
 
-    @Test func `the address of a feed may be its directory`() throws {
+    @Test func `a feed can be specified by its directory`() throws {
         try bench.must("moult init -q store --product org.example.test --key a.pub")
         try bench.must(
             #"sed -i '1a "feed": { "url": "../public" },' store/moult.json && moult apply -q --store store"#)

@@ -15,8 +15,8 @@ import Testing
         for number in 1...3 { try bench.release("\(number).0.0", sequence: number) }
     }
 
-    /// Publishes, and copies each file to `away` with a script that logs its name and headers. The shell code `first`
-    /// runs before.
+    /// Publishes, and uploads each file with a script that copies it to `away` and logs its name and headers. The
+    /// script runs the shell code `first` before.
     @discardableResult
     private func publish(_ rest: String, first: String = "", command: String = "sh copy") throws -> Shell.Ended {
         let script = """
@@ -33,12 +33,12 @@ import Testing
         return text.split(separator: "\n").map { String($0.prefix { $0 != "|" }) }
     }
 
-    /// Of the current feed.
+    /// Returns the name of the current feed's signature that is uploaded before the feed.
     private func early() throws -> String {
         "feed.json.\(try bench.must("sha256sum public/feed.json").prefix(16)).minisig"
     }
 
-    @Test func `publish uploads each file after the files that it names`() throws {
+    @Test func `publish uploads each file after the files that it refers to`() throws {
         let first = try publish("rel/test-1.0.0.json")
         #expect(first.status == 0 && first.output.hasSuffix("uploaded 6 files\n"), "\(first.errors)\(first.output)")
         #expect(
@@ -93,7 +93,7 @@ import Testing
         for number in 1...6 {
             try bench.must("rm -rf public away store count; cp -r before public; cp -r there away")
             try bench.must("moult apply -q --create --key a.pub away")
-            // Only half of the file is uploaded.
+            // The upload stops after half of the file.
             let failing = """
                 echo >> count
                 if [ $(wc -l < count) = \(number) ]; then
@@ -108,8 +108,8 @@ import Testing
                     ended.status == 6
                         ? "Stores already find the new feed. Run the command again to upload the rest."
                         : "Stores still find the old feed. Run the command again to upload the missing files."))
-            // This destination replaces a file while it is uploaded, so stores refuse a truncated feed. In an object
-            // store, an object is replaced as a whole.
+            // This destination overwrites a file during the upload, so stores may find a truncated feed, which they
+            // refuse. An object store replaces an object as a whole.
             if number != 5 {
                 let check = try bench.run("moult check -q")
                 #expect(check.status == (ended.status == 6 ? 2 : 0), "\(number): \(check.errors)")
@@ -122,7 +122,7 @@ import Testing
         #expect(statuses == [1, 1, 1, 1, 1, 6])
     }
 
-    @Test func `a publisher that is killed ends its upload, and the next one completes it`() throws {
+    @Test func `if publish is killed, its upload ends, and the next publish completes it`() throws {
         try Files.replace(bench.path("slow"), with: Array("echo $$ > pid; exec sleep 600".utf8))
         let publisher = try Background([
             "sh", "-c",

@@ -22,14 +22,14 @@ struct Costs {
 
 /// The counts of a group of machines.
 struct Tally {
-    /// The requests in each second, by mirror; `failed` are the requests that the failing mirror did not answer.
+    /// The requests in each second, by mirror; `failed` are the requests to which the failing mirror did not respond.
     var requests = [[Int32](repeating: 0, count: Story.length + 10), [Int32](repeating: 0, count: Story.length + 10)]
     var failed = [Int32](repeating: 0, count: Story.length + 10)
     /// The bytes in each minute, by mirror.
     var bytes = [[Int](repeating: 0, count: Story.length / 60 + 1), [Int](repeating: 0, count: Story.length / 60 + 1)]
     /// The machines on each release at the end of each hour.
     var machines = [[Int]](repeating: [0, 0, 0], count: Story.length / 3600)
-    /// The machines that have replaced the withdrawn release, by minutes since the withdrawal.
+    /// The machines that replace the withdrawn release, by the minute after the withdrawal.
     var left = [Int](repeating: 0, count: Story.length / 60)
     var gotWithdrawn = 0
     var decisions = 0
@@ -64,7 +64,7 @@ struct Fleet {
     private let nothingSeen: ReplayGuard
     private static let store = "/var/lib/fleet"
     private static let mirrors = ["https://a.example/feed.json", "https://b.example/feed.json"]
-    /// The seconds after which a store retries a server that does not answer: three pauses, with about the average
+    /// The times of a store's requests to a server that does not respond, in seconds, with pauses of about the average
     /// length.
     private static let attempts = [0, 0, 1, 2]
 
@@ -152,7 +152,7 @@ struct Fleet {
         if old == 1 { tally.left[(second - story.withdrawal) / 60] += 1 }
     }
 
-    /// A machine ID: 32 hexadecimal digits, as in /etc/machine-id.
+    /// Returns a machine ID: 32 hexadecimal digits, as in /etc/machine-id.
     private func id(_ number: Int) -> String {
         var state = UInt64(truncatingIfNeeded: seed) &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(number)
         func next() -> UInt64 {

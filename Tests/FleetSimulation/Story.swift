@@ -10,7 +10,7 @@ struct Story {
 
     /// The changes in order, each with the feed that is public from then on.
     let changes: [Change]
-    /// The time during which the first mirror does not answer.
+    /// The time during which the first mirror does not respond.
     let outage: Range<Int>
     /// The time when 2.0.0 is withdrawn.
     let withdrawal: Int

@@ -3,12 +3,13 @@ import MoultFiles
 import MoultLibc
 import Synchronization
 
-// A week of many machines that follow a feed on two mirrors, with the code that decides in a store. Prints JSON.
+// Simulates a week of many machines that follow a feed on two mirrors, with the code with which stores choose a release.
+// Prints JSON.
 //   FleetSimulation MACHINES SEED staged|at-once IDLE-REQUESTS IDLE-BYTES FEED-REQUESTS FEED-BYTES RELEASE-REQUESTS RELEASE-BYTES
 let words = CommandLine.arguments.dropFirst()
 let numbers = words.compactMap { Int($0) }
 guard numbers.count == 8, words.count == 9, let count = numbers.first, count > 0 else {
-    print("FleetSimulation takes eight numbers and the kind of rollout")
+    print("FleetSimulation requires eight numbers and the kind of rollout (staged or at-once)")
     exit(64)
 }
 func cost(_ index: Int) -> Cost { Cost(requests: numbers[index], bytes: numbers[index + 1]) }

@@ -74,7 +74,7 @@ struct GoldenStore {
         try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8))
     }
 
-    /// Records that identify files by their change counter stay valid.
+    /// Returns the new inode of a file. Records that identify files by their change counter stay unchanged.
     private func inode(_ member: JSON.Member) throws -> JSON {
         guard !member.name.hasPrefix("counter/"), let old = member.value.integer,
             let place = places[UInt64(bitPattern: old)], let facts = try Files.facts(place)

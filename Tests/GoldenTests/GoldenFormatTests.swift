@@ -46,14 +46,14 @@ import Testing
         try Shell.must([moult, "init", store, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
         try Shell.must([moult, "apply", "--store", store, "--feed", golden.path("feed/feed.json")])
         #expect(try Store(at: store).lease().version == "2.0.0")
-        // The manifest's own signature is also accepted; the second manifest has none.
+        // A store also accepts the manifest's own signature, and refuses the second manifest, which has none.
         let signed = scratch.path("signed")
         try Shell.must([moult, "init", signed, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
         try Shell.must([moult, "apply", "--store", signed, golden.release(1)])
         #expect(try Shell.run([moult, "apply", "--store", signed, golden.release(2)]).status == 3)
     }
 
-    /// A saved plan keeps its meaning. For another store it is out of date, but it is not misread.
+    /// A saved plan keeps its meaning. A different store refuses the plan as out of date.
     @Test func `a saved plan of format 1 is read`() throws {
         let json = try golden.json("update.plan")
         let plan = try Plan(json: json, source: "update.plan")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Feeds with changed keys, published by the moult of their time:
+/// Feeds with changed keys, which earlier versions of moult published with these commands:
 ///
 ///     moult publish DIR golden-1.0.0.json -k first.key --days 3650                              key-list-1
 ///     moult publish DIR -k first.key -k second.key --trust second.pub --days 3650
@@ -36,8 +36,8 @@ import Testing
         #expect(ended.output == "\(lists)\n")
     }
 
-    /// Earlier versions, which do not know roles, treated `key-list-2` in this way: each version refuses a list of a
-    /// later format, and the feed with it.
+    /// Each version refuses a key list of a later format, and the feed with it, as versions without roles refused
+    /// `key-list-2`.
     @Test func `a key list of a later format is refused`() throws {
         let ended = try run(
             """

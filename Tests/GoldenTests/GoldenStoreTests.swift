@@ -28,7 +28,7 @@ import Testing
         #expect(try golden.found() == found)
         #expect(try Verifier(StoreSnapshot(golden.layout)).verify(deep: true).compactMap(\.finding) == [])
         #expect(try Files.list(golden.layout.transactions) == [])
-        // The release can be installed, or is already installed.
+        // After recovery, the release is installed or can be installed.
         _ = try orchestrator.update(UpdateRequest(manifest: Golden().release(2)))
         #expect(try golden.found() == GoldenStore.second)
         let entries = try History.read(golden.layout).entries

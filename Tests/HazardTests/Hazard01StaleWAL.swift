@@ -15,7 +15,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// The new file has 3 rows, but SQLite reads the 500 old rows.
+    /// The new file contains 3 rows, but SQLite reads the 500 old rows.
     @Test func `without moult, a stale WAL hides the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Lab.killedWithRowsInTheWAL(path)
@@ -25,8 +25,8 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// A release adopts the plain file.
-    @Test func `adoption does not leave the WAL of a plain file behind`() throws {
+    /// A release adopts a file that moult did not create.
+    @Test func `adoption does not leave the WAL of the adopted file behind`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
@@ -82,7 +82,7 @@ import Testing
     }
 
     /// The library does not read a stale WAL next to a read-only file, and `verify` names it.
-    @Test func `a stray WAL next to a sealed file is ignored`() throws {
+    @Test func `readers ignore a stray WAL next to a sealed file, and verify reports it`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")
         try Lab.killedWithRowsInTheWAL(other)

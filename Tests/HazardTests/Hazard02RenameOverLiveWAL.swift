@@ -37,8 +37,8 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// With a live replacement, the running app and the next opener have the new release, and rows that are written
-    /// during and after it stay.
+    /// After a live replacement, the running app and the next opener read the new release, and rows that are written
+    /// during and after the replacement stay.
     @Test func `a live replacement reaches running and new processes`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -66,7 +66,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A process that opens a leased file breaks the lease. moult notices this, and the signal does not kill it.
+    /// A process that opens a leased file breaks the lease. moult notices this, and the signal does not kill moult.
     @Test func `a process that opens a leased file breaks the lease without killing moult`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))

@@ -14,13 +14,13 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// An app is killed in the middle of a transaction: half of the transaction is in the file.
+    /// Kills an app in the middle of a transaction: half of the transaction is in the file.
     private func killAppInTransaction() throws {
         try Lab.killedInATransaction(path)
         try #require(try Files.facts("\(path)-journal")?.size ?? 0 > 0)
     }
 
-    /// Pages of the old file are written to the new file.
+    /// SQLite writes pages of the old file to the new file.
     @Test func `without moult, a hot journal is rolled back into the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
@@ -31,7 +31,7 @@ import Testing
         #expect(ended.output != "3|new|new\n")
     }
 
-    /// The journal rolls back the interrupted transaction in its own file before rows are carried over.
+    /// The interrupted transaction is rolled back in the old file before rows are carried over.
     @Test(arguments: Lab.Way.allCases)
     func `a replacement rolls back a hot journal first`(way: Lab.Way) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "old"))

@@ -14,7 +14,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// 500 acknowledged rows are lost.
+    /// Without its WAL, the database has lost 500 acknowledged rows.
     @Test func `without moult, rows that are only in the WAL are lost`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(2, "first"))
         try Lab.killedWithRowsInTheWAL(path)

@@ -20,7 +20,7 @@ import Testing
     static let mapped = "PRAGMA mmap_size=1000000000;"
     private static let all = "SELECT text FROM note"
 
-    /// A reader in the middle of its query.
+    /// Starts a reader that is in the middle of its query.
     private func reader(_ pragmas: String) throws -> RunningApp {
         let reader = try RunningApp(path, pragmas)
         try reader.begin(Self.all)

@@ -49,7 +49,7 @@ import Testing
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")
-        // The release selects no way of replacement, so the open file decides.
+        // The release does not specify how to replace the database, so moult replaces it live because it is open.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         #expect(try app.run("PRAGMA data_version") != version)
         #expect(try app.run(Self.all) == "3|new|new\n")
@@ -70,7 +70,7 @@ import Testing
         #expect(try !next.lease.isOutdated())
     }
 
-    /// The program is notified of every release after its own generation.
+    /// The program is notified of each release that is newer than its generation.
     @Test func `a program that follows the store is notified of a new release`() async throws {
         try await lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let old = try lab.store.lease().generation

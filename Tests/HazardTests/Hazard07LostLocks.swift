@@ -16,14 +16,14 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// This process is in the middle of a write.
+    /// Opens the database and starts a write, which stays unfinished.
     private func writing(_ path: String) throws -> Connection {
         let app = try Connection(path: path, access: .readWrite)
         try app.execute("BEGIN IMMEDIATE; INSERT INTO note VALUES(9000, 'mine', 1)")
         return app
     }
 
-    /// Returns the result for another process that tries to write at the same time.
+    /// Lets another process try to write at the same time, and returns its error.
     private func otherWriter(_ path: String) throws -> String {
         try Shell.run(["sqlite3", path, "INSERT INTO note VALUES(9001, 'theirs', 1)"]).errors
     }
@@ -61,7 +61,7 @@ import Testing
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
-    /// One update does not touch the database to which the app is writing; the other one does.
+    /// One of the updates changes the database to which the app is writing, the other does not.
     @Test func `an update keeps the locks of the app`() throws {
         let other = ReleaseMaker.Source.reference("codes", "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);")
         func release(_ version: String, _ sequence: Int, _ migrations: KeyValuePairs<String, String> = [:]) throws

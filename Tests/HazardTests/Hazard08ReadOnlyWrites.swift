@@ -26,7 +26,7 @@ import Testing
         ])
     }
 
-    /// A reader leaves two files.
+    /// A reader leaves two files next to the database.
     @Test func `without moult, a reader creates two files`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
         try #require(try Lab.sidecars(of: path).isEmpty)
@@ -34,7 +34,7 @@ import Testing
         #expect(try Lab.sidecars(of: path) == ["-wal", "-shm"])
     }
 
-    /// A reader with `immutable=1` misses committed content.
+    /// A reader with `immutable=1` does not see committed content.
     @Test func `without moult, an immutable reader misses committed content`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)

@@ -56,7 +56,8 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// Waits until an update has staged its files and has opened the database. After that, it only waits for the lock.
+    /// Waits until an update has staged its files and opened the database. From then on, the update only waits for the
+    /// lock.
     private func waitForBlocked(_ update: Program) throws {
         let transactions = lab.path(".moult/transactions")
         func isStaged() throws -> Bool {
@@ -65,7 +66,8 @@ import Testing
         while try !isStaged() || !OpenFiles.isOpen([path], in: update.pid) { try #require(update.isRunning) }
     }
 
-    /// A writer is in the middle of a transaction when the update starts to wait; neither blocks the other forever.
+    /// A writer is in the middle of a transaction when the update starts to wait; neither of them blocks the other
+    /// forever.
     @Test(arguments: ["wal", "delete"])
     func `an update waits for a writer`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))

@@ -51,7 +51,7 @@ import Testing
         #expect(try Files.list(lab.store.directory).filter { $0.hasSuffix(".db") }.isEmpty)
     }
 
-    /// The maximum number of databases can be opened together; more are refused.
+    /// A release may have as many databases as a connection can open together; a release with more is refused.
     @Test func `a release with more databases than can be attached is refused`() throws {
         func release(_ version: String, _ count: Int) throws -> String {
             try lab.maker.make(version, sequence: count, (1...count).map { .reference("d\($0)", Self.codes) })

@@ -51,7 +51,8 @@ import Testing
             ])
     }
 
-    /// What an app finds: the releases of the read-only and the shared database, and the schema of the user database.
+    /// Returns what an app finds: the releases of the read-only and the shared database, and the schema of the user
+    /// database.
     private func found(_ store: String) throws -> [String] {
         [
             try value("\(store)/food.db", "SELECT release FROM food"),
@@ -60,8 +61,8 @@ import Testing
         ].map { String($0.first ?? "-") }
     }
 
-    /// Each file of a release is committed separately. After a kill between two of them, the next command completes the
-    /// other files.
+    /// Each file of a release is committed separately. After a kill between two files, the next command completes the
+    /// others.
     @Test func `an update of several files is completed after a crash`() throws {
         let releases = try [release("1.0.0", 1), release("2.0.0", 2)]
         var halves = 0
@@ -86,7 +87,7 @@ import Testing
             #expect(try value("\(store)/note.db", "SELECT text FROM note WHERE mine = 1") == "mine\n", note)
             #expect(try value("\(store)/user.db", "SELECT group_concat(text) FROM note") == "mine,later\n", note)
         }
-        // Otherwise, no kill was between two files, and the test has shown nothing.
+        // If no kill was between two files, the test has shown nothing.
         #expect(halves > 0)
     }
 }

@@ -11,7 +11,7 @@ struct Disk {
     }
 
     static let root: ID = 0
-    /// Includes nodes that have lost their name, because a power failure may bring the name back.
+    /// Includes nodes without a name, because a power failure may restore a name that was removed.
     var nodes: [ID: Node] = [root: .directory([:])]
 
     func names(_ directory: ID) -> [String: ID] {
@@ -27,7 +27,7 @@ struct Disk {
         return names(directory)[name]
     }
 
-    /// Returns the directory of a path's last component, and that component.
+    /// Returns the directory of a path's last component, and the name of the component.
     func place(_ path: String) throws -> (directory: ID, name: String) {
         var parts = path.split(separator: "/").map { String($0) }
         guard let last = parts.popLast() else { throw Self.wrong("\(path) names nothing in the directory") }
@@ -66,7 +66,7 @@ struct Disk {
         try walk(Self.root, "")
     }
 
-    /// The same number for disks with the same visible content.
+    /// A number that is the same for disks with the same visible content.
     var fingerprint: Int {
         var hasher = Hasher()
         walk { path, id, node in

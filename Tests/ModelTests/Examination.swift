@@ -49,13 +49,14 @@ struct Examination {
         try Renumbering(recording: recording, made: disk.make(in: store)).renumber(disk)
     }
 
-    /// Before recovery, a process that opens the read-only databases must find a single release.
+    /// Returns the problem that a process finds before recovery: the read-only databases must be from a single release.
     private func faultBeforeRecovery() throws -> String? {
         let found = try StoreState(store, scratch: scratch).sealed
         let isWhole = ends.contains { end in found.allSatisfy { end.state.sealed[$0.key] ?? $0.value == $0.value } }
         // The links of a first install have no target until recovery.
         let isMissing = ends[0].state.sealed.keys.contains { found[$0] == nil }
-        return isWhole && !isMissing ? nil : "at once: the sealed databases are of no one release: \(found)"
+        return isWhole && !isMissing
+            ? nil : "before recovery, the read-only databases are not from one release: \(found)"
     }
 
     private func settled(isOver: Bool) throws -> String? {
@@ -65,14 +66,15 @@ struct Examination {
         let possible = isOver ? Array(ends.suffix(1)) : ends
         guard let end = possible.first(where: { $0.state == state }) else {
             let lacks = possible.map { "\($0.name) (\(state.differences(to: $0.state).joined(separator: "; ")))" }
-            return "settled: it is not \(lacks.joined(separator: ", nor "))"
+            return "after recovery, the state is not \(lacks.joined(separator: ", nor "))"
         }
         // A power failure may remove lines of the history, but nothing else.
         let updates = try Self.updates(store)
         if updates.count > end.updates
             || (updates.count == end.updates && updates.last?.to != updates.last.map { _ in state.current ?? "" })
         {
-            return "settled: \(end.name), but its history ends with \(updates.last?.to ?? "nothing")"
+            return
+                "after recovery, the state is \(end.name), but the history ends with \(updates.last?.to ?? "nothing")"
         }
         let tree = try Tree(store)
         guard try orchestrator.recover().isEmpty, try Tree(store) == tree else {

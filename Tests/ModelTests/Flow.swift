@@ -5,7 +5,7 @@ import MoultFiles
 import MoultStore
 import TestSupport
 
-/// A flow during which the power fails: the steps to its beginning, and the command.
+/// A flow during which the power fails: the steps that lead to its beginning, and the command.
 enum Flow: String, CaseIterable {
     case install, update, rollback, exchange, exchangeInWALMode, live, liveInWALMode, migration, reset, consumer,
         settling
@@ -25,7 +25,7 @@ enum Flow: String, CaseIterable {
 
     private var mode: String { rawValue.hasSuffix("WALMode") ? "wal" : "delete" }
     private var way: String? { rawValue.hasPrefix("exchange") ? "exchange" : rawValue.hasPrefix("live") ? "live" : nil }
-    /// Whether the databases can be read before the flow.
+    /// Whether the databases can be read before the flow begins.
     var isReadable: Bool { self != .reset }
 
     private func release(_ maker: ReleaseMaker, _ number: Int) throws -> String {
@@ -99,7 +99,7 @@ enum Flow: String, CaseIterable {
         ["apply", self == .install ? releases.first : releases.second, "--store", store, "-q"]
     }
 
-    /// Returns the arguments of `moult`.
+    /// Returns the arguments with which `moult` runs the flow.
     func command(_ store: String, _ releases: Releases) -> [String] {
         switch self {
         case .rollback: ["rollback", "--reason", "model", "--store", store, "-q"]

@@ -15,8 +15,8 @@ struct PowerCutTests {
         #expect(report.tried >= 40)
     }
 
-    /// Each sync is needed: if one is ignored, the model finds a possible loss. This shows that the model can detect
-    /// problems.
+    /// Each of these syncs is needed: without it, the model finds a possible loss. This also shows that the model can
+    /// detect problems.
     @Test(arguments: [
         (Flow.install, ["/journal.jsonl", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
         (.update, [".moult"], []), (.exchange, ["/journal.jsonl", "/waiting/pantry.db", ".moult/transactions"], []),

@@ -1,5 +1,5 @@
-/// Combinations of the results of pending changes: all of them if they are few, otherwise those that are likely to be
-/// harmful, and random ones.
+/// Combinations of the results of pending changes: all of them if there are few, otherwise the likely harmful ones and
+/// random ones.
 struct PowerCuts {
     /// If there are at most this many combinations at one moment, all are tried.
     var most = 64
@@ -8,7 +8,7 @@ struct PowerCuts {
 
     func fates(of pending: [UnsyncedDisk.Change], _ chance: inout Chance) -> [[UnsyncedDisk.Fate]] {
         let options = pending.map { $0.isBytes ? [UnsyncedDisk.Fate.lost, .kept, .torn, .hollow] : [.lost, .kept] }
-        // The multiplication stops long before it could overflow.
+        // The multiplication stops long before the product could overflow.
         var combinations = 1
         for option in options where combinations <= most { combinations *= option.count }
         if combinations <= most { return all(options[...]) }

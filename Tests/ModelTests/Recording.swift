@@ -34,7 +34,8 @@ struct Recording {
             try translation.add(call)
         }
         operations = translation.operations
-        // The model must have the same result as the kernel; otherwise, it has missed or misunderstood an operation.
+        // Throws an error if the result of the model differs from that of the kernel, because the model has then missed
+        // or misunderstood an operation.
         let end = try Disk(reading: directory, numbering: translation.disk.live, &inodes)
         self.inodes = inodes.merging(translation.inodes) { known, _ in known }
         let differences = translation.disk.live.differences(to: end)
@@ -43,7 +44,7 @@ struct Recording {
         }
     }
 
-    /// Returns the lines of calls that another thread interrupted are joined.
+    /// Returns the lines of a trace; the two lines of a call that another thread interrupted are joined.
     private static func lines(of text: String) -> [String] {
         var begun: [Substring: Substring] = [:]
         var found: [String] = []

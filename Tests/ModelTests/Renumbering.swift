@@ -1,8 +1,8 @@
 import MoultBasics
 import MoultFiles
 
-/// A store recognizes some of its files by inodes and times, which differ when the store is recreated. This rewrites
-/// its records for the new files.
+/// A store recognizes some of its files by inodes and times, which differ when the store is recreated. Rewrites the
+/// records of the store for the new files.
 struct Renumbering {
     let recording: Recording
     /// The paths at which the files of the disk were created.
@@ -45,7 +45,7 @@ struct Renumbering {
         return record.setting("inodes", to: .object(inodes))
     }
 
-    /// Returns the time when the file was last written to, in nanoseconds.
+    /// Returns the member with the time when the new file was last written to, in nanoseconds.
     private func made(_ member: JSON.Member, _ record: JSON) throws -> JSON.Member {
         let inode = record["inodes"]?["waiting/\(member.name.dropFirst("made/".count))"]
         guard let facts = try inode.flatMap({ try facts($0) }) else { return JSON.Member(member.name, 0) }

@@ -9,7 +9,7 @@ import TestSupport
 /// The visible state of an idle store: the pointer, every database with its content, settings, and all names.
 struct StoreState: Equatable {
     let current: String?
-    /// The content of each database that the release installed: the file itself.
+    /// The digest of each read-only database.
     private(set) var sealed: [String: String] = [:]
     /// The content of each writable database: health, schema, rows, journal mode.
     private(set) var writable: [String: String] = [:]
@@ -63,11 +63,11 @@ struct StoreState: Equatable {
         return "\(health), in mode \(mode ?? .null), of version \(version), with \(digest)"
     }
 
-    /// Returns each name with its kind, without the names of transactions, and without files that only record the past.
+    /// Returns each name with its kind, except the names of transactions and files that only record the past.
     private static func names(_ store: String) throws -> Set<String> {
         var found: Set<String> = []
         func walk(_ path: String, _ name: String) throws {
-            // The next command that checks databases recreates this record.
+            // This record is left out: the next command that checks databases recreates it.
             let kept = [
                 ".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock", ".moult/checks.json",
             ]

@@ -8,7 +8,7 @@ struct TracedCall {
     /// The path of the descriptor that the call returned.
     let opened: String?
 
-    /// Nil if the line is not a call, or if the call failed or did not return.
+    /// Returns nil if the line is not a call, or if the call failed or did not return.
     init?(_ line: String) throws {
         guard let open = line.firstIndex(of: "("), let end = line.range(of: ") = ") else { return nil }
         name = String(line[..<open])
@@ -20,7 +20,7 @@ struct TracedCall {
         opened = given.dropFirst(number.count).hasPrefix("<") ? try Self.path(given.dropFirst(number.count)) : nil
     }
 
-    /// Returns the text between quotes, given as hexadecimal digits.
+    /// Decodes the text of an argument, which is given as hexadecimal digits between quotes.
     func bytes(_ index: Int) throws -> [UInt8] {
         guard arguments[index].hasPrefix("\""), arguments[index].hasSuffix("\"") else {
             throw Disk.wrong("\(name) has no bytes: \(arguments[index].prefix(80))")
@@ -33,7 +33,7 @@ struct TracedCall {
         return number
     }
 
-    /// Returns the absolute path of an argument, relative to the directory in the argument before it.
+    /// Returns an argument as an absolute path; a relative path starts at the directory in the given argument.
     func path(_ index: Int, at directory: Int? = nil) throws -> String {
         let path = String(decoding: try bytes(index), as: UTF8.self)
         if path.hasPrefix("/") { return path }
@@ -50,12 +50,12 @@ struct TracedCall {
 
     private static func path(_ text: Substring) throws -> String {
         guard let end = text.firstIndex(of: ">") else { throw Disk.wrong("no path in \(text)") }
-        // Files other than regular ones, such as pipes, are described in plain letters.
+        // Pipes and other files without a path are described in plain letters.
         guard text.dropFirst().hasPrefix("\\x") else { return "" }
         return String(decoding: try bytes(text[..<end].dropFirst()), as: UTF8.self)
     }
 
-    /// Decodes `\x2f\x00`.
+    /// Decodes digits such as `\x2f\x00`.
     private static func bytes(_ text: Substring) throws -> [UInt8] {
         var found: [UInt8] = []
         found.reserveCapacity(text.utf8.count / 4)

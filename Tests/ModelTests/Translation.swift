@@ -37,9 +37,9 @@ struct Translation {
         case "mkdir": if let path = try below(call.path(0)) { try perform(.makeDirectory(path)) }
         case "mkdirat": if let path = try below(call.path(1, at: 0)) { try perform(.makeDirectory(path)) }
         default:
-            // The model does not support calls that no program makes here.
+            // A call that the model does not know must not refer to the directory.
             guard call.arguments.allSatisfy({ !$0.contains(Self.hexadecimal(directory)) }) else {
-                throw Disk.wrong("it does not know the call \(call.name)")
+                throw Disk.wrong("the model does not know the call \(call.name)")
             }
         }
     }
@@ -54,7 +54,7 @@ struct Translation {
 
     private static let staged = ["generation", "adopted", "waiting/"]
 
-    /// The staged files of an update may have been removed at its end, but the decision record has their inodes.
+    /// Notes the inodes of staged files in the decision record, because the files may be gone at the end of the update.
     private mutating func note(_ line: [UInt8], in directory: String) throws {
         let record = try JSON(parsing: line, source: directory)
         for member in record["inodes"]?.members ?? [] where Self.staged.contains(where: member.name.hasPrefix) {
@@ -80,20 +80,24 @@ struct Translation {
         // `openat2` has its flags in a structure: `{flags=O_RDWR|O_CREAT, mode=0600, ...}`.
         let flags = call.arguments[flags].trimmingPrefix("{flags=").split(separator: "|")
         if flags.contains("O_CREAT"), try disk.live.id(path) == nil { try perform(.makeFile(path)) }
-        guard let file = try disk.live.id(path) else { throw Disk.wrong("\(path) was opened and is not there") }
+        guard let file = try disk.live.id(path) else {
+            throw Disk.wrong("\(path) was opened, but does not exist in the model")
+        }
         if flags.contains("O_TRUNC"), !disk.live.content(file).isEmpty { try perform(.resize(path, to: 0)) }
         let open = Open(descriptor: call.result, file: file)
         offsets[open] = 0
         if flags.contains("O_APPEND") { appending.insert(open) } else { appending.remove(open) }
     }
 
-    /// SQLite writes the memory that processes share without calls, and the first process recreates it.
+    /// SQLite writes to shared memory without system calls, and the first process recreates that memory.
     private func isSharedMemory(_ path: String) -> Bool { path.hasSuffix("-shm") }
 
     private mutating func file(_ call: TracedCall) throws {
         let place = try call.described(0)
         guard let path = below(place.path), !place.isGone, !isSharedMemory(path) else { return }
-        guard let file = try disk.live.id(path) else { throw Disk.wrong("\(call.name): \(path) is not there") }
+        guard let file = try disk.live.id(path) else {
+            throw Disk.wrong("\(call.name): \(path) does not exist in the model")
+        }
         let open = Open(descriptor: place.number, file: file)
         switch call.name {
         case "write":

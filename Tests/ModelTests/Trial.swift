@@ -1,10 +1,10 @@
-/// A recording that a power failure interrupts at every call, with every result that the rules of the disk allow.
+/// Interrupts a recording by a power failure at every call, with the results that the rules of the disk allow.
 struct Trial {
     let examination: Examination
     var cuts = PowerCuts()
     /// The number of states to try, spread over all calls; nil for all states.
     var most: Int?
-    /// Selects a path that is treated as never synced, or whose last sync is ignored. Only the resulting losses are
+    /// Selects the path whose syncs are ignored, or only the last one with `isLastOnly`. Only the resulting losses are
     /// tried.
     var unsynced: ((String) -> Bool)?
     var isLastOnly = false
@@ -32,7 +32,7 @@ struct Trial {
         var states = try states(operations, &chance)
         var report = Report(calls: operations.count, possible: states.count)
         if let most, states.count > most {
-            // One random state of each of `most` equal groups.
+            // Picks a random state from each of `most` groups of about equal size.
             states = (0..<most).map { index in
                 let (from, to) = (index * states.count / most, (index + 1) * states.count / most)
                 return states[from + chance.below(to - from)]

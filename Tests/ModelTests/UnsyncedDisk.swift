@@ -1,4 +1,4 @@
-/// A disk with unsynced changes: after a power failure, each change may be there, or not, or partly.
+/// A disk with unsynced changes: after a power failure, each change may be on the disk, or partly, or not.
 ///
 /// The rules, where POSIX leaves open what may happen:
 ///
@@ -112,7 +112,7 @@ struct UnsyncedDisk {
         return disk
     }
 
-    /// If a change is on the disk, earlier changes of the same name or page are on the disk as well.
+    /// Adjusts the results so that, if a change is on the disk, earlier changes of the same name or page are as well.
     private func keepOrder(_ fates: inout [Fate]) {
         var needed: Set<Place> = []
         for index in pending.indices.reversed() {
@@ -129,7 +129,7 @@ struct UnsyncedDisk {
 }
 
 extension UnsyncedDisk.Change {
-    /// The places in which the order of changes is kept.
+    /// The names or pages whose changes keep their order.
     var places: [UnsyncedDisk.Place] {
         switch self {
         case .names(let names, _): names.keys.map { .name($0) }

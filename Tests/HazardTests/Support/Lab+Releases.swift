@@ -5,24 +5,25 @@ extension Lab {
     /// How a release replaces a shared database.
     enum Way: String, CaseIterable, Sendable { case exchange, live }
 
-    /// A release with one shared database `note`, whose rows with `mine` are preserved.
+    /// Makes a release with one shared database `note`, whose rows with `mine = 1` are preserved; returns the path of
+    /// the manifest.
     func shared(_ version: String, _ sequence: Int, _ rows: Int, _ text: String, _ way: Way? = nil) throws -> String {
         var more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
         if let way { more.append(.init("replace", .string(way.rawValue))) }
         return try make(version, sequence, .shared("note", Lab.notes(rows, text), more: more))
     }
 
-    /// A release with one sealed database `note`.
+    /// Makes a release with one read-only database `note`.
     func sealed(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
         try make(version, sequence, .reference("note", Lab.notes(rows, text)))
     }
 
-    /// A release with one cache `note`, with a different schema in each release.
+    /// Makes a release with one cache `note`, whose schema is different in each release.
     func cache(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
         try make(version, sequence, .cache("note", Lab.cacheSchema(rows, text, sequence)))
     }
 
-    /// A release with one user database `note`.
+    /// Makes a release with one user database `note`.
     func user(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
         try make(version, sequence, .user("note", Lab.notes(rows, text)))
     }

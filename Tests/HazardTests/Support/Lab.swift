@@ -15,10 +15,10 @@ struct Lab {
         store = Store(at: try scratch.directory("store"))
     }
 
-    /// A path in the store.
+    /// Returns a path in the store.
     func path(_ name: String) -> String { scratch.path("store/\(name)") }
 
-    /// A table of notes with this many rows of the same text.
+    /// Returns SQL for a table of notes with this many rows of the same text.
     static func notes(_ count: Int, _ text: String) -> String {
         """
         CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL, mine INTEGER NOT NULL DEFAULT 0);
@@ -27,7 +27,7 @@ struct Lab {
         """
     }
 
-    /// Returns the number of rows at a path, and their texts.
+    /// Returns the number of rows in the database at a path, and the first and last text.
     static func read(_ path: String) throws -> String {
         try Shell.must(["sqlite3", path, "SELECT count(*), min(text), max(text) FROM note"])
     }
@@ -45,7 +45,7 @@ struct Lab {
 
     // MARK: apps
 
-    /// Runs an app that commits 500 rows and is killed, so that all rows are only in the WAL.
+    /// Runs an app that commits 500 rows and is killed, so that the rows are only in the WAL.
     static func killedWithRowsInTheWAL(_ path: String, text: String = "old", mine: Bool = false) throws {
         try python(
             """
