@@ -22,7 +22,7 @@ extension Database {
             "preserve": .unlessEmpty(preserve.map(\.json)),
             "unpreserved": unpreserved == .refuse ? nil : .string(unpreserved.rawValue),
             "migrations": .unlessEmpty(migrations.map(\.json)),
-            "schema": schema == .release ? nil : .string(schema.rawValue),
+            "schema": schemaOwner == .release ? nil : .string(schemaOwner.rawValue),
             "replace": .optional(replace?.rawValue),
             "marker": marker ? nil : false,
             "compatible": compatible?.json,
