@@ -200,7 +200,7 @@ extension Orchestrator {
     private static func undecided(_ reason: any Error, _ second: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the update failed, but the next command may finish it",
-            why: "\(reason); the attempt to undo it failed too: \(second)",
+            why: "\(reason); the cleanup failed as well: \(second)",
             now:
                 "No database has changed yet. Fix the cause, then finish the update: moult recover, or undo it: moult recover --undo",
             cause: reason)

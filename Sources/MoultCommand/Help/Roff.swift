@@ -68,8 +68,8 @@ struct Roff {
         line("", Self.escaped(pages.joined(separator: ", ")))
     }
 
-    /// Escapes text so that roff prints it unchanged: a backslash starts an escape, a bare hyphen may become another character,
-    /// and a full stop or apostrophe at the start of a line starts a request.
+    /// Escapes text so that roff prints it unchanged: a backslash starts an escape, a bare hyphen or backtick may become
+    /// another character, and a full stop or apostrophe at the start of a line starts a request.
     static func escaped(_ text: String) -> String {
         var result = text.hasPrefix(".") || text.hasPrefix("'") ? "\\&" : ""
         for character in text {
@@ -78,6 +78,7 @@ struct Roff {
             case "-": result += "\\-"
             case "'": result += "\\(aq"
             case "\"": result += "\\(dq"
+            case "`": result += "\\(ga"
             default: result.append(character)
             }
         }
