@@ -22,7 +22,7 @@ protocol WorkerRequest: Sendable {
     var failure: String { get }
     /// The work of the process: "the check".
     var work: String { get }
-    /// The disk space that it may use: "twice its size".
+    /// The disk space that the process may use: "twice the database's size".
     var diskLimit: String { get }
     /// The advice if the process fails.
     var advice: String { get }
