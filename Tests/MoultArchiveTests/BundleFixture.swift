@@ -28,7 +28,7 @@ enum BundleSample {
         return try BundleWriter(layout(), level: level, threads: threads).write(onFrame: onFrame) {
             try file.write($0)
         } source: { member, write in
-            // The pieces match neither frames nor blocks.
+            // The pieces are aligned neither to frames nor to blocks.
             let bytes = members[member].bytes
             for start in stride(from: 0, to: bytes.count, by: 300_001) {
                 try bytes[start..<min(start + 300_001, bytes.count)].withUnsafeBytes(write)

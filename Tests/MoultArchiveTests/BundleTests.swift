@@ -17,7 +17,7 @@ import Testing
         #expect(try BundleSample.write(to: scratch.path("level"), level: 9) != frames)
     }
 
-    /// Common programs read the bundle as a plain `.tar.zst`, which it is.
+    /// Common programs can unpack a bundle, because it is a plain `.tar.zst`.
     @Test(arguments: [
         "tar --zstd -xf a.tar.zst -C out.d", "bsdtar -xf a.tar.zst -C out.d", "zstd -dc a.tar.zst | tar -x -C out.d",
         "zstd -dc a.tar.zst | python3 -c 'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode=\"r|\").extractall(\"out.d\")'",
@@ -39,7 +39,7 @@ import Testing
         #expect(lines.first == "-rw-r--r-- 0/0               0 2023-11-14 22:13:20 cache.db")
     }
 
-    @Test func `the strict reader can read a bundle`() throws {
+    @Test func `the strict archive reader can read a bundle`() throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         let contents = try scratch.unpack("a.tar.zst", members: Dictionary(uniqueKeysWithValues: BundleSample.sizes))
@@ -64,8 +64,8 @@ import Testing
     @Test func `each member's content has separate frames`() throws {
         let layout = try BundleSample.layout()
         #expect(layout.frameSize == 1 << 20)
-        // Two headers; food in four frames; padding and a header; notes; padding and a header; pantry; a header and the
-        // end.
+        // The frames contain, in order: two headers; food in four frames; padding and a header; notes; padding and a
+        // header; pantry; a header and the end of the archive.
         #expect(
             layout.contentSizes == [1024, 1 << 20, 1 << 20, 1 << 20, 6, 506 + 512, 26, 486 + 512, 1 << 20, 512 + 1024])
         #expect(layout.members.map(\.frames) == [0..<0, 1..<5, 6..<7, 8..<9, 9..<9])
@@ -105,7 +105,7 @@ import Testing
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == frames)
     }
 
-    @Test func `the reader finds the layout of a bundle`() throws {
+    @Test func `the strict reader detects the layout of a bundle`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a.tar.zst"))
         let found = try #require(try BundleLayout.find(in: Descriptor(scratch.path("a.tar.zst"), .read)))
@@ -117,7 +117,7 @@ import Testing
         "tar -C in -c . | zstd >a", "bsdtar --zstd -C in -cf a .", "zip -qr a.zip in && mv a.zip a", ": >a",
         "tar -C in -cf a .",
     ])
-    func `the reader finds no layout in other archives`(command: String) throws {
+    func `the strict reader detects no layout in other archives`(command: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run(command) == 0)
@@ -125,7 +125,7 @@ import Testing
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == nil)
     }
 
-    /// A small bundle has at least 16 frames, a large bundle has at most 4,096, and frames have 4 MiB in between.
+    /// A small bundle has at least 16 frames and a large bundle at most 4,096; in between, each frame has 4 MiB.
     @Test(arguments: [
         (0, 1 << 20), (16 << 20, 1 << 20), (40 << 20, 3 << 20), (200 << 20, 4 << 20), (15 << 30, 4 << 20),
         (100 << 30, 26 << 20),

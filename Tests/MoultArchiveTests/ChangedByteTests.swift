@@ -5,7 +5,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Small archives in which one byte was changed, removed or added are refused, or read with exactly the right contents.
+/// Small archives in which one byte was changed, removed or added are refused, or read with exactly the original
+/// contents.
 @Suite struct ChangedByteTests {
     private static let contents = ["food.db": Array("some food, some food".utf8), "a/user.db": Array("me".utf8)]
     private static let packings = [
@@ -17,16 +18,15 @@ import Testing
         ("a.tar.gz", "bsdtar -b 2 -czf - -C in food.db a/user.db >a.tar.gz && truncate -s -200 a.tar.gz"),
     ]
 
-    /// It takes minutes to try every value of every byte, so without `MOULT_LONG_TESTS` only single bits, 0 and 255 are
-    /// tried.
+    /// Returns the values to try for a byte. Trying every value takes minutes, so without `MOULT_LONG_TESTS`, these are
+    /// single changed bits, 0 and 255.
     private static func values(_ byte: UInt8) -> Set<UInt8> {
         if getenv("MOULT_LONG_TESTS") != nil { return Set(UInt8.min...UInt8.max).subtracting([byte]) }
         return Set((0..<8).map { byte ^ 1 << $0 } + [0, 0xff]).subtracting([byte])
     }
 
-    @Test(arguments: packings) func `a changed byte never gives different contents`(name: String, command: String)
-        throws
-    {
+    @Test(arguments: packings)
+    func `an archive with a changed byte never gives different contents`(name: String, command: String) throws {
         let scratch = try Scratch()
         #expect(scratch.run("mkdir -p in/a") == 0)
         for (name, bytes) in Self.contents { try scratch.write("in/\(name)", bytes) }

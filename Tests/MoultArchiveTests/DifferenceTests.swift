@@ -56,7 +56,8 @@ import Testing
         return piece
     }
 
-    /// Without a search, an unchanged piece is a single cover, and the search gives the same result.
+    /// The search finds a single cover for unmoved content, so it can be skipped if the old file has the content at the
+    /// same position.
     @Test func `unmoved content is a single cover`() throws {
         var dice = SeededRandom(3)
         let old = records(3000, &dice)
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `samples distinguish different content from moved content`() throws {
+    @Test func `samples distinguish new content from moved content`() throws {
         var dice = SeededRandom(4)
         let old = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
         let other = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
@@ -91,7 +92,7 @@ import Testing
         #expect(!isUnlike(Array(other.prefix(100_000))))
     }
 
-    @Test func `with less memory, fewer threads run and the index is smaller`() throws {
+    @Test func `with less memory, a patch is made with fewer threads and a smaller index`() throws {
         let free = PatchMemory(threads: 8)
         #expect((free.threads, free.index) == (8, 256 << 20))
         for (limit, threads, index) in [(128, 1, 28), (227, 1, 127), (228, 2, 28), (5000, 8, 256)] {
@@ -108,8 +109,7 @@ import Testing
             return covers?.reduce(0) { $0 + $1.count } ?? 0
         }
         #expect(covered(1 << 20) > new.count * 9 / 10)
-        // With a table of 1 KiB, content that moved is found later than with a large table, but content that did not
-        // move is found.
+        // With a table of 1 KiB, the search may find less content that moved than with a larger table.
         #expect(covered(1 << 10) <= covered(1 << 20))
     }
 
@@ -130,9 +130,9 @@ import Testing
         #expect(columns(new, old, start: 0).count < 10 * 60)
     }
 
-    /// If the pointers in a page are shifted by the same amount, every other byte differs. The bytes are encoded as
-    /// differences.
-    @Test func `shifted numbers are not new bytes`() throws {
+    /// If all pointers in a page change by the same amount, every other byte differs. Such bytes are encoded as
+    /// differences from the old bytes.
+    @Test func `numbers that differ by the same amount are covered by the old file`() throws {
         func page(_ offset: Int) -> [UInt8] {
             (0..<100).flatMap {
                 [UInt8(truncatingIfNeeded: ($0 * 37 + offset) >> 8), UInt8(truncatingIfNeeded: $0 * 37 + offset)]
@@ -147,7 +147,7 @@ import Testing
         #expect(covers == [Cover(literals: 0, place: 0, count: new.count, shift: 0)])
     }
 
-    /// Any byte of the columns may be wrong, with a correct checksum. The result is an error or wrong bytes.
+    /// Columns with a correct checksum may contain any bytes. The result is an error or wrong bytes, but no crash.
     @Test(arguments: 0..<200)
     func `invalid columns are refused or give different bytes`(seed: Int) throws {
         var dice = SeededRandom(seed)

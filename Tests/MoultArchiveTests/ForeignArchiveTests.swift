@@ -3,7 +3,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Archives made with common programs.
+/// Archives that common programs have made.
 @Suite struct ForeignArchiveTests {
     @Test(arguments: [
         "tar -cf a.tar -C in food.db user.db migrations",
@@ -50,7 +50,7 @@ import Testing
         "cd in && zip -q -r ../a.zip . && printf '1\\n2\\n3\\n4\\n5\\n6\\n.\\n' | zip -q -cz ../a.zip",
         "cd in && python3 -m tarfile -c ../a.tar food.db user.db migrations",
     ])
-    func `archives of other programs are read`(command: String) throws {
+    func `archives that other programs have made are read`(command: String) throws {
         try check(command)
     }
 

@@ -54,7 +54,7 @@ import Testing
     ])
     func `what is made is the new file`(oldSize: Int, newSize: Int) throws {
         let before = noise(oldSize, seed: 1)
-        // The same content at other positions, with some new content.
+        // The new file has the old content at different positions, and some new content.
         var after = Array(before.suffix(oldSize / 2) + before.prefix(oldSize / 2) + noise(newSize, seed: 2)).prefix(
             newSize)
         if newSize > 2000 { after.replaceSubrange(1000..<1100, with: noise(100, seed: 3)) }
@@ -62,7 +62,7 @@ import Testing
         let patch = try make(oldSize == 0 ? nil : old, new)
         #expect(try apply(patch, oldSize == 0 ? nil : old, size: newSize) == Array(after))
         let size = try #require(try Files.facts(patch)?.size)
-        // New content does not compress; all other content is found, however far it has moved.
+        // New content does not compress. All old content is found, however far it has moved.
         #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
     }
 
@@ -73,9 +73,9 @@ import Testing
         #expect(try Files.read(make(old, new, threads: 3), limit: 1 << 30) == one)
     }
 
-    /// Any byte may be wrong, and the patch may be truncated anywhere: the result is an error, or bytes that do not
-    /// match the digest.
-    @Test func `a damaged patch never gives the new file`() throws {
+    /// Any bit may be wrong, and the patch may be truncated anywhere: the result is an error, or the correct file if
+    /// the bit has no effect.
+    @Test func `a damaged patch gives an error or the correct file`() throws {
         let before = noise(200_000, seed: 1)
         let after = noise(500, seed: 2) + before + noise(500, seed: 3)
         let (old, new) = (try file("old", before), try file("new", after))
@@ -118,7 +118,7 @@ import Testing
                 #expect(split % MappedFile.alignment == 0 && piece.base.contains(split))
                 #expect(split > piece.base.lowerBound)
             }
-            // The content at the same position is included.
+            // The part of the old file includes the content at the position of the piece.
             #expect(piece.base.contains(min(piece.offset, baseSize - 1)))
         }
     }

@@ -31,7 +31,7 @@ import Testing
             try scratch.write("a", Array(bytes[..<length]))
             #expect(try error(scratch, frames).why == "it has no seek table")
         }
-        // The bundle has a gap in the middle, but an intact table.
+        // The bundle lacks bytes in the middle, but its table is intact.
         try scratch.write("a", Array(bytes[..<1000] + bytes[2000...]))
         #expect(try error(scratch, frames).code == .archiveFrames)
     }
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `frames that differ from the declared ones are refused`() throws {
+    @Test func `a bundle whose frames differ from the declared frames is refused`() throws {
         let (scratch, frames, _) = try packed()
         var other = frames
         other[3] = Frame(packedSize: frames[3].packedSize + 1, contentSize: frames[3].contentSize)
@@ -54,7 +54,7 @@ import Testing
         #expect(try error(scratch, frames, layout: small).why == "its frames do not match the declared members")
     }
 
-    /// The table shifts the boundary of a frame by one byte, and the declaration agrees with the table.
+    /// The table and the declaration both shift the boundary of a frame by one byte.
     @Test func `a wrong seek table is refused`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// Names, sizes and time must match the layout exactly.
-    @Test func `headers that differ from the declared ones are refused`() throws {
+    @Test func `a bundle whose headers differ from the declared members is refused`() throws {
         let (scratch, frames, _) = try packed()
         var members = BundleSample.sizes
         members[0].0 = "trash.db"
@@ -133,7 +133,7 @@ import Testing
 
     private struct Failure: Error, Equatable { let frame: Int }
 
-    /// The first error is thrown, and the remaining work is not done.
+    /// The first error is thrown, and the workers skip the remaining work.
     @Test(arguments: [1, 2, 4]) func `an error of one worker stops all workers`(threads: Int) throws {
         let scratch = try Scratch()
         let path = scratch.path("a")
@@ -193,7 +193,7 @@ import Testing
         #expect(error.what == "cannot pack the archive")
     }
 
-    @Test func `a member name is not packed twice`() throws {
+    @Test func `a member name that occurs twice is not packed`() throws {
         for names in [["a.db", "a.db"], ["a.db", "A.db"]] {
             let error = try #require(throws: MoultError.self) {
                 try BundleLayout(members: names.map { ($0, 1) }, modified: 0)

@@ -3,7 +3,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// Entries that differ from the declared plain files.
+/// Archive entries that are not the declared plain files.
 @Suite struct RefusedEntriesTests {
     private let members = ["food.db": 4, "user.db": 2]
     private let food = TarBytes.file("food.db", Array("food".utf8))
@@ -44,7 +44,7 @@ import Testing
         #expect(try why(TarBytes.header("food.db/", type: "5") + food, .archiveEntryKind) != nil)
     }
 
-    @Test func `a directory that is listed twice is refused`() throws {
+    @Test func `a directory that occurs twice is refused`() throws {
         let dot = TarBytes.header("./", type: "5")
         #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains “./” twice")
     }
@@ -142,7 +142,7 @@ import Testing
                 == "its member “food.db” has 4 bytes instead of \(declared)")
     }
 
-    /// The first undeclared entry stops the reader, which does not read the rest.
+    /// The reader stops at the first undeclared entry, and does not read the rest.
     @Test func `the reader stops at the first of ten million undeclared entries`() throws {
         let scratch = try Scratch()
         // 10,000,000 headers are 5 GB of tar; zstd compresses them to a few hundred KB. They are made from one repeated
@@ -157,7 +157,7 @@ import Testing
             try scratch.reader("a.tar.zst").read(members: members) { name, _ in Issue.record("\(name)") }
         }
         #expect(error?.code == .archiveUndeclared)
-        // Reading all of it would take minutes.
+        // Reading the whole archive would take minutes.
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 }

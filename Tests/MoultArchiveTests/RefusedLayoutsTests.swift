@@ -7,7 +7,7 @@ import Testing
 @Suite struct RefusedLayoutsTests {
     private let members = ["food.db": 4, "user.db": 2]
 
-    /// Returns two stored files with known positions in the archive: food.db at 0, user.db at 41.
+    /// Makes a zip archive with two stored files at known positions: food.db at 0, user.db at 41.
     private func stored() throws -> (scratch: Scratch, bytes: [UInt8]) {
         let scratch = try Scratch()
         try scratch.write("food.db", Array("food".utf8))
@@ -38,7 +38,7 @@ import Testing
         #expect(try scratch.unpack("a.zip", members: members) == contents)
     }
 
-    /// The markers of an archive that was to be split, but has only one part.
+    /// The markers of an archive that was prepared for splitting, but has only one part.
     @Test(arguments: ["PK00", "PK\u{7}\u{8}"]) func `the marker of a split archive is accepted`(marker: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(marker.utf8) + bytes)
@@ -56,7 +56,7 @@ import Testing
         #expect(error.why == "the bytes at 0 do not belong to any entry of the zip archive")
     }
 
-    /// A reader that uses the offset of the directory unchanged would find another directory before the archive.
+    /// A reader that uses the offset in the end record unchanged would find another directory before the archive.
     @Test func `a second directory before the archive is refused`() throws {
         let (scratch, bytes) = try stored()
         var other = [UInt8](repeating: 0x20, count: directory) + bytes[directory..<end]
@@ -103,7 +103,7 @@ import Testing
         var twice = bytes + bytes
         twice[bytes.count - 2] = UInt8(bytes.count)
         #expect(try refusal(scratch, twice).why == "the zip directory is damaged: it appears twice")
-        // Its end record without the last byte.
+        // The end record of that archive, without its last byte.
         twice = bytes + bytes[end...].dropLast()
         twice[bytes.count - 2] = 21
         #expect(try refusal(scratch, twice).code == .archiveCut)
@@ -139,7 +139,7 @@ import Testing
     }
 
     /// The content of a stored entry is itself an entry, and the directory lists both.
-    @Test func `an entry inside another is refused`() throws {
+    @Test func `an entry inside another entry is refused`() throws {
         let (scratch, bytes) = try stored()
         let inner = Array(bytes[41..<directory])
         try scratch.write("food.db", inner)

@@ -24,7 +24,7 @@ import Testing
         return (scratch, try scratch.read(name))
     }
 
-    /// The archive is truncated at many lengths, at each of the last bytes, and to nothing.
+    /// The archive is truncated at many lengths, at each of the last bytes, and to an empty file.
     @Test(arguments: packings.keys.sorted()) func `an archive that is truncated anywhere is refused`(name: String)
         throws
     {
@@ -81,7 +81,7 @@ import Testing
         #expect(try scratch.unpack("a.tar.\(ending)") == Sample.contents)
     }
 
-    /// zstd itself refuses the padding.
+    /// zstd itself refuses such padding.
     @Test func `the padding of bsdtar after zstd is refused`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
@@ -161,7 +161,7 @@ import Testing
         let parts = ["food.db.zst", "user.db.zst"][..<frames].joined(separator: " ")
         #expect(scratch.run("cat \(parts) >a.tar.zst && zstd -t a.tar.zst && tar --zstd -tf a.tar.zst") == 0)
         #expect([.archiveCut, .archiveMissing].contains(try scratch.refusal("a.tar.zst", members: members).code))
-        // With an end of tar after it, only the set of members shows that the archive is truncated.
+        // With an end of tar after the first frames, only the missing members show that the archive is truncated.
         #expect(scratch.run("cat food.db.zst z.zst >a.tar.zst") == 0)
         #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
     }
@@ -197,7 +197,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.gz", members: ["food.db": 100]).code == .archiveEntryKind)
     }
 
-    /// Of an endless member, only one byte more than declared is read.
+    /// The reader reads only one byte more of an endless member than declared.
     @Test func `the reader stops when a member is larger than declared`() throws {
         let scratch = try Scratch()
         #expect(
@@ -233,7 +233,7 @@ import Testing
     func `unsupported archive formats are refused`(format: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
-        // A single file, because raw does not allow more.
+        // The archive has a single file, because the raw format does not allow more.
         #expect(scratch.run("bsdtar --format \(format) -cf a.tar -C in food.db") == 0)
         for name in ["a.zip", "a.tar.zst", "a.tar"] {
             #expect(scratch.run("test \(name) = a.tar || cp a.tar \(name)") == 0)

@@ -1,6 +1,6 @@
 /// Makes tar headers byte by byte, including headers that no program writes.
 enum TarBytes {
-    /// A header block with a correct checksum.
+    /// Returns a header block with a correct checksum.
     static func header(
         _ name: String, size: Int = 0, type: Character = "0", link: String = "", magic: String = "ustar\u{0}00"
     ) -> [UInt8] {
@@ -26,16 +26,16 @@ enum TarBytes {
         return block
     }
 
-    /// A header with its content, padded to whole blocks.
+    /// Returns a header with the content of the file, padded to whole blocks.
     static func file(_ name: String, _ content: [UInt8]) -> [UInt8] {
         header(name, size: content.count) + content + padding(content.count)
     }
 
     static func padding(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: (512 - count % 512) % 512) }
 
-    /// A pax header with one record for the next entry.
+    /// Returns a pax header with one record for the next entry.
     static func pax(_ key: String, _ value: String) -> [UInt8] {
-        // The length includes its own digits; two or three digits are enough here.
+        // The length includes its own digits; here, the length has two or three digits.
         let rest = " \(key)=\(value)\n"
         let length = rest.utf8.count + (rest.utf8.count + 2 < 100 ? 2 : 3)
         let record = Array("\(length)\(rest)".utf8)

@@ -5,7 +5,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// The members of a release in the tests.
+/// The members of the sample release.
 enum Sample {
     static let food = (0..<300_000).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
     static let user = Array("an empty template".utf8)
@@ -73,7 +73,7 @@ extension Scratch {
         try ArchiveReader(Descriptor(path(name), .read), kind: kind ?? ArchiveKind(fileName: name))
     }
 
-    /// Returns the error with which the strict reader refuses an archive.
+    /// Reads an archive that the strict reader must refuse, and returns the error.
     func refusal(
         _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members,
         _ location: SourceLocation = #_sourceLocation

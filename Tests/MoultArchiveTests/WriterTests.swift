@@ -65,8 +65,8 @@ import Testing
         #expect(error.code == .archivePacking)
     }
 
-    /// Above 4 GiB, zip needs other fields. The content is zeros, so that the archive stays small, but the test takes a
-    /// minute.
+    /// Files above 4 GiB need the zip64 fields. The content is zeros, so that the archive stays small, but the test
+    /// takes a minute.
     @Test(.enabled(if: getenv("MOULT_LONG_TESTS") != nil)) func `zip archives can exceed four gibibytes`() throws {
         let scratch = try Scratch()
         let size = (4 << 30) + 5

@@ -16,7 +16,7 @@ import Testing
             try scratch.moult("moult --version --json") == (0, "{\"format\":1,\"version\":\"\(moultVersion)\"}\n", ""))
     }
 
-    @Test func `the bare name lists all verbs`() throws {
+    @Test func `moult without arguments lists all verbs`() throws {
         let bare = try scratch.moult("moult")
         let help = try scratch.moult("moult help")
         #expect(bare.status == 64)
@@ -46,7 +46,7 @@ import Testing
             ))
     }
 
-    @Test func `invalid usage is an object with --json`() throws {
+    @Test func `invalid usage is reported as an object with --json`() throws {
         let run = try scratch.moult("moult help --bogus --json")
         #expect(run.status == 64)
         #expect(run.err == "")
@@ -74,12 +74,12 @@ import Testing
     }
 
     @Test(arguments: [("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")])
-    func `results that cannot be written are an error`(_ target: String, reason: String) throws {
+    func `a failure to write the results is an error`(_ target: String, reason: String) throws {
         let run = try scratch.moult("moult help >\(target)")
         #expect(run == (1, "", "moult: error: cannot write the results: \(reason)\n"))
     }
 
-    @Test func `a pipe gets no colour unless forced`() throws {
+    @Test func `output to a pipe has no colour unless colour is forced`() throws {
         #expect(try !scratch.moult("TERM=xterm moult help").out.contains("\u{1B}"))
         #expect(try scratch.moult("CLICOLOR_FORCE=1 moult help").out.contains("\u{1B}[1mUsage:\u{1B}[0m"))
     }
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func `manual pages pass a lint`() throws {
-        // The pages have no date: they change only with the version that they contain.
+        // The pages contain no date, so that they change only with the version in them.
         let run = try scratch.moult(
             "moult completions man p > list; mandoc -T lint -W warning p/*/* | grep -v 'missing date'")
         #expect(run.out == "")

@@ -28,7 +28,7 @@ import Testing
         #expect(command.arguments.dropLast().allSatisfy { $0.presence != .repeated })
     }
 
-    /// Users copy examples, so each example must be accepted.
+    /// Users copy examples, so the parser must accept each of them.
     @Test(arguments: Command.all.flatMap { $0.examples.map(\.line) })
     func `examples of verbs can be parsed`(_ line: String) throws {
         for part in line.split(separator: "moult ").dropFirst(line.hasPrefix("moult ") ? 0 : 1) {
@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    /// Returns the words of the first command, split as a shell would split them. This handles only what examples need:
-    /// single quotes, and the end of the command.
+    /// Splits the first command into words as a shell would. Handles only the syntax that examples use: single quotes,
+    /// and the end of the command.
     private static func words(_ line: String) -> [String] {
         var words: [String] = []
         for (index, piece) in line.split(separator: "'", omittingEmptySubsequences: false).enumerated() {
@@ -67,7 +67,7 @@ import Testing
 
     /// Examples must stay on one line so that they can be copied.
     @Test(arguments: Command.all.map(\.name))
-    func `help fits into eighty columns of ASCII`(_ name: String) throws {
+    func `help is ASCII text in at most eighty columns`(_ name: String) throws {
         let command = try #require(Command.all.first { $0.name == name })
         var page = Page(for: Terminal())
         CommandHelp(command).write(to: &page)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: Topic.all.map(\.name))
-    func `topics fit into eighty columns of ASCII`(_ name: String) throws {
+    func `topics are ASCII text in at most eighty columns`(_ name: String) throws {
         let topic = try #require(Topic.all.first { $0.name == name })
         var page = Page(for: Terminal())
         topic.write(to: &page)

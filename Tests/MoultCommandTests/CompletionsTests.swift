@@ -49,7 +49,7 @@ import Testing
         #expect(run.out.split(separator: "\n").map(String.init).sorted() == offers)
     }
 
-    @Test func `bash completion handles an equals sign, which bash splits off`() throws {
+    @Test func `bash completes a value after an equals sign`() throws {
         let run = try scratch.moult(
             """
             source ./moult.bash

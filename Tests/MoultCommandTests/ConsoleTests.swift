@@ -50,8 +50,8 @@ import Testing
         #expect(console.finish() == ENOSPC)
     }
 
-    /// A pipe holds 64 KiB, so a write to a non-blocking pipe must continue where it stopped.
-    @Test func `a non-blocking descriptor gets all output`() throws {
+    /// A pipe holds 64 KiB, so the console must continue a write to a non-blocking pipe where the write stopped.
+    @Test func `all output is written even to a non-blocking descriptor`() throws {
         let (read, write) = try pipe()
         try #require(moult_fcntl_int(write, F_SETFL, O_NONBLOCK) == 0)
         let reader = Reader(read)

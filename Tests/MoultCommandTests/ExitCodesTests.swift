@@ -25,8 +25,8 @@ import Testing
         for (on, at) in zip(page, topic) { #expect(on.meaning == at.meaning, "\(at.status)") }
     }
 
-    /// If a verb adds something to the general meaning of a status, the topic has it as well.
-    @Test func `the topic names the verbs that give a status another meaning`() throws {
+    /// The topic also contains the special meanings of a status in the help of a verb.
+    @Test func `the topic names the verbs for which a status has a special meaning`() throws {
         let meanings = Dictionary(uniqueKeysWithValues: ExitCode.meanings.map { ($0.status.rawValue, $0.meaning) })
         for (status, verbs) in [
             (1, ["verify", "doctor", "inspect", "steps test", "publish --check"]),
@@ -38,7 +38,9 @@ import Testing
     }
 
     @Test(arguments: Command.all.map(\.name))
-    func `a verb lists only statuses of the topic, and those that differ from other verbs`(_ name: String) throws {
+    func `a verb lists only statuses of the topic, and lists each status with a special meaning`(
+        _ name: String
+    ) throws {
         let command = try #require(Command.all.first { $0.name == name })
         let known = Set(ExitCode.meanings.map(\.status))
         for exit in command.exits { #expect(known.contains(exit.status), "\(exit.status.rawValue)") }

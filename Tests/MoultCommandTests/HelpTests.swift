@@ -37,7 +37,7 @@ import Testing
                 """)
     }
 
-    @Test func `help text is never wider than a hundred columns`() {
+    @Test func `help text is at most a hundred columns wide`() {
         for topic in Topic.all {
             for line in text(topic, width: 200).split(separator: "\n") { #expect(line.count <= 100) }
         }
@@ -48,7 +48,7 @@ import Testing
         for name in Command.all.map(\.name) + Topic.all.map(\.name) { #expect(overview.contains("\n  \(name) ")) }
     }
 
-    /// The verb lists the steps, and the topic explains them.
+    /// The verb `steps` lists the steps, and the topic `steps` explains them.
     @Test func `the help of a verb includes the topic with its name`() throws {
         let steps = try #require(Command.all.first { $0.name == "steps" })
         let help = text(CommandHelp(steps))
@@ -57,7 +57,7 @@ import Testing
         #expect(help.contains("moult goes through the phases twice."))
     }
 
-    /// Help shows the shortest form first, and users can copy everything in it.
+    /// Help shows the shortest form first, and each draft and settings file in a topic can be copied and used.
     @Test func `drafts and settings in topics are accepted`() throws {
         var count = 0
         for topic in Topic.all {

@@ -3,7 +3,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// What the command inherits from its caller: ignored signals, a limit on the size of files, a umask.
+/// Settings that the command inherits from its caller: ignored signals, a limit on the size of files, a umask.
 @Suite struct InheritedLimitsTests {
     private let scratch: Scratch
 

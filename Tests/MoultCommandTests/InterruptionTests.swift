@@ -4,7 +4,7 @@ import Testing
 
 /// Signals affect the whole process, so this suite has a single test, which restores the previous state.
 @Suite struct InterruptionTests {
-    @Test func `a signal is noted and a second one changes nothing`() {
+    @Test func `a signal is recorded, and a second signal changes nothing`() {
         let signals = [SIGINT, SIGTERM, SIGHUP]
         let before = signals.map { number in
             var action = sigaction()
@@ -17,7 +17,7 @@ import Testing
                 sigaction(number, &action, nil)
             }
         }
-        // The threads of tests block signals, but a signal raised here must be handled here at once.
+        // Threads of tests block signals, but this thread must handle the signals that it raises at once.
         var (open, mask) = (sigset_t(), sigset_t())
         sigemptyset(&open)
         for number in signals { sigaddset(&open, number) }

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// `--json` agrees with the text, and names only files that exist.
+/// The output with `--json` agrees with the text output, and names only files that exist.
 @Suite struct JSONAgreesTests {
     private let world: World
     init() throws {
@@ -33,7 +33,7 @@ import Testing
         #expect(try world.must("ls stick").split(separator: "\n").map(String.init) == files.sorted())
     }
 
-    @Test func `no path of a temporary file is printed`() throws {
+    @Test func `the output does not contain paths of temporary files`() throws {
         try world.must(
             """
             sqlite3 food.db 'CREATE TABLE food(x)'; moult pack -q food.db --product org.example.food
@@ -67,7 +67,7 @@ import Testing
             moult sql --write "INSERT INTO note VALUES('mine')"; moult reset -q user --set-user-data-aside
             moult quarantine -q --restore user
             """)
-        // The set that the restore kept has no rows, so the name of the database means the first set again.
+        // The set that the restore moved to quarantine has no rows, so `user` selects the first set again.
         #expect(try world.must("moult history --json").contains("\"action\":\"restore user\""))
         #expect(try world.must("moult sql 'SELECT text FROM note'") == "text\nmine\n")
         let sets = try #require(try world.json("moult quarantine --json").last?["quarantine"]?.array)

@@ -29,7 +29,7 @@ import Testing
         #expect(line.options == ["store": ["s"], "quiet": [], "verbose": []])
     }
 
-    @Test func `version may be a verb`() throws {
+    @Test func `version can be used as a verb`() throws {
         #expect(try parse("version").has(.version))
         #expect(try parse("look", "version").arguments == ["FILE": ["version"]])
     }
@@ -45,7 +45,7 @@ import Testing
         #expect(try parse("look", "-").arguments == ["FILE": ["-"]])
     }
 
-    @Test func `a value may have an equals sign or begin with a dash`() throws {
+    @Test func `the value of an option may contain an equals sign or begin with a dash`() throws {
         #expect(try parse("apply", "m", "--out=a=b").options == ["out": ["a=b"]])
         #expect(try parse("apply", "m", "--out=-a").options == ["out": ["-a"]])
     }

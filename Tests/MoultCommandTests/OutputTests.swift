@@ -66,7 +66,7 @@ import Testing
         #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no room\n  Free 198 MiB.\n"])
     }
 
-    @Test func `-v shows the causes of an error`() throws {
+    @Test func `with -v, the causes of an error are printed`() throws {
         let text = """
             moult: error: cannot apply 2.1.0: food.db is damaged
               Try: moult verify
@@ -82,7 +82,7 @@ import Testing
             ])
     }
 
-    @Test func `an unexpected error is a failure`() throws {
+    @Test func `an unexpected error is reported as a failure`() throws {
         #expect(try written(.text) { $0.report(Surprise()) } == ["", "moult: error: the cable is out\n"])
         #expect(ErrorReport(Surprise()).status.rawValue == 1)
     }

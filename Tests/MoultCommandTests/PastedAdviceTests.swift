@@ -2,12 +2,12 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// The advice of an error can be pasted: it works, and repeats the names from the command line.
+/// The command in the advice of an error can be pasted and works, and repeats the names from the command line.
 @Suite struct PastedAdviceTests {
     private let world: World
     init() throws { world = try World() }
 
-    /// Returns the command in the advice of an error, beginning with its verb.
+    /// Runs a command that must fail, and returns the command in the advice of the error, beginning with its verb.
     private func advised(_ line: String, after words: String) throws -> String {
         let ended = try world.run("\(line)")
         #expect(ended.status != 0)
@@ -23,13 +23,13 @@ import Testing
         try world.must("moult \(said) && moult status -s store | grep -q 'test 1.0.0'")
     }
 
-    @Test func `a plan suggests the command that applies the same release`() throws {
+    @Test func `the command in the advice of plan applies the same release`() throws {
         try world.install(world.first, world.second)
         let said = try advised("moult plan rel/test-1.0.0.json -v -s store", after: "To install it anyway")
         #expect(said.hasPrefix("apply rel/test-1.0.0.json --allow-downgrade --store store"))
     }
 
-    @Test func `outside a store, the advice creates one with the release`() throws {
+    @Test func `outside a store, the advice is a command that creates a store with the release`() throws {
         let said = try advised(
             "mkdir elsewhere; cd elsewhere; moult apply ../rel/test-1.0.0.json", after: "with a release")
         #expect(said == "apply --create ../rel/test-1.0.0.json")
@@ -39,7 +39,7 @@ import Testing
         try world.must("moult \(other)")
     }
 
-    @Test func `the suggested command takes over a database that changes its kind`() throws {
+    @Test func `the suggested command takes over a database whose kind changes`() throws {
         try world.must(
             """
             moult init -q --product org.example.test; sqlite3 notes.db 'CREATE TABLE note(text)'
@@ -67,7 +67,7 @@ import Testing
                 "install it with: moult apply --feed public/feed.json --take-over notes --store 'our store'\n"),
             "\(allowed)")
         try world.must("moult \(said)")
-        // The rows of the database that was taken over are counted.
+        // The set counts the rows of the database that was taken over.
         let list = try world.must("moult quarantine -s 'our store'")
         #expect(list.split(separator: "\n").last?.split(separator: " ").dropLast().last == "1", "\(list)")
     }
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func `a new store for a web feed needs a key`() throws {
-        // No server listens at this address, and none is needed.
+        // No server listens at this address, because the command fails before it contacts one.
         let ended = try world.run("moult apply --create --feed http://127.0.0.1:9/feed.json -s new")
         #expect(ended.status == 64)
         #expect(

@@ -96,7 +96,7 @@ import Testing
         #expect(terminal.read() == "\rcheck food  \(half)\(rest)   50 %  5 of 10  0:01 left\u{1B}[K")
     }
 
-    @Test func `progress follows the size of the window`() throws {
+    @Test func `progress adapts to the size of the window`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
         bar.show(Progress("copy food", done: 0, of: 4, unit: .items))
@@ -115,7 +115,7 @@ import Testing
         #expect(terminal.read() == "\rcheck food  1:15\u{1B}[K")
     }
 
-    @Test func `the progress line is redrawn while nothing advances`() throws {
+    @Test func `the progress line is redrawn even while nothing advances`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let console = Console(
             environment: Environment(environment), out: terminal.descriptor, err: terminal.descriptor)

@@ -67,10 +67,10 @@ import Testing
         #expect(run.out.split(separator: "\n").count == 1)
     }
 
-    @Test func `diff --html replaces only a page of diff`() throws {
+    @Test func `diff --html replaces only a page that diff has written`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
-        // The page has the rows, which the text shows only on request.
+        // The page contains the rows, which the text output shows only on request.
         #expect(!run.out.contains("251"))
         #expect(try scratch.moult("grep -c 'del>250<' page.html").out == "1\n")
         #expect(try scratch.moult("moult diff -q --html page.html old.db new.db").status == 2)

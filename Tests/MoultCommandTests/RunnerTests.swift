@@ -4,7 +4,7 @@ import MoultCommand
 import MoultLibc
 import Testing
 
-/// From the result of a verb to the exit status.
+/// Tests how the result of a verb determines the output and the exit status.
 @Suite struct RunnerTests {
     private struct Found: Report {
         func write(to page: inout Page) { page.line("found") }
@@ -50,7 +50,7 @@ import Testing
         #expect(try run("change", "--json") == (0, "{\"format\":1,\"found\":true}\n", ""))
     }
 
-    @Test func `results from before an error are printed`() throws {
+    @Test func `results before an error are printed`() throws {
         #expect(try run("fail") == (5, "found\n", "moult: error: cannot apply: damaged\n  Try: moult verify\n"))
         let json = try run("fail", "--json")
         #expect(json.status == 5)
@@ -59,8 +59,9 @@ import Testing
         #expect(try run("fail", "-q").out == "")
     }
 
-    /// Status 1 means that nothing was changed, so it must not report a lost result if the store was changed.
-    @Test func `a lost report is an error unless the store was changed`() throws {
+    /// Status 1 means that nothing was changed. If the store was changed, a lost result must therefore not cause status
+    /// 1.
+    @Test func `a result that cannot be written is an error unless the store was changed`() throws {
         let full = moult_openat(AT_FDCWD, "/dev/full", O_WRONLY, 0)
         try #require(full >= 0)
         defer { close(full) }

@@ -2,12 +2,12 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// The advice of an error works in the user's directory: it names the store as the command line did.
+/// The command in the advice of an error works in the user's directory, and names the store as the command line did.
 @Suite struct StoreAdviceTests {
     private let world: World
     init() throws { world = try World() }
 
-    @Test func `suggested commands name the store that was given`() throws {
+    @Test func `suggested commands specify the store as the command line did`() throws {
         try world.install(world.first)
         try world.must("moult hold -q --reason audit; mv store 'our store'")
         let said = try world.run("moult apply --store 'our store' rel/test-2.0.0.json")
@@ -17,11 +17,11 @@ import Testing
                     3, "",
                     "moult: error: every release is on hold: audit\n  Remove the hold with: moult unhold '*' --store 'our store'\n"
                 ))
-        // The advice must work.
+        // The suggested command must work.
         try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")
     }
 
-    @Test func `each command in a suggestion names the store`() throws {
+    @Test func `each of several suggested commands specifies the store`() throws {
         try world.install(world.first, world.second)
         let older = "moult apply rel/test-1.0.0.json"
         let said = try world.json("\(older) --json --store store").last
@@ -36,7 +36,7 @@ import Testing
             ))
     }
 
-    @Test func `advice without a store is not changed`() throws {
+    @Test func `advice for a missing store is not changed`() throws {
         let none = world.scratch.path("none")
         let said = try world.run("moult status --store none")
         #expect(

@@ -17,13 +17,14 @@ import Testing
         #expect(try find(option: "a", variables: ["MOULT_STORE": "b"]) == "a")
     }
 
-    @Test func `without --store, MOULT_STORE names the store`() throws {
+    @Test func `without --store, MOULT_STORE specifies the store`() throws {
         try scratch.write("moult.json", "{}")
         #expect(try find(variables: ["MOULT_STORE": "b"]) == "b")
         #expect(try find(variables: ["MOULT_STORE": ""]) == scratch.path)
     }
 
-    @Test func `without both, the store is the current directory or its subdirectory store`() throws {
+    @Test
+    func `without --store and MOULT_STORE, the store is the current directory or its subdirectory store`() throws {
         try #require(mkdir(scratch.path("store"), 0o755) == 0)
         try scratch.write("store/moult.json", "{}")
         #expect(try find() == scratch.path("store"))

@@ -57,8 +57,8 @@ import Testing
         #expect(try Tree(scratch.path("my store")) == before)
     }
 
-    /// zsh completes only on a terminal, so this runs it on a pseudo-terminal and sends Tab.
-    @Test func `zsh completes in its terminal`() throws {
+    /// zsh completes only on a terminal, so this test runs zsh on a pseudo-terminal and sends Tab.
+    @Test func `zsh completes names from the store`() throws {
         try scratch.must("mkdir f && mv moult.zsh f/_moult")
         try scratch.write(
             "press.py",

@@ -20,7 +20,7 @@ import Testing
             (["CLICOLOR_FORCE": "0"], false, false),
             (["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], true, false),
         ] as [([String: String], Bool, Bool)])
-    func `variables and the terminal decide whether colours are used`(
+    func `environment variables and the terminal determine whether colours are used`(
         _ variables: [String: String], isTerminal: Bool, isColoured: Bool
     ) {
         #expect(terminal(variables, isTerminal: isTerminal).hasColor == isColoured)
@@ -36,7 +36,7 @@ import Testing
             (["LANG": "C", "LC_CTYPE": "C.UTF-8"], true),
             (["LANG": "C.UTF-8", "LC_ALL": ""], true),
         ] as [([String: String], Bool)])
-    func `the locale decides whether Unicode symbols are used`(_ variables: [String: String], isUnicode: Bool) {
+    func `the locale determines whether Unicode symbols are used`(_ variables: [String: String], isUnicode: Bool) {
         #expect(terminal(variables).hasUnicode == isUnicode)
         #expect(terminal(variables).symbols.tick == (isUnicode ? "✓" : "ok"))
     }

@@ -9,7 +9,7 @@ import Testing
         // Displayed as \u{1B}
         ("\u{1B}", 6), ("a\nb", 4), ("\u{200B}", 8),
     ])
-    func `the display width of a text is known`(_ text: String, columns: Int) {
+    func `the display width of a text counts the columns of a terminal`(_ text: String, columns: Int) {
         #expect(displayWidth(text) == columns)
     }
 

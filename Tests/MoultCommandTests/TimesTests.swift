@@ -23,12 +23,12 @@ import Testing
         #expect(Timestamp(seconds: now.seconds - seconds).relative(to: now) == text)
     }
 
-    @Test func `a pipe gets the same times as JSON`() {
+    @Test func `times in a pipe have the format of JSON`() {
         let time = Timestamp(seconds: 1_795_168_800)
         #expect(time.text(for: Terminal()) == time.description)
     }
 
-    @Test func `a terminal gets local time`() {
+    @Test func `times on a terminal are local`() {
         let now = Timestamp(seconds: 1_795_168_800)
         let text = now.text(for: Terminal(width: 80), now: now)
         #expect(text == "\(now.local) (just now)")

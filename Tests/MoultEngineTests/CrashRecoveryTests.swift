@@ -9,8 +9,8 @@ import Testing
 
 /// An update stops in the middle, at each of its effects, as if the process had crashed there.
 @Suite struct CrashRecoveryTests {
-    /// A step cannot crash, but it can copy the store and then stop the thread forever: the copy has the state after a
-    /// crash at this moment.
+    /// A step that copies the store and then blocks its thread forever: the copy is in the state after a crash at this
+    /// moment.
     struct CopyingStep: Step {
         let name = "test.copying"
         let summary = "copies the store as it is now"
@@ -54,7 +54,7 @@ import Testing
         #expect(try Tree(copy) == after)
     }
 
-    /// A reader does not have to run a command first.
+    /// A reader that connects does not need to run a command first.
     @Test(arguments: [FailingStep.Pass.prepare, .apply])
     func `connecting also recovers an interrupted update`(pass: FailingStep.Pass) throws {
         let use: JSON = [["step": "test.copying", "after": "delete"]]

@@ -7,8 +7,8 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A step fails in each phase of each pass: before the decision, nothing visible has changed; after it, the update is
-/// undone.
+/// A step fails in each phase of each pass. Before the decision, nothing visible has changed; after the decision, the
+/// update is undone.
 @Suite struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
     func `a step that fails leaves the store unchanged`(pass: FailingStep.Pass, phase: Phase) throws {

@@ -32,7 +32,7 @@ import Testing
         #expect(try History.read(layout).entries == [])
     }
 
-    /// Lines cross block boundaries, and one is longer than several blocks.
+    /// Lines cross block boundaries, and one line is longer than several blocks.
     @Test func `the newest entry comes first`() throws {
         let entries = (0..<900).map { entry($0, reason: String(repeating: "x", count: $0 == 700 ? 200_000 : $0)) }
         for entry in entries { try History.append(entry, to: layout) }
@@ -76,7 +76,7 @@ import Testing
         #expect(read.torn == 1)
     }
 
-    /// Lines that are too long for entries are skipped without reading them into memory.
+    /// A line that is too long for an entry is skipped without reading it into memory.
     @Test(arguments: [1_100_000, 20_000_000]) func `an overlong line is skipped`(length: Int) throws {
         try History.append(entry(1), to: layout)
         try Shell.must(["truncate", "-s", "+\(length)", layout.history])
@@ -89,7 +89,7 @@ import Testing
         #expect(read.torn == 1)
     }
 
-    /// A damaged file does not keep a command busy for hours.
+    /// A damaged file must not keep a command busy for hours.
     @Test func `an endless line is skipped`() throws {
         try Shell.must(["truncate", "-s", "100M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }

@@ -20,7 +20,7 @@ import Testing
     }
 
     /// A power failure may lose a page of an unsynced line and keep the next line. If a record was synced after the
-    /// line, the cause is not a power failure, and an incomplete journal must not be used.
+    /// damaged line, the cause is not a power failure, and the journal must not be used.
     @Test func `a journal with a lost page is not used`() throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)

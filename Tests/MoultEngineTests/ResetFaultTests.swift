@@ -48,7 +48,7 @@ import Testing
             #expect(number > 30)
         }
 
-        /// No file of the user is lost.
+        /// Expects that no file of the user is lost.
         private func inspect(_ broken: BrokenStore, _ note: Comment) throws {
             for (suffix, places) in try broken.places() {
                 #expect(!places.isEmpty, "user.db\(suffix) is lost: \(note)")

@@ -20,7 +20,7 @@ import Testing
             var mode: String { rawValue.hasSuffix("WALMode") ? "wal" : "delete" }
         }
 
-        /// A release with a shared, a user and a read-only database; the second release changes all three.
+        /// Makes a release with a shared, a user and a read-only database; the second release changes all three.
         private static func release(_ maker: ReleaseMaker, _ number: Int, _ way: String) throws -> String {
             let more: [JSON.Member] = [
                 .init("preserve", [["table": "food", "where": "mine = 1"]]), .init("replace", .string(way)),
@@ -43,7 +43,8 @@ import Testing
                 ])
         }
 
-        /// What apps find: the release of each database, user data, and the journal modes that the apps have set.
+        /// Returns what apps find: the release of each database, user data, and the journal modes that the apps have
+        /// set.
         private static func state(_ store: String) throws -> [String] {
             func rows(_ name: String, _ sql: String) throws -> String {
                 let connection = try Connection(
@@ -124,7 +125,7 @@ import Testing
             #expect(number > 40)
         }
 
-        /// Returns the state before and after an update without failures.
+        /// Runs an update without failures, and returns the states before and after it.
         private func states(_ first: String, _ second: String, _ flow: Flow) throws -> (old: [String], new: [String]) {
             let scratch = try Scratch()
             let store = scratch.path("store")

@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// Installs the second release, and leaves the store in `crashed` as it was at a given moment of the update. The store
-    /// is moved there during the update, which can then no longer change it.
+    /// Installs the second release, and leaves the store in `crashed`, in its state at a given moment of the update.
+    /// The store is moved there during the update, so that the update cannot change it any more.
     private func crash(_ moment: Moment, _ second: String) throws {
         let (store, crashed) = (store.directory, crashed)
         let watcher = Watcher(tell: { event in
@@ -107,7 +107,7 @@ import Testing
 
     /// An exchange switches WAL mode off for a moment, and a crash must not make this permanent.
     @Test(arguments: Moment.allCases)
-    func `the app's journal mode comes back`(moment: Moment) throws {
+    func `the app's journal mode is restored after a crash`(moment: Moment) throws {
         try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "PRAGMA journal_mode = wal"])
         try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))

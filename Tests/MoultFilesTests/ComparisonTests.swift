@@ -28,14 +28,14 @@ import Testing
     }
 
     /// Opening a leased file breaks the lease.
-    @Test func `a leased file is compared, and the lease stays whole`() throws {
+    @Test func `a leased file can be compared without breaking the lease`() throws {
         let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
         let lease = try #require(try WriteLease.take(other))
         #expect(try Files.haveSameBytes(one, other, leased: lease) && Files.haveSameBytes(other, one, leased: lease))
         #expect(try lease.isUnbroken())
     }
 
-    /// If a process closes a second descriptor of a database, it loses its locks.
+    /// A process that closes a second descriptor of a database loses its locks on the database.
     @Test func `a file that this process has open is not opened a second time`() throws {
         let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
         let open = try Descriptor(other, .write)

@@ -39,8 +39,8 @@ import Testing
     private static let new = ["head": "new", "bundle": "new", "sign": "new", "notes": "mine"]
 
     #if DEBUG
-        /// If it is not killed, the command undoes its work or reports what is left, and the next command completes or
-        /// undoes the rest.
+        /// Unless the command is killed, it undoes its work or reports the remaining files, and the next command
+        /// completes or undoes the rest.
         @Test(arguments: [(EIO, false), (EIO, true), (ENOSPC, false)])
         func `a failed call leaves the old set of files or the new one`(code: Int32, goesOn: Bool) throws {
             var outcomes: Set<MoultError.Outcome> = []
@@ -55,13 +55,13 @@ import Testing
                 case .failure(let error as MoultError):
                     outcomes.insert(error.outcome)
                     if error.outcome != .stuck, !goesOn { #expect(found == Self.old, "call \(number): \(error)") }
-                    // The error says if no complete set is left.
+                    // If no complete set is left, the error says so.
                     if found["head"] == nil { #expect(error.outcome == .stuck, "call \(number): \(error)") }
                     // If every later call fails, the command cannot know that the head is in place.
                     if found == Self.old, !goesOn { #expect(error.outcome == .failed, "call \(number): \(error)") }
                 case .failure(let error): throw error
                 }
-                // The next command does this first.
+                // The next command starts with this recovery.
                 try WorkDirectory.removeLeftovers(of: ".work", in: directory)
                 let ended = try content(directory)
                 #expect(ended == Self.old || ended == Self.new, "call \(number): \(ended)")
@@ -85,9 +85,9 @@ import Testing
         #expect(try Files.list(directory) == ["key"])
     }
 
-    /// The record of a set only names files in its own directory.
+    /// The record of a set may only name files in its own directory.
     @Test(arguments: ["../outside", "a/b", "..", ""])
-    func `a record with a path is ignored`(name: String) throws {
+    func `a record of a set that contains a path is ignored`(name: String) throws {
         let directory = try scratch.directory("in")
         try scratch.write("outside", Array("mine".utf8))
         try scratch.directory("in/.work.0")

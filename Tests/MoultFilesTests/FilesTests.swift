@@ -62,7 +62,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["file"])
     }
 
-    @Test func `replacing a link replaces the link`() throws {
+    @Test func `replacing a link replaces the link and not its target`() throws {
         let file = try write("file")
         let link = scratch.path("link")
         try Files.symlink(to: "file", at: link)
@@ -154,7 +154,7 @@ import Testing
         #expect(try Files.facts(place) == nil)
     }
 
-    @Test func `owner, mode and attributes go over to another file`() throws {
+    @Test func `owner, mode and attributes are copied to another file`() throws {
         let scratch = try Scratch(in: "/var/tmp")
         let (old, new) = (scratch.path("old"), scratch.path("new"))
         try Files.writeNew([1], to: old)
@@ -175,7 +175,7 @@ import Testing
         withExtendedLifetime(shared) {}
     }
 
-    @Test func `a lock is released with its object`() throws {
+    @Test func `a lock is released when its object is destroyed`() throws {
         let path = scratch.path("lock")
         var lock = try FileLock.take(path, .exclusive)
         #expect(lock != nil)
@@ -193,7 +193,7 @@ import Testing
         #expect(try !lease.isUnbroken())
     }
 
-    @Test func `missing permission is distinguished from other errors`() throws {
+    @Test func `a missing permission is distinguished from other errors`() throws {
         #expect(Files.isDenied(Errno(EACCES).error("x")))
         #expect(!Files.isDenied(Errno.noEntry.error("x")))
     }

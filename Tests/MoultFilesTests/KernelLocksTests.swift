@@ -4,7 +4,7 @@ import Testing
 
 @testable import MoultFiles
 
-/// The kernel returns its table of locks page by page, so a reading can miss a lock.
+/// The kernel returns its table of locks page by page, so a single reading of the table can miss a lock.
 struct KernelLocksTests {
     private func table(_ inodes: some Sequence<Int>) -> String {
         inodes.map { "1: FLOCK  ADVISORY  READ  \($0) fe:00:\($0) 0 EOF\n" }.joined()
@@ -29,7 +29,7 @@ struct KernelLocksTests {
     @Test func `a table of one page is read once, and a longer one until it stays the same`() throws {
         #expect(try pids([table(1...20)]).readings == 1)
         #expect(try pids([table(1...200)]).readings == 2)
-        // If locks come and go in each reading, the attempts end after some readings.
+        // If locks appear and disappear in each reading, moult stops after some readings.
         #expect(try pids((0..<50).map { table($0 * 200 + 1...$0 * 200 + 200) }).readings == 9)
     }
 
@@ -47,7 +47,7 @@ struct KernelLocksTests {
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `a lock that is held is found while others come and go`() throws {
+    @Test func `a lock that is held is found while other locks appear and disappear`() throws {
         let scratch = try Scratch()
         let held = scratch.path("held")
         try Files.writeNew([], to: held)

@@ -5,7 +5,7 @@ import Testing
 
 /// The format in which processes communicate: each message is a line of JSON.
 @Suite struct MessageLinesTests {
-    /// Bytes arrive in blocks of any size. The expected lines come from splitting the whole text at once.
+    /// Bytes arrive in blocks of any size. Splitting the whole text at once gives the expected lines.
     @Test(arguments: 0..<200)
     func `messages are lines, however the input is split into blocks`(seed: Int) throws {
         var random = SeededRandom(seed)

@@ -69,11 +69,11 @@ import Testing
         #expect(result.ending == .timedOut)
         let child = try #require(try Files.read(scratch.path("child"), limit: 100))
         let number = try #require(Int32(String(decoding: child, as: UTF8.self).trimmed))
-        // By then, init is the parent of the zombie, and reaps it.
+        // By then, init is the parent of the child process, and reaps it.
         while kill(number, 0) == 0 { usleep(1000) }
     }
 
-    /// A background process keeps the pipes open, but the run ends.
+    /// A background process keeps the pipes open, but the run ends anyway.
     @Test func `a run does not wait for background processes of the program`() throws {
         let begun = ContinuousClock.now
         let result = try Subprocess.run(["sh", "-c", "sleep 20 & echo $!"])
@@ -103,7 +103,7 @@ import Testing
         #expect(try child.finish().ending == .exited(0))
     }
 
-    @Test func `a subprocess whose object is released is killed`() throws {
+    @Test func `a subprocess is killed when its object is destroyed`() throws {
         var child: Subprocess? = try Subprocess(.init(["sleep", "60"]))
         let number = try #require(child?.pid)
         child = nil
@@ -120,7 +120,7 @@ import Testing
         #expect(result.complaint == "err")
     }
 
-    @Test func `a silent program is not waited for forever`() throws {
+    @Test func `the wait for a silent program ends at the time limit`() throws {
         let child = try Subprocess(.init(["sleep", "60"]))
         let error = #expect(throws: MoultError.self) { try child.read(patience: 0, stop: {}) }
         #expect(error?.description == "stopped sleep: it sent nothing for 0 seconds")

@@ -5,7 +5,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// The C target makes calls that Swift cannot make; these tests use the real kernel.
+/// Calls that Swift makes through the C target, tested with the real kernel.
 @Suite struct SystemCallTests {
     let scratch: Scratch
 
@@ -87,7 +87,7 @@ import Testing
         #expect(moult_getxattr(path, "user.moult", &value, 8) == -1)
     }
 
-    @Test func `a program that cannot start reports which part failed`() {
+    @Test func `the error for a program that cannot start names the failed part`() {
         var (group, isReadOnly, failure) = (Int32(0), Int32(0), moult_child_failure())
         var child = moult_child()
         (child.input, child.output, child.errors, child.lifeline, child.executable) = (0, 1, 2, -1, -1)

@@ -2,13 +2,13 @@ import CLinux
 import MoultLibc
 import Testing
 
-/// A pseudo-terminal of the kernel; this is the side of the terminal emulator.
+/// The side of a pseudo-terminal that a terminal emulator uses.
 final class PseudoTerminal {
     private let screen: Int32
     /// The side to which a program writes.
     let descriptor: Int32
 
-    // TIOCSPTLCK and TIOCGPTN, whose macros are too complex to be imported.
+    // The requests TIOCSPTLCK and TIOCGPTN, because Swift cannot import their macros.
     private static let unlock: UInt = 0x4004_5431
     private static let askNumber: UInt = 0x8004_5430
 

@@ -48,12 +48,12 @@ final class World {
         return ended.out
     }
 
-    /// Returns the lines of JSON in a command's output.
+    /// Runs a command, and returns the lines of its output as JSON.
     func json(_ line: String) throws -> [JSON] {
         try run(line).out.split(separator: "\n").map { try JSON(parsing: String($0), source: line) }
     }
 
-    /// Returns the name of a release's generation.
+    /// Returns the name of the generation of a release.
     func generation(_ manifest: String) throws -> String {
         let bytes = try Files.read(scratch.path(manifest), limit: 1 << 20) ?? []
         return try Generation.name(of: .init(parsing: bytes, as: .sealed, source: manifest), bytes: bytes)

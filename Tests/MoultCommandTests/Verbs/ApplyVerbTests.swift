@@ -13,7 +13,7 @@ import Testing
         text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The output has the lines of the plan again, each with its tick, and the result.
+    /// The output repeats each line of the plan with a tick, followed by the result.
     @Test func `apply prints the plan with a tick for each line`() throws {
         try world.install(world.first)
         let planned = lines(try world.run("moult plan rel/test-2.0.0.json").out)
@@ -84,7 +84,7 @@ import Testing
     @Test func `a saved plan is applied once`() throws {
         try world.install()
         _ = try world.run("moult plan -o p rel/test-1.0.0.json")
-        // The plan names its store, so it can be applied from any directory.
+        // The plan contains the path of its store, so it can be applied from any directory.
         #expect(try world.must("cd / && moult apply --plan $OLDPWD/p").contains("1.0.0 is installed ("))
         let id = try #require(JSON(parsing: world.scratch.text("p"), source: "p")["plan"]?.string)
         #expect(
@@ -105,7 +105,7 @@ import Testing
         ("moult rollback", "store/.moult/current: target"),
         ("rm -f store/user.db", "store/user.db: kind"),
     ])
-    func `a saved plan that no longer fits names the change`(_ change: String, named: String) throws {
+    func `the error for an outdated saved plan names the change`(_ change: String, named: String) throws {
         let three = try world.maker.make("3.0.0", sequence: 3, World.databases(["rye"]))
         try world.install(world.first, world.second)
         try world.must("moult rollback -q; moult unhold -q; moult apply -q rel/test-2.0.0.json")
@@ -120,7 +120,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func `a second update names the process that is updating`() throws {
+    @Test func `the error of a second update names the process that is updating`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let run = try world.run("moult apply rel/test-1.0.0.json")
@@ -130,9 +130,9 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `a command with --wait gets its turn`() throws {
+    @Test func `a command with --wait runs after the other update`() throws {
         try world.install()
-        // Whether the lock is released before or after the command begins to wait, the command must succeed.
+        // The command must succeed whether the lock is released before or after the wait begins.
         let run = try world.run(
             """
             exec 9< store/.moult/lock; flock 9
@@ -142,12 +142,12 @@ import Testing
         #expect(run.out.contains("1.0.0 is installed ("))
     }
 
-    /// Uses SIGTERM, because background jobs of a shell ignore SIGINT, and ignored signals stay ignored.
+    /// Uses SIGTERM: background jobs of a shell ignore SIGINT, and moult does not handle a signal that is ignored.
     @Test func `a signal stops a command with --wait`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let tree = try world.tree
-        // The command has started when it catches the signal: bit 15 of the mask.
+        // The command has started once it handles SIGTERM, which is bit 15 of the mask.
         let run = try world.run(
             """
             moult apply --wait 600 rel/test-1.0.0.json & pid=$!

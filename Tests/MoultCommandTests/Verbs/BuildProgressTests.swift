@@ -3,7 +3,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The progress of a build. The handler can also stop the build.
+/// The progress of a build. Its handler can also stop the build.
 @Suite struct BuildProgressTests {
     private let scratch: Scratch
     init() throws {
@@ -56,7 +56,7 @@ import Testing
             "endless.json",
             #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","build":{"script":"endless.sql"}}}}"#
         )
-        // The command has started when it catches the signal: bit 15 of the mask.
+        // The command has started once it handles SIGTERM, which is bit 15 of the mask.
         let run = try scratch.moult(
             """
             moult \(verb) & pid=$!

@@ -48,7 +48,8 @@ import Testing
         #expect(twice == (0, "", ""))
     }
 
-    /// Transactions keep the layout of an earlier database, and the header counts them like those of an app.
+    /// With `--from`, the build writes transactions to a copy of the earlier database, and the header counts them like
+    /// those of an app.
     @Test func `build replaces an older build that was made with --from`() throws {
         let scratch = try Scratch()
         let built = try scratch.moult(
@@ -67,7 +68,7 @@ import Testing
         ),
         ("PRAGMA journal_mode = WAL", "it exists and is in WAL mode, so another program has written to it"),
     ])
-    func `a database that another program has written to is not replaced`(_ sql: String, _ why: String) throws {
+    func `build does not replace a database that another program has written to`(_ sql: String, _ why: String) throws {
         let scratch = try Scratch()
         let refused = try scratch.moult(
             """
@@ -86,7 +87,7 @@ import Testing
 
     /// Opening a pipe would wait for its other end, and reading a device never ends.
     @Test(arguments: ["p", "/dev/zero", "socket"])
-    func `a script attaches regular files only`(_ file: String) throws {
+    func `a script can only attach regular files`(_ file: String) throws {
         let scratch = try Scratch()
         let refused = try scratch.moult(
             """

@@ -4,7 +4,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// A check of a database must not take more time than allowed.
+/// The time limit for the check of a database.
 @Suite struct CheckTimeTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -18,8 +18,8 @@ import Testing
         #expect(CheckTime(fixed: 1, isTrial: true).seconds(for: size) == 1)
     }
 
-    /// A small, sound database whose constraint or index takes seconds of CPU time to check. It is created quickly,
-    /// because both get their long expression, which has the same value, after the rows were inserted.
+    /// A small, sound database whose constraint or index takes seconds of CPU time to check. The database is created
+    /// quickly, because both get the slow expression, which has the same value, after the rows were inserted.
     private static let slow = """
         CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(4)), '00', printf('%.3c', x))) > 0));
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO t SELECT i FROM n;
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `stores check as long as options and settings say`() throws {
+    @Test func `a store's time limit for a check comes from the option or the settings`() throws {
         let release = try ReleaseMaker(in: scratch.path("rel")).make(
             "1.0.0", sequence: 1, [.reference("slow", Self.slow)])
         try scratch.must("moult init store --product org.example.test")
@@ -54,15 +54,15 @@ import Testing
         #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)
     }
 
-    @Test func `replace checks the new database as long as its option says`() throws {
+    @Test func `replace has an option for the time limit of the check`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.must("sqlite3 slow.db < slow.sql && sqlite3 a.db 'CREATE TABLE t(x)'")
         isRefused(try scratch.run("moult replace --check-timeout 1 a.db slow.db"))
         try scratch.must("moult replace --check-timeout 600 a.db slow.db")
     }
 
-    /// The release should also pass on slower machines.
-    @Test func `pack refuses a release whose checks need more than a quarter of the time`() throws {
+    /// The release should also pass its checks on slower machines.
+    @Test func `pack refuses a release whose checks take more than a quarter of the time limit`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
         try scratch.write(
             "draft.json",

@@ -48,8 +48,8 @@ import Testing
         #expect(json["freed"]?.integer == 0)
     }
 
-    /// Sets in quarantine are removed by age and on request. User data is removed only with its option.
-    @Test func `clean empties the quarantine on request`() throws {
+    /// On request, sets in quarantine are removed by age. User data is removed only with another option.
+    @Test func `clean removes old sets from quarantine on request`() throws {
         let world = try World()
         _ = try BrokenStore.release(in: world.scratch.path("rel"))
         try world.install("rel/test-1.0.0.json")
@@ -69,7 +69,7 @@ import Testing
         #expect(try world.tree == tree)
         try world.must("moult clean --quarantine-older-than 0")
         #expect(try sets() == ["user"])
-        // With an earlier date, the set is older than requested.
+        // With an earlier date in its record, the set is old enough.
         try world.must("sed -i 's/\"time\": \"2[0-9]*/\"time\": \"2001/' store/.moult/quarantine/*-user/set.json")
         try world.must("moult clean --quarantine-older-than 1000 --including-user-data")
         #expect(try sets().isEmpty)

@@ -31,7 +31,7 @@ import Testing
             let ended: Shell.Ended = try scratch.run("moult inspect b.db")
             #expect(ended.status == (isSound ? 0 : 1), "number \(number), byte \(offset): \(known) \(ended)")
             if !isSound { damaged += 1 }
-            // Damage that leaves all rows readable is reported only by `inspect`.
+            // Only `inspect` reports damage that leaves all rows readable.
             let quick: Shell.Ended = try scratch.run("sqlite3 b.db 'PRAGMA quick_check'")
             let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")
             #expect(
@@ -41,7 +41,7 @@ import Testing
         #expect(damaged > 5)
     }
 
-    @Test func `a damaged database is not compared, and the error names the damaged file`() throws {
+    @Test func `diff does not compare a damaged database, and the error names the file`() throws {
         try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
         var bytes = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
         // The first byte of the second page is not a valid page type.
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["verify -q -s store", "doctor -q -s store", "inspect -q store/app.db"])
-    func `checks with -q print only their findings`(check: String) throws {
+    func `verify, doctor and inspect print only findings with -q`(check: String) throws {
         try Shell.must(["sqlite3", scratch.path("app.db")], input: Self.sql)
         try scratch.must("moult pack -q app.db --kind app=user --product local.quiet -o .")
         try scratch.must("moult apply -q --create -s store quiet-1.0.0.json")

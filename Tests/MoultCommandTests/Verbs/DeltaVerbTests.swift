@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ["new.db", "old.db", "notes.txt"])
-    func `delta replaces only patches`(_ name: String) throws {
+    func `delta does not replace a file of another kind`(_ name: String) throws {
         let refused = try scratch.moult(
             "echo mine > notes.txt; cp \(name) kept; moult delta old.db new.db -o \(name); echo $?; cmp kept \(name)")
         #expect(refused.status == 0)
@@ -29,7 +29,7 @@ import Testing
         #expect(twice == (0, "", ""))
     }
 
-    @Test func `with little memory, the patch gives the same file`() throws {
+    @Test func `a patch that delta makes with little memory gives the same file`() throws {
         let made = try scratch.moult(
             """
             sqlite3 old.db "INSERT INTO t SELECT hex(randomblob(40)) FROM generate_series(1, 20000)"

@@ -25,7 +25,7 @@ import Testing
         #expect(try Tree(scratch.path, times: false) == before, "\(line)")
     }
 
-    @Test func `the same command installs the first release and the next one`() throws {
+    @Test func `apply --create installs the first release and the next one`() throws {
         for (release, version) in [(first, "1.0.0"), (first, "1.0.0"), (second, "2.0.0")] {
             try scratch.must("moult apply -q --create -s new/deep/store \(release)")
             #expect(try scratch.must("moult status -s new/deep/store").hasPrefix("org.example.test \(version)\n"))
@@ -35,7 +35,7 @@ import Testing
         try scratch.must("MOULT_STORE=named moult apply -q --create \(first) && test -f named/moult.json")
     }
 
-    @Test func `a missing store is an error without --create`() throws {
+    @Test func `without --create, a missing store is an error`() throws {
         try refused("moult apply -s store \(first)", 1, "moult apply --create \(first) --store store\n")
         try refused("mkdir -p e; cd e; moult apply \(first); s=$?; cd ..; rmdir e; exit $s", 1, "moult apply --create")
     }
@@ -66,7 +66,7 @@ import Testing
         try refused("moult apply -s store --create --plan p", 64, "--create needs a release or a feed")
     }
 
-    @Test func `a feed is named by its file, or by the directory that publish made`() throws {
+    @Test func `a feed can be specified by its file or by the directory of publish`() throws {
         try scratch.must("moult publish -q public \(first)")
         for (store, feed) in [("a", "public"), ("b", "public/feed.json")] {
             try scratch.must(
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `init may be repeated, with the same settings`() throws {
+    @Test func `init can be repeated with the same settings`() throws {
         let line = "moult init a/b --product org.example.test --key k.pub --follow match --feed /srv/feed.json"
         #expect(try scratch.must("\(line) --json").contains("\"created\":true"))
         let settings = try scratch.read("a/b/moult.json")

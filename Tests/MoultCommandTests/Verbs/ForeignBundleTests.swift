@@ -4,7 +4,7 @@ import MoultTrust
 import TestSupport
 import Testing
 
-/// Bundles made with other programs.
+/// Bundles that other programs have made.
 @Suite struct ForeignBundleTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -110,7 +110,7 @@ import Testing
         #expect(ended.status == 1 && ended.errors.contains("databases.food.\(place)"), "\(ended)")
     }
 
-    @Test func `two members with the same file name need different paths in the store`() throws {
+    @Test func `two members with the same file name must have different paths in the store`() throws {
         let zeros: JSON = .string(String(repeating: "0", count: 64))
         func database(_ member: String) -> JSON {
             ["kind": "reference", "member": .string(member), "size": 1, "sha256": zeros]

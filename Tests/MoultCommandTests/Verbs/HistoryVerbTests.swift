@@ -3,7 +3,7 @@ import MoultCommand
 import TestSupport
 import Testing
 
-/// The times of the phases of updates: in JSON, in text, and on a page.
+/// The times of the phases of updates in JSON, in text and on a page.
 @Suite struct HistoryVerbTests {
     private let world: World
     init() throws { world = try World() }
@@ -72,7 +72,7 @@ import Testing
     }
 }
 
-/// Histories that are longer than the block in memory.
+/// Histories that are longer than the block that is read into memory at once.
 @Suite struct LongHistoryTests {
     private let world: World
 
@@ -93,7 +93,7 @@ import Testing
             """)
     }
 
-    @Test func `a long history is one list with the newest first`() throws {
+    @Test func `a long history is listed completely, with the newest entry first`() throws {
         let history = try world.json("moult history --json -n 1000000")
         try #require(history.count == 1)
         let numbers = try #require(history[0]["entries"]?.array).map { $0["transaction"]?.string ?? "" }

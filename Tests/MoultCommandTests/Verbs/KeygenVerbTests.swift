@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
 
-/// `moult keygen` leaves both files of a key, or neither.
+/// `moult keygen` writes both files of a key, or neither.
 @Suite struct KeygenVerbTests {
     /// A limit on the size of files has the effect of a full disk.
-    @Test func `a key that cannot be written is an error`() throws {
+    @Test func `keygen fails if it cannot write the key`() throws {
         let scratch = try Scratch()
         let full = try scratch.moult(
             """
@@ -30,7 +30,7 @@ import Testing
         #expect(try scratch.moult("cat keys/*") == (0, "mine\n", ""))
     }
 
-    @Test func `after a kill the next run makes the keys`() throws {
+    @Test func `after a kill the next keygen creates the keys`() throws {
         let scratch = try Scratch()
         var kills = 0
         for number in 1...20 {
@@ -42,7 +42,7 @@ import Testing
                 """)
             if ended.status == 0 { break }
             kills += 1
-            // If the kill came after both files were written, they exist.
+            // If both files were written before the kill, they already exist.
             try scratch.must(
                 "cd keys; [ -s release.key ] || moult keygen -q --no-password release; ls -A | wc -l | grep -qx 2")
             try scratch.must(

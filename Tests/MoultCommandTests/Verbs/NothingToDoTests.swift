@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// If a timer has nothing to do, it leaves no trace, however often it runs.
+/// An `apply` with nothing to do changes nothing in the store, however often a timer runs it.
 @Suite struct NothingToDoTests {
     private let world: World
     init() throws { world = try World() }

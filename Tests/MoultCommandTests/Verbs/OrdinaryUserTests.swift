@@ -3,8 +3,8 @@ import MoultLibc
 import MoultStore
 import Testing
 
-/// For users other than root, modes matter: a read-only directory cannot be moved or repaired before its mode is
-/// changed.
+/// For users other than root, modes matter: they cannot move or repair a read-only directory before they change its
+/// mode.
 @Suite struct OrdinaryUserTests {
     private let world: World
 
@@ -12,7 +12,9 @@ import Testing
         world = try World()
         if geteuid() == 0 { try world.must("cp $(command -v moult) . && chmod 755 . && chown -R 65534:65534 .") }
         #expect(try run("moult init -q --product org.example.test && moult apply -q \(world.first)") == 0)
-        #expect(try run("printf x | dd of=store/food.db bs=1 seek=5000 conv=notrunc status=none") != 0, "it is sealed")
+        #expect(
+            try run("printf x | dd of=store/food.db bs=1 seek=5000 conv=notrunc status=none") != 0,
+            "food.db is writable")
         #expect(
             try run("chmod u+w store/food.db && printf x | dd of=store/food.db bs=1 seek=5000 conv=notrunc status=none")
                 == 0)
@@ -34,8 +36,8 @@ import Testing
         #expect(try mode() == 0o555)
     }
 
-    /// The link cannot be created, or the old state restored, before the mode is corrected. Then the damaged generation
-    /// is back in place.
+    /// Until the mode is corrected, moult can neither create the link nor restore the old state. Afterwards, the
+    /// damaged generation is back in place.
     @Test func `a repair that an ordinary user cannot complete is undone`() throws {
         #expect(try run("rm store/food.db && chmod u-w store") == 0)
         #expect(try run("moult apply -q \(world.first)") == 6)

@@ -23,14 +23,14 @@ import Testing
         return (runner.run(words).rawValue, out.text, err.text)
     }
 
-    @Test func `own steps are listed`() throws {
+    @Test func `steps lists the additional steps`() throws {
         let list = try run("steps")
         #expect(list.out.hasSuffix("acme.reindex   any     this command  makes an index\n"))
         let json = try JSON(parsing: run("steps", "--json").out, source: "stdout")
         #expect(json["steps"]?.array?.last?["builtIn"]?.bool == false)
     }
 
-    @Test func `own steps are used if a manifest names them`() throws {
+    @Test func `an update runs the additional steps that the manifest names`() throws {
         let use: JSON = [["step": "acme.reindex", "after": "copy"]]
         let world = try World(top: [.init("steps", use)])
         try world.install()

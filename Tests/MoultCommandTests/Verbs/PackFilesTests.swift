@@ -45,7 +45,7 @@ import Testing
         )
     }
 
-    @Test func `settings of the previous release are kept`() throws {
+    @Test func `the settings of the previous release are reused`() throws {
         try scratch.write(
             "draft.json",
             """
@@ -66,7 +66,7 @@ import Testing
         }
         // Packing the draft gives the same release.
         try scratch.must("moult pack next.json -o again && cmp again/food-3.5.0.json releases/food-3.5.0.json")
-        // The checks of the previous release still apply.
+        // The checks of the previous release also apply to the new release.
         try scratch.must("sqlite3 food.db 'DELETE FROM t'")
         try refused("moult pack food.db", 3, "fails a golden query")
     }

@@ -18,10 +18,10 @@ import Testing
     @Test(arguments: [
         ("9223372036854775807", "rel/x-1.0.0.json: sequence must be less than 2^53, but is 9223372036854775807"),
         ("9007199254740992", "rel/x-1.0.0.json: sequence must be less than 2^53, but is 9007199254740992"),
-        // The next sequence is counted from this one.
+        // The next release would get this sequence plus 1.
         ("9007199254740991", "x-2.0.0.json: sequence must be less than 2^53, but is 9007199254740992"),
     ])
-    func `a sequence that leaves no room for the next one is refused`(_ sequence: String, _ message: String) throws {
+    func `pack refuses a sequence of 2 to the power of 53 or more`(_ sequence: String, _ message: String) throws {
         let ended = try scratch.moult(
             """
             moult pack -q one.json -o rel && sed -i 's/"sequence": 1,/"sequence": \(sequence),/' rel/x-1.0.0.json
@@ -31,7 +31,7 @@ import Testing
         #expect(ended.err.hasPrefix("moult: error: \(message)\n"), "\(ended)")
     }
 
-    /// With each of these entries, a later release would be refused, because no statement can carry the rows.
+    /// A later release with such an entry would always be refused, because no statement can carry the rows over.
     @Test(arguments: [
         (
             "CREATE TABLE t(rowid TEXT, oid TEXT, _rowid_ TEXT)",

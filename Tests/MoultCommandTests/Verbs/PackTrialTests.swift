@@ -11,7 +11,7 @@ import Testing
     private static let food =
         "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food(name) VALUES('egg'), ('milk');"
 
-    /// A draft of release `number`.0.0, whose read-only database is `food`.
+    /// Writes a draft of release `number`.0.0 with the read-only database `food`.
     private func draft(_ number: Int, food: String = food, more: String = "", databases: String = "") throws {
         try scratch.write("food-\(number).sql", Array(food.utf8))
         try scratch.write(
@@ -29,7 +29,7 @@ import Testing
         #expect(ended.status == 3, "\(ended.err)", sourceLocation: sourceLocation)
         for why in why { #expect(ended.err.contains(why), "\(ended.err)", sourceLocation: sourceLocation) }
         #expect(ended.err.contains("Nothing was written."), "\(ended.err)", sourceLocation: sourceLocation)
-        // The error does not name the path of the trial store, which has been removed.
+        // The error must not contain the path of the trial store, which has been removed.
         #expect(!ended.err.contains(scratch.path("rel/.")), "\(ended.err)", sourceLocation: sourceLocation)
         #expect(try Files.list(scratch.path("rel")) == before, sourceLocation: sourceLocation)
     }
@@ -44,18 +44,18 @@ import Testing
         (#""checks": [{ "on": "food", "sql": "selekt 1", "expect": "1" }],"#, "syntax error"),
         (#""checks": [{ "on": "food", "sql": "SELECT count(*) FROM foods", "expect": "2" }],"#, "no such table: foods"),
     ])
-    func `a release whose check fails is refused`(checks: String, why: String) throws {
+    func `pack refuses a release whose check fails`(checks: String, why: String) throws {
         try draft(1, more: checks)
         try isRefused(1, "release 1.0.0 cannot be installed into an empty store", why)
     }
 
-    @Test func `databases that do not open together are refused`() throws {
+    @Test func `pack refuses databases that cannot be opened together`() throws {
         try scratch.write("word.sql", Array("PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w);".utf8))
         try draft(1, databases: #""word": { "kind": "reference", "build": { "script": "word.sql" } }"#)
         try isRefused(1, "text encoding")
     }
 
-    @Test func `a table with a reserved name is refused`() throws {
+    @Test func `pack refuses a table with a reserved name`() throws {
         try scratch.write("shop.sql", Array("CREATE TABLE moult_release(mine);".utf8))
         try draft(1, databases: #""shop": { "kind": "shared", "build": { "script": "shop.sql" } }"#)
         try isRefused(1, "moult_release")
@@ -68,7 +68,7 @@ import Testing
         try draft(2)
         let second = try scratch.moult("moult pack 2.json -o rel")
         #expect(second.out.contains("trial: installed into an empty store, over 1.0.0\n"), "\(second)")
-        // The trial runs without the external steps and the app version that the release requires.
+        // The trial ignores external steps and the app version that the release requires.
         try draft(
             3,
             more:
@@ -119,13 +119,13 @@ import Testing
             2,
             databases: note(2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;", migration: sql))
         try isRefused(2, "over 1.0.0", why)
-        // A release that is named need not be in the output directory.
+        // A release that is given with an option need not be in the output directory.
         _ = try scratch.moult("mv rel old")
         let ended = try scratch.moult("moult pack 2.json -o rel --previous old/food-1.0.0.json")
         #expect(ended.status == 3 && ended.err.contains("over 1.0.0"), "\(ended.err)")
     }
 
-    @Test func `a budget that is exceeded, or is for a missing table, is refused`() throws {
+    @Test func `pack refuses a migration that exceeds its budget, or has a budget for a missing table`() throws {
         try draft(1)
         #expect(try scratch.moult("moult pack -q 1.json -o rel").status == 0)
         try draft(2, more: #""budget": { "food.foods": { "shrink": "20%" } },"#)
@@ -247,7 +247,7 @@ import Testing
         #expect(ended.out.contains("1.0.0+build.5"), "\(ended)")
     }
 
-    @Test func `the bundle has the name that the draft gives it`() throws {
+    @Test func `the bundle has the name in the draft`() throws {
         try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
         _ = try draft(more: "\"bundle\": { \"file\": \"data.tar.zst\" },")
         #expect(try scratch.moult("moult pack -q draft.json -o rel && ls rel").out == "data.tar.zst\nfood-1.0.0.json\n")

@@ -11,7 +11,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// Returns the text of a plan, with the free disk space replaced, which is not known in advance.
+    /// Returns the text of a plan, in which the free disk space is replaced by a placeholder.
     private func text(_ line: String) throws -> String {
         let run = try world.run(line)
         #expect(run.status == 2)
@@ -102,7 +102,7 @@ import Testing
             ])
     }
 
-    @Test func `a saved plan is for the store, however its path is written`() throws {
+    @Test func `a saved plan is valid for its store, however the store's path is written`() throws {
         try world.install(world.first)
         _ = try world.run("moult plan -q -o p -s rel/../store rel/test-2.0.0.json; ln -s . link")
         try world.must("moult apply -q --plan p -s link/store && moult status | grep -q 'test 2.0.0'")
@@ -111,7 +111,7 @@ import Testing
         #expect(try world.run("moult apply --plan q -s other").err.contains("it was made for the store"))
     }
 
-    @Test func `the plan of the installed release has nothing to do`() throws {
+    @Test func `the plan of the installed release contains nothing to do`() throws {
         try world.install(world.first)
         #expect(try world.run("moult plan rel/test-1.0.0.json") == (0, "nothing to do: 1.0.0 is installed\n", ""))
         #expect(try world.run("moult plan -q rel/test-1.0.0.json") == (0, "", ""))
@@ -150,7 +150,7 @@ import Testing
         #expect(try Tree(world.scratch.path("rel")) == releases)
     }
 
-    @Test func `a plan is saved only to the given file`() throws {
+    @Test func `plan writes only the given file`() throws {
         try world.install()
         let text = try text("moult plan --output p rel/test-1.0.0.json --app 3.4.0")
         #expect(text.hasSuffix("\napply with: moult apply --plan p\n"))
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/stdout", "rel/test-1.0.0.json", "rel/test-1.0.0.tar.zst"])
-    func `a plan replaces only a plan`(_ file: String) throws {
+    func `plan does not replace a file of another kind`(_ file: String) throws {
         try world.install()
         let releases = try Tree(world.scratch.path("rel"))
         let run = try world.run("moult plan --output \(file) rel/test-1.0.0.json")
@@ -190,7 +190,7 @@ import Testing
         )
     }
 
-    @Test func `colour only highlights the signs of a plan`() throws {
+    @Test func `only the signs of a plan are coloured`() throws {
         try world.install(world.first)
         let plain = try text("moult plan rel/test-2.0.0.json")
         #expect(!plain.contains("\u{1B}"))

@@ -5,7 +5,7 @@ import Testing
 
 /// The metrics of real stores, with the alert rules and the dashboard that use them, checked by `promtool`.
 @Suite struct PrometheusTests {
-    /// A store in one state: the commands that lead to the state, and the alerts that must fire.
+    /// A state of a store: the commands that lead to the state, and the alerts that must fire.
     struct Case: Sendable, CustomTestStringConvertible {
         let state: String
         let script: String
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `the metrics of each state raise its alerts and no others`(_ one: Case) throws {
+    func `the metrics of each state raise exactly the expected alerts`(_ one: Case) throws {
         let metrics = try metrics(one)
         let check = try Shell.run(["promtool", "check", "metrics"], input: metrics)
         #expect((check.status, check.output + check.errors) == (0, ""))

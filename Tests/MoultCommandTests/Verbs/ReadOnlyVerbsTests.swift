@@ -138,7 +138,7 @@ import Testing
         #expect(run == (1, "x store  current  nothing is installed\n\n1 check: 1 found a problem\n", ""))
     }
 
-    @Test func `history is newest first`() throws {
+    @Test func `history lists the newest entry first`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q")
         let lines = try world.must("moult history").split(separator: "\n").map { $0.drop { $0 != " " } }
@@ -170,7 +170,7 @@ import Testing
         #expect(try world.must("moult history") == "this store has no history yet\n")
     }
 
-    /// The sqlite3 shell must accept the lines even if the path has characters with a meaning in SQL.
+    /// The sqlite3 shell must accept the lines even if the path contains characters with a meaning in SQL.
     @Test func `the shell accepts the output of attach`() throws {
         try world.must(
             """

@@ -7,13 +7,13 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The messages and actions of verbs after a crash has interrupted an update.
+/// Tests what verbs report and do after a crash has interrupted an update.
 @Suite struct RecoverVerbTests {
     private let world: World
     init() throws { world = try World() }
 
-    /// Leaves the store in `crashed`, as it was on the disk at the first matching event. The store is moved there
-    /// during the update, which can then no longer change it.
+    /// Leaves the store in `crashed`, in its state on the disk at the first matching event. The store is moved there
+    /// during the update, so that the update cannot change it any more.
     private func crash(when matches: @escaping @Sendable (Event) -> Bool) throws {
         try world.install(world.first)
         let (store, crashed) = (world.store, world.scratch.path("crashed"))
@@ -55,7 +55,7 @@ import Testing
         #expect(try Tree(world.scratch.path("crashed")) == tree)
     }
 
-    @Test func `the running update is named`() throws {
+    @Test func `the error of a second command names the running update`() throws {
         try crashAfterSwitch()
         let layout = try StoreLayout(root: world.scratch.path("crashed"))
         let lock = try #require(try FileLock.take(layout.lock, .exclusive))

@@ -4,8 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Scenario 5 on the command line: whatever is at the path of a database, a reset results in a database that opens, or
-/// in an error that names the file.
+/// Scenario 5 on the command line: whatever file is at the path of a database, a reset results in a database that can
+/// be opened, or in an error that names the file.
 @Suite struct ResetVerbTests {
     private let scratch: Scratch
     private var store: String { scratch.path("store") }
@@ -50,7 +50,7 @@ import Testing
         #expect(try must("moult recover") == "nothing to do: no update is unfinished\n")
     }
 
-    /// The new file of the first attempt has no content that needs its own set.
+    /// The new file of the first attempt contains no user data, so the second attempt does not set it aside.
     @Test func `a reset killed at any call and repeated sets the data aside once`() throws {
         try must("mkdir pristine && cp -a store pristine")
         let calls = "renameat2,unlinkat,mkdirat,fsync,linkat"
@@ -126,7 +126,7 @@ import Testing
         try must(
             "sqlite3 store/user.db \"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
                 + "INSERT INTO note(text) SELECT hex(zeroblob(500)) FROM n\"")
-        // The free space is enough for the reset, but not for copies of the set.
+        // The free space is enough for the reset, but not for salvage.
         try must("dd if=/dev/zero of=small/ballast bs=1M count=2 status=none")
         let ended = try scratch.moult("moult reset user --set-user-data-aside --store small/store")
         #expect(ended.status == 0, "\(ended.err)")
@@ -166,7 +166,7 @@ import Testing
         #expect(try Tree(store) == before)
     }
 
-    /// A read-only database is not replaced by an empty one, but installed again, whatever its damage.
+    /// A damaged read-only database is not reset, but installed again.
     @Test(arguments: [
         "rm store/food.db", "rm store/food.db; echo broken > store/food.db",
         "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
@@ -211,7 +211,7 @@ import Testing
         try giveToOrdinaryUser()
         try Broken.noDatabase.make("user.db", in: store)
         try must("chown 0 store && chmod 755 store")
-        // The destination of the set is created first, and stays empty.
+        // The set's directory in quarantine is created first, and stays empty.
         let ours: Set = [".moult/history.jsonl", ".moult/transactions", ".moult/quarantine"]
         func tree() throws -> Tree { try Tree(store, times: false, skipping: ours) }
         let before = try tree()

@@ -58,7 +58,7 @@ import Testing
         #expect(json["hold"]?["release"]?.string == "2.0.0")
     }
 
-    @Test func `quiet and JSON output are supported`() throws {
+    @Test func `rollback, hold and unhold support -q and --json`() throws {
         let events = try world.json("moult rollback --json")
         #expect(events.last?["hold"]?["release"]?.string == "2.0.0")
         #expect(events.last?["version"]?.string == "1.0.0")
@@ -91,7 +91,7 @@ import Testing
         #expect(try world.must("moult unhold") == "nothing to do: nothing is on hold\n")
     }
 
-    @Test func `rollback to a generation that is not kept lists the kept ones`() throws {
+    @Test func `the error of a rollback to a missing generation lists the kept generations`() throws {
         let (one, two) = (try world.generation(world.first), try world.generation(world.second))
         let advice = "Choose one of them: moult rollback --to GENERATION"
         func said(_ name: String) throws -> String {

@@ -50,7 +50,7 @@ import Testing
             bytes == Array("i,r,n,e,q,l,b,t\n1,2.5,,\"\",\"a,\"\"b\"\"\",\"two\nlines\",X'00FF',".utf8) + [
                 0xFF, 0x41, 0x0A,
             ])
-        // Other programs read the same values.
+        // Another program reads the same values from the output.
         let read = try world.must(
             "python3 -c 'import csv; print(list(csv.reader(open(\"rows.csv\", encoding=\"latin-1\", newline=\"\")))[1])'"
         )
@@ -104,7 +104,7 @@ import Testing
             ))
     }
 
-    @Test func `errors name the statement`() throws {
+    @Test func `the error of a failing statement names the statement`() throws {
         #expect(
             try world.run("moult sql 'SELECT 1 AS one; SELECT * FROM fod;'") == (
                 1, "one\n  1\n", "moult: error: cannot run \"SELECT * FROM fod;\": no such table: fod\n"

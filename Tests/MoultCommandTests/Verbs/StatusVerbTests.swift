@@ -10,7 +10,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// A store that follows a feed with release 1.0.0, which is installed.
+    /// Creates a store that follows a feed, and installs release 1.0.0.
     private func follow() throws {
         try world.must(
             """
@@ -30,7 +30,7 @@ import Testing
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key")
         #expect(try status()["known"]?["serial"]?.integer == 1)
         #expect(try world.run("moult check -q").status == 2)
-        // status does not contact a server.
+        // `status` does not contact a server.
         try world.must("mv public gone")
         let tree = try world.tree
         let text = try world.must("moult status")
@@ -60,8 +60,8 @@ import Testing
                 "MOULT CRITICAL - org.example.test 1.0.0; the installed release was withdrawn: wrong totals | age="))
     }
 
-    /// status names the rollback if an earlier release is kept.
-    @Test func `a rollback leaves a withdrawn release`() throws {
+    /// If an earlier release is kept, `status` suggests the rollback.
+    @Test func `a rollback replaces a withdrawn release`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
@@ -74,11 +74,11 @@ import Testing
         #expect(try world.must("moult status").contains(": wrong names\(way)"))
     }
 
-    /// Until the feed expires, its publisher allows stores not to ask for a newer feed.
+    /// Until a feed expires, stores may rely on it without requesting a newer one.
     @Test func `an expired feed is reported and not used`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
-        // Feed files are verified when they are downloaded; here, the kept files get old.
+        // Feed files are verified when they are downloaded; here, the kept feed expires later.
         try world.must(
             """
             cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
@@ -96,7 +96,7 @@ import Testing
             check.out.contains(
                 "MOULT WARNING - org.example.test 1.0.0; the feed was valid until 2020-01-02T03:04:05Z |")
         )
-        // Files that differ from the verified ones are not read.
+        // Files that differ from the verified files are not used.
         try world.must("echo ' ' >> store/.moult/feed/feed.json")
         #expect(try status()["known"] == nil)
     }
@@ -119,7 +119,7 @@ import Testing
         let check = try world.run("moult status --nagios")
         #expect(check.status == 1)
         #expect(check.out.contains("; update 1.0.0 -> 3.0.0 failed after "))
-        // A later success supersedes it.
+        // A later success supersedes the failure.
         try world.must("moult apply -q rel/test-2.0.0.json")
         #expect(try status()["failure"] == nil)
         #expect(try world.run("moult status --nagios").status == 0)
@@ -244,7 +244,7 @@ import Testing
     }
 
     @Test(arguments: ["--json --nagios", "--json --prometheus", "--prometheus --nagios"])
-    func `output formats exclude each other`(_ forms: String) throws {
+    func `output formats cannot be combined`(_ forms: String) throws {
         try world.install(world.first)
         let run = try world.run("moult status \(forms)")
         #expect(run.status == 64)

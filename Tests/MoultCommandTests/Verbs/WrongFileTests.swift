@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// A file or address given by mistake: the message says which kind it is and which command to use.
+/// A wrong kind of file or address: the message says which kind it is and which command to use.
 @Suite struct WrongFileTests {
     private let world: World
     init() throws {
@@ -110,9 +110,9 @@ import Testing
                 "Try: moult diff --help"
             ),
         ] as [(String, Int32, String, String?)])
-    func `a wrong argument is named, and nothing is done`(line: String, status: Int32, what: String, now: String?)
-        throws
-    {
+    func `the error names a wrong argument, and nothing is changed`(
+        line: String, status: Int32, what: String, now: String?
+    ) throws {
         try world.must(
             """
             mkdir full; touch full/file; echo hello > text; moult publish -q public rel/test-2.0.0.json -k key.key
@@ -139,7 +139,7 @@ import Testing
         #expect(try error("moult apply -q rel/test-2.0.0.json") == warning)
     }
 
-    @Test func `a key list says which keys stores trust`() throws {
+    @Test func `publish --check accepts a key list instead of keys`() throws {
         try world.must(
             """
             moult keygen -q --no-password root; moult keygen -q --no-password online
@@ -149,13 +149,13 @@ import Testing
             """)
     }
 
-    @Test func `the error for a missing feed on the command line does not blame the settings`() throws {
+    @Test func `the error for a missing feed on the command line does not refer to the settings`() throws {
         #expect(
             try error("moult check --feed /none")
                 == "moult: error: no feed at /none: it does not exist\n  Check the address of the feed.\n")
     }
 
-    @Test func `a reset lists the databases that it can reset`() throws {
+    @Test func `the error for an unknown database lists the databases that can be reset`() throws {
         #expect(
             try error("moult reset nope")
                 == "moult: error: release 1.0.0 has no database \"nope\": the databases that can be reset are user\n")
@@ -166,14 +166,13 @@ import Testing
         #expect(try error("moult apply \(words)").contains("did you mean \"\(whole)\"?\n"))
     }
 
-    @Test(arguments: ["--out", "--output", "-o"]) func `plan saves to a file with either option name`(_ option: String)
-        throws
-    {
+    @Test(arguments: ["--out", "--output", "-o"])
+    func `plan saves to a file with --out, --output or -o`(_ option: String) throws {
         try world.must(
             "moult plan -q \(option) saved.plan \(world.second) || [ $? = 2 ] && [ -s saved.plan ]")
     }
 
-    /// Values of any size take only a few lines in a message and in the history.
+    /// Even a huge value takes only a few lines in a message and in the history.
     @Test func `a huge number, name or query does not fill the screen`() throws {
         try world.must("printf '{\"version\":%0100000d}' 1 > number.json; sed 's/0001}/x}/' -i number.json")
         try world.must("printf '{\"manifest\":1,\"product\":\"%0100000d\"}' 1 > product.json")

@@ -14,8 +14,8 @@ import Testing
         var status: Int32
         /// `{dir}` stands for the scratch directory.
         var message: String
-        /// When the fault is found. If it is found while the update prepares, the plan was already printed, and the
-        /// history has the attempt.
+        /// When moult detects the fault. If that is while the update prepares, the plan was already printed, and the
+        /// history contains the attempt.
         var found = Found.planning
         var testDescription: String { name }
 
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// 1.0.0 is installed; 2.0.0 has the fault.
+    /// 1.0.0 is installed, and the fault is in 2.0.0.
     static let cases = [
         Case(
             "missing manifest", "moult apply rel/none.json", 1,
