@@ -18,7 +18,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// The rows come from a file next to the script.
+    /// The script imports the rows from a file next to it.
     private static let rows: [String: Bytes] = ["rows.csv": "a,b\n"]
 
     static let all: [Difference] = [
@@ -61,7 +61,7 @@ struct Difference: Sendable, CustomTestStringConvertible {
         Difference(
             name: "the time", script: "CREATE TABLE t(a);\nINSERT INTO t VALUES(date('now') > '2020');\n",
             shell: "INSERT INTO t VALUES(1);", ours: .dump("CREATE TABLE t(a);\nINSERT INTO t VALUES(0);\n")),
-        // Both programs run in the parent directory.
+        // Both programs run in the parent directory of the script.
         Difference(
             name: "paths", script: "CREATE TABLE t(a, b);\n.import --csv below.csv t\n",
             files: ["below.csv": "below,1\n", "../below.csv": "above,1\n"], shell: "INSERT INTO t VALUES('above','1');",

@@ -18,7 +18,7 @@ import Testing
         let scratch = try Scratch()
         try scratch.file("in/s.sql", it.script.all)
         for (name, bytes) in it.files { try scratch.file("in/\(name)", bytes.all) }
-        // If the working directory of the shell does not matter, the shell runs in the directory of the script.
+        // Unless the case depends on the working directory of the shell, the shell runs in the directory of the script.
         let start = it.files.keys.contains { $0.hasPrefix("../") } ? "." : "in"
         _ = try Shell.run(
             ["sh", "-c", "sqlite3 \(scratch.path("shell.db")) < \(scratch.path("in/s.sql"))"], in: scratch.path(start))

@@ -47,12 +47,12 @@ import Testing
         #expect(try Files.list(scratch.path) == ["fresh.db", "made.db", "new.sql", "old.db", "old.sql"])
     }
 
-    /// Returns schema and rows as SQL, sorted, because the order of rows without a key may differ.
+    /// Returns the schema and rows as SQL, sorted, because the order of rows without a key may differ.
     private func content(_ scratch: Scratch, _ name: String) throws -> [Substring] {
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }
 
-    @Test func `a build from an older database without changes has the same bytes`() throws {
+    @Test func `a build from an older database with the same rows has the same bytes`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "a.sql", "CREATE TABLE t(a PRIMARY KEY, b);INSERT INTO t VALUES(1,2),(3,4);PRAGMA user_version=4;")
@@ -90,7 +90,7 @@ import Testing
             }
         }
         let pages = old.count / 4096
-        // 401 of 50,000 rows were changed and 100 were removed, which changes some ten pages of the table and a few
+        // Of 50,000 rows, 401 were changed and 100 were removed, which changes about ten pages of the table and a few
         // pages of the index.
         #expect(try changedPages("2.db") * 20 < pages)
         #expect(try changedPages("fresh.db") * 5 > pages)
@@ -119,7 +119,7 @@ import Testing
         #expect(try scratch.bytes("made.db") == scratch.bytes("fresh.db"))
     }
 
-    @Test func `a build starts only from a database that build made`() throws {
+    @Test func `build --from accepts only a database that build made`() throws {
         let scratch = try Scratch()
         try scratch.file("a.sql", "CREATE TABLE t(a);")
         func refusal(_ name: String) throws -> String? {

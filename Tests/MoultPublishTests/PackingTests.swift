@@ -4,7 +4,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A large database that is already compact is written only once, and is the same in each build.
+/// A large database that is already compact is written only once, and has the same bytes in each build.
 @Suite struct PackingTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String

@@ -6,7 +6,7 @@ import Testing
 
 /// Errors that stop a build: the exact messages, and no leftovers.
 @Suite struct RefusalTests {
-    @Test(arguments: RefusalCases.all) func `build refuses a wrong script with an exact message`(
+    @Test(arguments: RefusalCases.all) func `build refuses an invalid script with an exact message`(
         _ it: RefusalCases.Case
     ) throws {
         let scratch = try Scratch()
@@ -48,7 +48,9 @@ import Testing
             "TOP/out.db-journal belongs to the existing database, and would corrupt the new one. Close the programs that use the database, or remove both files."
         ),
     ])
-    func `an output of another kind is not replaced`(_ name: String, _ suffix: String, _ why: String) throws {
+    func `build does not replace an output file of another kind`(
+        _ name: String, _ suffix: String, _ why: String
+    ) throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", "CREATE TABLE t(a);")
         try scratch.file(name + suffix, "content of another program")
@@ -60,7 +62,7 @@ import Testing
         #expect(try scratch.bytes(name + suffix) == Array("content of another program".utf8))
     }
 
-    @Test func `an input is not overwritten`() throws {
+    @Test func `build does not overwrite an input`() throws {
         let scratch = try Scratch()
         try scratch.file("food.sql", "CREATE TABLE t(a); INSERT INTO t VALUES(1);")
         _ = try DatabaseBuilder().build(script: scratch.path("food.sql"), output: scratch.path("food.db"))

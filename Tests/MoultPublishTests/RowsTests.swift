@@ -6,7 +6,7 @@ import Testing
         arguments: RowCases.csv.map { name, file in
             DifferentialCase(name, "CREATE TABLE t(a, b);\n.import --csv t.csv t\n", ["t.csv": file])
         })
-    func `rows imported into an existing table are those of the shell`(_ it: DifferentialCase) throws {
+    func `the builder imports the same rows as the shell into an existing table`(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())
     }
 
@@ -18,11 +18,11 @@ import Testing
         }.map { name, file in
             DifferentialCase(name, ".mode csv\n.import t.csv new\n", ["t.csv": file])
         })
-    func `rows imported into a new table are those of the shell`(_ it: DifferentialCase) throws {
+    func `the builder imports the same rows as the shell into a new table`(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())
     }
 
-    @Test(arguments: RowCases.scripts) func `scripts that import rows have the result of the shell`(
+    @Test(arguments: RowCases.scripts) func `scripts that import rows have the same result as in the shell`(
         _ it: DifferentialCase
     ) throws {
         try #expect(it.byBuilder() == it.byShell())

@@ -1,6 +1,6 @@
 import Testing
 
-/// The sqlite3 shell and the builder run the same scripts, with the same database and the same output as the result.
+/// The sqlite3 shell and the builder run the same scripts, with the same databases and output as results.
 @Suite struct ScriptTests {
     @Test(arguments: ScriptCases.all) func `a script runs as in the SQLite shell`(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())

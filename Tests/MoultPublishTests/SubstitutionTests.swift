@@ -18,7 +18,7 @@ import Testing
         #expect(try substitution.apply(to: text, at: place) == result)
     }
 
-    /// The configuration of a repository can name programs that Git starts when it reads the repository.
+    /// The configuration of a repository can specify programs that Git starts when it reads the repository.
     @Test func `reading a Git repository runs none of its programs`() throws {
         let (scratch, git) = try repository()
         let trace = scratch.path("trace")

@@ -90,7 +90,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: cases.indices) func `build warns of likely mistakes in a script`(_ index: Int) throws {
+    @Test(arguments: cases.indices) func `build warns about likely mistakes in a script`(_ index: Int) throws {
         let it = Self.cases[index]
         let (script, file, warnings) = (it.script, it.file, it.warnings)
         let scratch = try Scratch()

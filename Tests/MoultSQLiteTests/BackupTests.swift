@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test func `a backup copies step by step`() throws {
+    @Test func `a backup copies pages step by step`() throws {
         let (source, destination) = try open()
         let backup = try Backup(from: source, to: destination)
         #expect(try backup.step(10) == .more)
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// Other connections have the file open all the time. They first find the old rows, and then the new ones.
-    @Test func `readers of a live file switch at the end`() throws {
+    @Test func `readers of an open file see the new content only after the last step`() throws {
         let (source, destination) = try open()
         #expect(try destination.scalar("PRAGMA journal_mode = WAL") == .text("wal"))
         let reader = try Writer(old)
@@ -95,7 +95,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    @Test func `a WAL target of another page size is refused`() throws {
+    @Test func `a backup into a WAL-mode database with a different page size is refused`() throws {
         let (source, _) = try open()
         let other = try scratch.database(
             "other.db", "PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; CREATE TABLE u (a)")

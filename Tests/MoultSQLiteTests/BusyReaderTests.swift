@@ -3,7 +3,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// Reading a database that apps open for a single query.
+/// Reading a database that apps open only for a single query each.
 @Suite struct BusyReaderTests {
     /// The last process that closes a database in WAL mode locks it exclusively for a moment, and removes the sidecars.
     @Test func `a WAL that appears and disappears is handled`() throws {

@@ -34,7 +34,7 @@ import Testing
         #expect(try Connection(path: scratch.path(name), access: .readOnly).int("SELECT count(*) FROM t") == 0)
     }
 
-    @Test func `two leading slashes do not mean a host`() throws {
+    @Test func `two leading slashes in a path do not mean a host`() throws {
         let path = "/" + scratch.path("a.db")
         try Connection(path: path, access: .readWriteCreate).execute("CREATE TABLE t (a)")
         #expect(try scratch.names() == ["a.db"])
@@ -67,7 +67,7 @@ import Testing
     @Test func `another thread can interrupt a statement`() throws {
         let connection = try Connection.inMemory()
         let interrupter = connection.interrupter
-        // The interruption may come before a statement runs, so it is repeated.
+        // The interruption may come before a statement runs, so the thread repeats it.
         let thread = try Threads.start { while !interrupter.isDisarmed { interrupter.interrupt() } }
         let error = #expect(throws: MoultError.self) {
             _ = try connection.int(
@@ -78,7 +78,7 @@ import Testing
         thread.wait()
     }
 
-    @Test func `a connection keeps its switches and limits`() throws {
+    @Test func `a connection has the expected switches and limits`() throws {
         let connection = try Connection.inMemory()
         try connection.set(.views, false)
         try connection.execute("CREATE VIEW v AS SELECT 1")
@@ -88,7 +88,7 @@ import Testing
         #expect(throws: MoultError.self) { try connection.execute("CREATE TABLE t (a, b, c)") }
     }
 
-    /// After a rename, a reader keeps the old file, and only an explicit check shows this.
+    /// After a rename, a reader keeps the old file, and only an explicit check detects that.
     @Test func `a connection notices that its file was replaced`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")

@@ -5,7 +5,8 @@ import Testing
 
 @testable import MoultSQLite
 
-/// The parts of a check have the same result as the complete check, and no part is checked twice.
+/// A check that is divided into parts never calls a database sound that SQLite's check finds damaged. Otherwise, SQLite
+/// checks the whole database.
 @Suite struct DividedCheckTests {
     let scratch: Scratch
 
@@ -17,7 +18,7 @@ import Testing
             connection)
     }
 
-    /// Returns whether SQLite finds a problem, or an error prevents its check.
+    /// Returns whether SQLite's check of the whole database finds a problem or fails.
     private func isFoundWhole(_ path: String) -> Bool {
         do { return try !Connection(path: path, access: .immutable).quickCheck().isEmpty } catch { return true }
     }
@@ -41,15 +42,15 @@ import Testing
         "\(tables) CREATE VIEW v AS SELECT 1; CREATE TABLE \"5\"(x); CREATE TABLE \"a'b\"(x UNIQUE);",
         "\(tables) \(rows) CREATE TABLE c(x INTEGER PRIMARY KEY AUTOINCREMENT, y CHECK (y > 0)); INSERT INTO c VALUES(7, 1);",
     ])
-    func `a sound database is not checked twice`(_ sql: String) throws {
+    func `the divided check calls a sound database sound`(_ sql: String) throws {
         let path = try scratch.database("a.db", sql)
         #expect(!isFoundWhole(path))
         #expect(try isSound(path))
     }
 
     /// The divided check does not track the pointer map, so SQLite checks the database.
-    @Test(arguments: ["full", "incremental"]) func `an auto-vacuum database is checked by SQLite`(_ mode: String) throws
-    {
+    @Test(arguments: ["full", "incremental"])
+    func `the divided check leaves an auto-vacuum database to SQLite`(_ mode: String) throws {
         let path = try scratch.database("a.db", "PRAGMA auto_vacuum = \(mode); \(Self.tables) \(Self.rows)")
         #expect(!isFoundWhole(path))
         #expect(try !isSound(path))
@@ -61,7 +62,7 @@ import Testing
 
         func strike(_ pages: inout Pages) throws {
             switch self {
-            // The first page in the first page of the free list.
+            // Replaces the number of the first page that the first page of the free list contains.
             case .aFreePageInUse: pages.set((pages.number(32) - 1) * 4096 + 8, to: pages.root("b"))
             case .freePagesForgotten:
                 pages.set(32, to: 0)
@@ -73,7 +74,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Damage.allCases) func `problems that only a check of the whole file shows are found`(
+    @Test(arguments: Damage.allCases) func `the divided check detects damage that only a check of the whole file finds`(
         _ damage: Damage
     ) throws {
         let path = try scratch.database(
@@ -97,8 +98,9 @@ import Testing
         #expect(try !isSound(path), "\(damage)")
     }
 
-    /// If SQLite cannot read the schema, its check reports this as a finding, and this is not an error here.
-    @Test func `an unreadable schema is checked by SQLite`() throws {
+    /// If SQLite cannot read the schema, its check reports that as a finding, so the divided check must not throw an
+    /// error.
+    @Test func `the divided check leaves a database with an unreadable schema to SQLite`() throws {
         let path = try scratch.database("a.db", "\(Self.tables) \(Self.rows) CREATE TABLE c AS SELECT * FROM b;")
         try Shell.must([
             "sqlite3", path,
@@ -109,7 +111,7 @@ import Testing
     }
 
     /// Random bytes are changed, mostly in numbers of pages and cells.
-    @Test(arguments: 0..<8) func `every finding is checked by SQLite`(seed: Int) throws {
+    @Test(arguments: 0..<8) func `the divided check never calls a damaged database sound`(seed: Int) throws {
         let made = try scratch.database("a.db", "\(Self.tables) \(Self.rows)")
         let sound = try #require(try Files.read(made, limit: 1 << 24))
         let path = scratch.path("damaged.db")

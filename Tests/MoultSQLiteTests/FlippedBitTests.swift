@@ -34,7 +34,8 @@ import Testing
     ]
     private static let settings = ["", "PRAGMA auto_vacuum = 1;", "PRAGMA encoding = 'UTF-16le';"]
 
-    /// A script for several pages of each structure, with entries that need separate pages, and free pages.
+    /// Returns a random script for a database with several pages of each structure, with entries that need separate
+    /// pages, and with free pages.
     private func make(_ random: inout SeededRandom) -> String {
         let wide = random.chance(30) ? 900 : 20
         return """
@@ -59,7 +60,7 @@ import Testing
                 var bytes = sound
                 bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
                 let path = try scratch.write("b.db", bytes)
-                // Both checks treat a database whose schema cannot be read as not a database.
+                // Both checks report a database whose schema cannot be read as not a database.
                 let (known, found) = (findings(path) { try $0.integrityCheck() }, findings(path) { try $0.fullCheck() })
                 #expect(known.isEmpty == found.isEmpty, "number \(number), byte \(offset): \(known) \(found)")
                 if !known.isEmpty { damaged += 1 }

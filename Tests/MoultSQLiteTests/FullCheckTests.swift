@@ -4,8 +4,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// The fast check finds the same problems as SQLite. Databases are damaged in every way in which tables and indexes can
-/// differ.
+/// The fast check finds the same problems as SQLite in databases whose tables and indexes differ in various ways.
 @Suite struct FullCheckTests {
     let scratch: Scratch
 
@@ -34,8 +33,8 @@ import Testing
         #expect(try connection.fullCheck() == [])
     }
 
-    /// The table is changed without its index, and then gets the old index, which lacks entries, has too many, or has
-    /// different entries.
+    /// The table is changed while its index is hidden, so that the index lacks entries, has too many, or has different
+    /// ones.
     @Test(
         arguments: indexes.dropLast(),
         [
@@ -66,7 +65,7 @@ import Testing
         #expect(try connection.fullCheck() == known)
     }
 
-    /// The schema says that the index is unique, or has a different order or collation than it was created with.
+    /// The schema declares the index unique, or with a different order or collation than that of its entries.
     @Test(arguments: [
         ("CREATE INDEX i ON t (b)", "CREATE UNIQUE INDEX i ON t (b)"),
         ("CREATE INDEX i ON t (b)", "CREATE INDEX i ON t (b DESC)"),

@@ -51,7 +51,9 @@ import Testing
         ("SELECT fts3_tokenizer('simple')", "the function fts3_tokenizer"),
         ("SELECT randomblob(1000)", "the function randomblob"),
     ])
-    func `statements that do more than read are denied by name`(_ sql: String, _ what: String) throws {
+    func `statements that do more than read are denied, and the error names the action`(
+        _ sql: String, _ what: String
+    ) throws {
         let connection = try Connection.openGuarded(
             path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readWrite, deadline: 30)
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
@@ -60,8 +62,9 @@ import Testing
         #expect(error?.why == "only reading is allowed, and this statement needs \(what)")
     }
 
-    /// Otherwise, SQL could choose an address that SQLite calls, even without a guard, in build scripts.
-    @Test func `no connection registers tokenizers by address`() throws {
+    /// Otherwise, SQL could choose an address that SQLite calls. This also applies to build scripts, which run without
+    /// a guard.
+    @Test func `a connection does not let SQL register a tokenizer by its address`() throws {
         let connection = try Connection.inMemory()
         let error = #expect(throws: MoultError.self) {
             _ = try connection.query("SELECT fts3_tokenizer('evil', x'0010ADDE00000000')")
@@ -83,7 +86,7 @@ import Testing
         #expect(error?.why?.hasPrefix("unsafe use of rtreedepth()") == true)
     }
 
-    /// Functions that read R-trees do not allow writing.
+    /// The exceptions for functions that read R-trees must not allow writes.
     @Test(arguments: ["DELETE FROM my_node", "UPDATE my_node SET a = 2", "INSERT INTO my_node VALUES (3)"])
     func `tables named like those of an R-tree cannot be written to`(_ sql: String) throws {
         let path = try scratch.database("a.db", "CREATE TABLE my_node (a); INSERT INTO my_node VALUES (1)")
@@ -93,7 +96,7 @@ import Testing
         #expect(try connection.query("SELECT a FROM my_node") == [[.integer(1)]])
     }
 
-    @Test func `the guard lets the program attach databases, but not SQL`() throws {
+    @Test func `the guard allows the program to attach databases, and denies it to SQL`() throws {
         let connection = try guarded("CREATE TABLE t (a)")
         try connection.attach(
             scratch.database("b.db", "CREATE TABLE u (a); INSERT INTO u VALUES (5)"), as: "b", access: .immutable)
@@ -114,7 +117,7 @@ import Testing
     }
 
     /// In a small file, even the check of the structure can take minutes.
-    @Test func `a check constraint cannot keep the check busy`() throws {
+    @Test func `a CHECK constraint cannot keep a check busy beyond the deadline`() throws {
         let connection = try guarded(
             """
             CREATE TABLE t (a CHECK (length(replace(hex(zeroblob(1000000)), '0', a)) > 0));

@@ -18,7 +18,7 @@ import Testing
     }
 
     /// The index was created on `a`, but the schema says that it is on `b`. Only a lookup of each row detects this.
-    @Test func `only the integrity check looks rows up in indexes`() throws {
+    @Test func `only the integrity check finds a row that is missing from an index`() throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -75,7 +75,7 @@ import Testing
         #expect(try connection.foreignKeyCheck(limit: 2).count == 2)
     }
 
-    @Test func `an attached database is checked`() throws {
+    @Test func `an attached database can be checked`() throws {
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
         try scratch.damage("b.db", at: 4096 + 3, with: [0xff, 0xff])
         let connection = try Connection(path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readOnly)
@@ -85,7 +85,7 @@ import Testing
     }
 
     /// SQLite does not load the CHECK constraints of a database that it cannot write to.
-    @Test func `check constraints need write access`() throws {
+    @Test func `check constraints are checked only with write access`() throws {
         let path = try scratch.database(
             "a.db",
             "CREATE TABLE t (a CHECK (a > 0)); PRAGMA ignore_check_constraints = 1; INSERT INTO t VALUES (-1)")

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// 5 rows are in the database file, and 500 rows are in the WAL if it exists.
+    /// Creates a database with 505 rows in a state. A WAL with content has 500 of the rows.
     private func prepare(_ state: State) throws -> Writer {
         try Files.makeDirectory(scratch.path("d"))
         let writer = try Writer(path)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "mounting needs root"), arguments: State.allCases)
-    func `a read-only directory is read`(_ state: State) throws {
+    func `a database in a read-only directory can be read`(_ state: State) throws {
         let writer = try prepare(state)
         try Files.makeDirectory(scratch.path("m"))
         try Shell.must(["mount", "--bind", scratch.path("d"), scratch.path("m")])
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// Of the usual methods, one writes files, and the other does not see the rows.
-    @Test func `a read-only connection leaves sidecars, and an immutable one overlooks them`() throws {
+    @Test func `a read-only connection leaves sidecars, and an immutable one does not see rows in the WAL`() throws {
         let writer = try prepare(.walClosed)
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.int("SELECT count(*) FROM t") == 505)
@@ -151,9 +151,9 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// Without a lock that blocks writers, a reader may see a mix.
+    /// No lock blocks writers, so a reader may see a mix of old and new content.
     @Test(arguments: [State.walClosed, .walWithoutSharedMemory])
-    func `a reader reports a write that happens meanwhile`(_ state: State) throws {
+    func `a reader reports a write that happens while it reads`(_ state: State) throws {
         let writer = try prepare(state)
         let error = #expect(throws: MoultError.self) {
             try LockFreeReader.into(path) { connection, _ in
@@ -168,7 +168,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// With the same lock, writers in rollback mode wait until reading ends.
+    /// The reader's lock on a closed database makes writers in rollback mode wait until reading ends.
     @Test func `a reader blocks writers in rollback mode`() throws {
         let writer = try prepare(.walClosed)
         try LockFreeReader.into(path) { connection, way in

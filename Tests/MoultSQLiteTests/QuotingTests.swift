@@ -3,7 +3,7 @@ import MoultSQLite
 import Testing
 
 @Suite struct QuotingTests {
-    /// SQLite reads each literal back.
+    /// SQLite reads each literal back as the original value.
     @Test(
         arguments: [
             .null, .integer(0), .integer(.max), .integer(.min), .real(0.1), .real(1e300), .real(-.leastNormalMagnitude),
@@ -17,7 +17,7 @@ import Testing
         #expect("\(value)" == quoteLiteral(value))
     }
 
-    @Test func `NaN is NULL`() {
+    @Test func `the literal of NaN is NULL`() {
         #expect(quoteLiteral(.real(.nan)) == "NULL")
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// Readable rows are copied unchanged, and missing ones are reported.
+/// Salvage copies readable rows unchanged, and reports missing rows.
 struct SalvageTests {
     private let scratch: Scratch
     private var target: String { scratch.path("salvaged.db") }
@@ -37,7 +37,7 @@ struct SalvageTests {
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", target, sql]) }
 
-    @Test func `salvage copies a table whose name begins like an FTS table's`() throws {
+    @Test func `salvage copies a table whose name begins like that of a full-text table`() throws {
         let report = try salvage(
             make(
                 "CREATE VIRTUAL TABLE note USING fts5(title, body)",
@@ -81,7 +81,7 @@ struct SalvageTests {
         #expect(try sqlite("INSERT INTO find(find) VALUES('integrity-check')") == "")
     }
 
-    @Test func `a full-text index without content is reported as incomplete`() throws {
+    @Test func `a contentless full-text index is reported as incomplete`() throws {
         let report = try salvage(
             make("CREATE TABLE t(x)", "INSERT INTO t VALUES(1)", "CREATE VIRTUAL TABLE bare USING fts5(a, content='')"))
         #expect(!report.isWhole)
@@ -132,7 +132,7 @@ struct SalvageTests {
         #expect(try sqlite("SELECT x FROM t") == "-1\n1\n")
     }
 
-    /// The SQL of a database, and why its result is incomplete; nil if it is complete.
+    /// The SQL of a database, and why its salvage is incomplete; nil if salvage is complete.
     private static let apps: [(sql: String, table: String?, other: String?)] = [
         ("CREATE TABLE t(a TEXT COLLATE de, b)", nil, nil),
         ("CREATE TABLE t(a TEXT CHECK(fold(a) <> ''), b)", nil, nil),
@@ -148,7 +148,7 @@ struct SalvageTests {
     ]
 
     @Test(arguments: apps)
-    func `rows are salvaged from tables that need functions of the app`(
+    func `rows of tables that need functions of the app are salvaged`(
         _ app: (sql: String, table: String?, other: String?)
     ) throws {
         var statements = app.sql.split(separator: "; ", maxSplits: 1).map(String.init)
@@ -174,7 +174,7 @@ struct SalvageTests {
         if let why = app.other { #expect(report.missing.first?.why.contains(why) == true, "\(report)") }
     }
 
-    @Test func `rows behind damage are named as missing`() throws {
+    @Test func `the report names the rows that are missing because of damage`() throws {
         let old = try make(
             "CREATE TABLE t(id INTEGER PRIMARY KEY, x)",
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t SELECT i, printf('%1000d', i) FROM n"
@@ -195,7 +195,7 @@ struct SalvageTests {
         #expect(Salvage.Report(json: report.json) == report)
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func `a full disk is reported as such`() throws {
+    @Test(.enabled(if: geteuid() == 0)) func `a full disk is reported as a full disk`() throws {
         let old = try make(
             "CREATE TABLE t(id INTEGER PRIMARY KEY, x)",
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) INSERT INTO t SELECT i, printf('%1000d', i) FROM n"

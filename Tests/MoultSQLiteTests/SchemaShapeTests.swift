@@ -185,9 +185,9 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
             ])
     }
 
-    /// The first line has the number of the format, because the schema digests in manifests must not change with the
-    /// program.
-    @Test func `the canonical text is stable`() throws {
+    /// The first line contains the number of the format, because the schema digests in manifests must not change with
+    /// new versions of moult.
+    @Test func `the canonical text of a schema is stable`() throws {
         let shape = try SchemaShape(
             madeBy: """
                 CREATE TABLE food ("pk" INTEGER PRIMARY KEY NOT NULL, "desc" TEXT COLLATE NOCASE DEFAULT 'none',
@@ -236,7 +236,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(shapes[0].tables.map(\.name) == ["t", "we ird"])
     }
 
-    @Test func `a shape can ignore tables`() throws {
+    @Test func `the shape of a schema can leave out tables`() throws {
         let connection = try Connection.inMemory()
         try connection.execute("CREATE TABLE t (a)")
         let before = try SchemaShape(of: connection)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// Constraints that only the app can check are not damage.
+/// Content that only the app can check does not count as damage.
 struct SoundnessTests {
     private let scratch: Scratch
 
@@ -38,9 +38,7 @@ struct SoundnessTests {
     @Test(arguments: apps, [false, true])
     func `content that needs the app is not checked and not reported as damage`(
         _ app: (sql: String, need: String), guarded: Bool
-    )
-        throws
-    {
+    ) throws {
         let path = try make(
             app.sql + "INSERT INTO d(a, b) VALUES('B', 1), ('a', 2), ('C', 3); CREATE TABLE e(x NOT NULL)")
         let connection =
@@ -52,13 +50,13 @@ struct SoundnessTests {
         #expect(soundness.notChecked.first == "table d: it needs the app's \(app.need)", "\(soundness)")
         #expect(try connection.rowCount("d") == 3)
         #expect(try RowCounts(of: connection).tables == ["d": 3, "e": 0])
-        // A later write must not find a function that stayed registered.
+        // The check must not leave a collation registered, which a later write would use.
         if app.need.hasPrefix("coll") {
             #expect(throws: MoultError.self) { try connection.execute("INSERT INTO d(a, b) VALUES('x', 9)") }
         }
     }
 
-    @Test func `damage is found next to an index of the app`() throws {
+    @Test func `damage is found even if another table has an index of the app`() throws {
         let path = try make(
             """
             CREATE TABLE d(a TEXT, b); CREATE INDEX i ON d(a COLLATE de); INSERT INTO d VALUES('x', 'y');
@@ -77,11 +75,11 @@ struct SoundnessTests {
         #expect(Soundness(findings: ["row 1 missing from index i"]).damage == ["row 1 missing from index i"])
     }
 
-    @Test func `only findings that a change caused count`() {
+    @Test func `only new findings of a change count`() {
         let before = ["NULL value in d.a", "NULL value in d.a", "CHECK constraint failed in d"]
         #expect(Soundness.added(before, since: before) == [])
         #expect(Soundness.added(before + ["NULL value in d.a"], since: before) == ["NULL value in d.a"])
-        // The table has been renamed.
+        // This finding is not new: the table has been renamed.
         #expect(Soundness.added(["CHECK constraint failed in e"], since: before) == [])
         #expect(Soundness.added(["row 1 missing from index i"], since: before) == ["row 1 missing from index i"])
         #expect(Soundness.added(["wrong # of entries in index i"], since: []) == ["wrong # of entries in index i"])

@@ -8,7 +8,7 @@ import Testing
 
     init() throws { connection = try Connection.inMemory() }
 
-    /// As in a bulk import: one statement, with bytes in the buffer of the caller, and no allocation per row.
+    /// A bulk import binds bytes in the caller's buffer to a single statement, without an allocation per row.
     @Test func `a statement binds borrowed bytes`() throws {
         try connection.execute("CREATE TABLE t (a, b, c)")
         let line = Array("bread|rye|12".utf8)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `a statement knows its text and the text after it`() throws {
+    @Test func `a statement returns its text and the text after it`() throws {
         try connection.withStatement(" SELECT :a, $b ; SELECT 2") { statement in
             #expect(statement.sql == " SELECT :a, $b ;")
             #expect(statement.tail == " SELECT 2")
@@ -87,7 +87,7 @@ import Testing
         ("SELECT 1\u{0}", "the statement has a NUL character"),
         ("SELEKT", "near \"SELEKT\": syntax error (SQLITE_ERROR) in: SELEKT"),
     ])
-    func `a query is one whole statement`(_ sql: String, _ why: String) {
+    func `a query must be a single complete statement`(_ sql: String, _ why: String) {
         let error = #expect(throws: MoultError.self) { _ = try connection.query(sql) }
         #expect(error?.why == why)
     }
@@ -97,7 +97,7 @@ import Testing
         #expect(try connection.int(sql) == 1)
     }
 
-    /// Bound values may be user data.
+    /// Bound values may be user data, which must not be logged.
     @Test func `errors do not contain bound values`() throws {
         try connection.execute("CREATE TABLE t (a UNIQUE)")
         let insert = { try connection.query("INSERT INTO t VALUES (?)", [.text("secret")]) }
@@ -128,7 +128,7 @@ import Testing
         #expect(try connection.scalar("SELECT 1 WHERE 0") == nil)
     }
 
-    @Test func `a primary code matches its extended ones`() {
+    @Test func `a primary result code matches its extended codes`() {
         func isBusy(_ code: ResultCode) -> Bool { if case .busy = code { true } else { false } }
         #expect(isBusy(.busy))
         #expect(isBusy(.busySnapshot))

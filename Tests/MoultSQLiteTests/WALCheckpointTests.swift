@@ -20,7 +20,7 @@ import Testing
         writer.execute("CREATE TABLE t (a)")
         writer.execute("INSERT INTO t VALUES (1), (2)")
         if crashes {
-            // With this setting, a hot journal is left as well: the change is on the disk, but not committed.
+            // This setting writes the change to the disk before the commit, so that a crash leaves a hot journal.
             writer.execute("PRAGMA cache_size = 1")
             writer.execute("BEGIN")
             writer.execute(
@@ -38,7 +38,7 @@ import Testing
             try Connection(path: path, access: .immutable).query("SELECT a FROM t") == [[.integer(1)], [.integer(2)]])
     }
 
-    /// This mistake loses the rows that no checkpoint has copied.
+    /// Deleting the WAL is a mistake: it loses the rows that no checkpoint has copied.
     @Test func `deleting the WAL by hand loses committed rows`() throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = WAL")
@@ -64,7 +64,7 @@ import Testing
         #expect(writer.execute("SELECT * FROM t") == "ok")
     }
 
-    @Test func `sidecars that exist are listed`() throws {
+    @Test func `existing sidecars are listed`() throws {
         let writer = try Writer(path)
         #expect(try Sidecars.of(path).isEmpty)
         writer.execute("PRAGMA journal_mode = WAL")

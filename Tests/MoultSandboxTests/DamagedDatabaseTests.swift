@@ -4,8 +4,8 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// A database is damaged in hundreds of ways, which are the same in each run. Each causes a report or a refusal, and a
-/// file that SQLite's check finds damaged is never called sound.
+/// A database is damaged in hundreds of ways, which are the same in each run. Each results in a report or a refusal,
+/// and a file that SQLite's check finds damaged is never called sound.
 @Suite struct DamagedDatabaseTests {
     static let sql = """
         PRAGMA page_size = 512; PRAGMA auto_vacuum = 0;
@@ -29,7 +29,7 @@ import Testing
         switch Int.random(in: 0..<8, using: &numbers) {
         case 0: bytes[at] = .random(in: 0...255, using: &numbers)
         case 1: bytes[at] ^= 1 << Int.random(in: 0..<8, using: &numbers)
-        // The first bytes of a page have its type and the offsets of its cells.
+        // The first bytes of a page contain its type and the offsets of its cells.
         case 2: bytes[one * page + Int.random(in: 0..<12, using: &numbers)] = .random(in: 0...255, using: &numbers)
         case 3: bytes[Int.random(in: 16..<100, using: &numbers)] = .random(in: 0...255, using: &numbers)
         case 4: for offset in 0..<page { bytes[one * page + offset] = bytes[two * page + offset] }
@@ -69,7 +69,7 @@ import Testing
                     try examiner.examine([validation], scratch: examined.scratch.path("aside")).first
                     ?? ValidationReport()
             } catch let error as MoultError {
-                // A crash of SQLite would have a different error code.
+                // A crash of SQLite would give a different error code.
                 #expect(error.code == .validation)
                 continue
             }

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultSandbox
 import TestSupport
 
-/// A database that is created with SQL, and the process that examines it.
+/// A database that is created with SQL, and the process that examines the database.
 struct Examined {
     let scratch: Scratch
     var validation: Validation
@@ -15,7 +15,7 @@ struct Examined {
         try Shell.must(["sqlite3", validation.path], input: sql)
     }
 
-    /// Returns the report of the built command, or of another program instead.
+    /// Examines the database with the built command, or with another program instead, and returns the report.
     func report(by program: String? = nil) throws -> ValidationReport {
         let reports = try Validator.process(program ?? BuiltMoult.path()).examine(
             [validation], scratch: scratch.path("aside"))
@@ -23,7 +23,7 @@ struct Examined {
         return report
     }
 
-    /// Returns why the database is refused; nil if it is not.
+    /// Returns the reason for which the database is refused; nil if it is not refused.
     func refusal(by program: String? = nil) -> String? {
         do {
             let report = try report(by: program)

@@ -5,7 +5,8 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// Malicious databases and queries: each causes an error with the reason in time, and has no other effect.
+/// Malicious databases and queries: each causes an error with the reason within the time limit, and has no other
+/// effect.
 @Suite struct MaliciousDatabaseTests {
     struct Harm: CustomTestStringConvertible {
         let testDescription: String
@@ -58,7 +59,7 @@ import Testing
     ]
 
     @Test(arguments: queries)
-    func `a refused query is answered with the reason`(harm: Harm) throws {
+    func `the report contains the reason why a query is refused`(harm: Harm) throws {
         let answer = try Examined(harm.sql).answer(harm.query, processor: harm.processor)
         guard case .none(let why)? = answer else {
             Issue.record("the answer is \(String(describing: answer))")
@@ -68,9 +69,9 @@ import Testing
     }
 
     #if !SANITIZED  // That needs the limit of memory.
-        @Test func `the memory of a check is limited`() throws {
+        @Test func `the memory for a check is limited`() throws {
             let columns = (0..<40).map { _ in "hex(zeroblob(30000000))" }.joined(separator: ", ")
-            try `a refused query is answered with the reason`(
+            try `the report contains the reason why a query is refused`(
                 harm: Harm(
                     testDescription: "much memory", sql: "CREATE TABLE t(x);", query: "SELECT \(columns)",
                     why: "out of memory"))
@@ -78,7 +79,7 @@ import Testing
     #endif
 
     /// SQLite does not check the deadline during a single function call.
-    @Test func `the limit of processor time ends a check inside one SQL function`() throws {
+    @Test func `the limit on CPU time ends a check inside a single SQL function`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.validation.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
         examined.validation.processor = 1
@@ -97,8 +98,8 @@ import Testing
         #expect(try Files.list(examined.scratch.path) == ["food.db"])
     }
 
-    /// The check of the file computes the constraint for each row.
-    @Test func `a constraint cannot keep a check busy`() throws {
+    /// The check of the file evaluates the constraint for each row.
+    @Test func `a constraint cannot keep a check busy without limit`() throws {
         var examined = try Examined(
             """
             CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(400000)), '00', printf('%.20c', x))) > 0));

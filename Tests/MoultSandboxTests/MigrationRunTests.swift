@@ -41,7 +41,7 @@ import Testing
         #expect(report.before == ["note": 2])
         #expect(report.after == ["note": 1, "x": 0])
         #expect((report.userVersion, report.lack, report.finding) == (2, nil, nil))
-        // The migration was rolled back.
+        // The trial was rolled back, so the database is unchanged.
         let left = try Shell.must(
             [
                 "sqlite3", scratch.path("copy/user.db"),
@@ -56,8 +56,8 @@ import Testing
         #expect(report.lack == "table note: column \"done\" is missing")
     }
 
-    /// A statement that stays in one function does not check the deadline.
-    @Test func `the limit of processor time ends a migration inside one SQL function`() throws {
+    /// SQLite does not check the deadline during a single function call.
+    @Test func `the limit on CPU time ends a migration inside a single SQL function`() throws {
         var trial = try trial("SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))")
         trial.processor = 1
         let error = #expect(throws: MoultError.self) { try report(trial) }

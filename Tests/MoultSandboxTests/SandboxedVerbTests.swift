@@ -40,8 +40,8 @@ import Testing
             ["sqlite3", scratch.path("good.db")], input: "CREATE TABLE t(x); INSERT INTO t VALUES(1), (2), (3);")
     }
 
-    /// `slow.db` is sound, but each check of it takes many seconds on any machine, because it computes a column. The
-    /// file is created quickly, because the column gets its expression after the rows were inserted.
+    /// Creates `slow.db`, which is sound, but whose check takes many seconds on any machine, because SQLite computes a
+    /// column. The file is created quickly, because the column gets its slow expression after the rows were inserted.
     private func makeSlow() throws {
         try Shell.must(
             ["sqlite3", scratch.path("slow.db")],
@@ -60,7 +60,7 @@ import Testing
             environment: ["PATH": "\(built):/usr/local/bin:/usr/bin:/bin", "TMPDIR": try scratch.directory("tmp")])
     }
 
-    /// The only capability of the checking process allows it to read the files, and it can only read the given files.
+    /// The checking process has only the capability to read all files, and its confinement allows only the given files.
     @Test(.enabled(if: geteuid() == 0, "only root reads files of other users"))
     func `root can inspect databases that only another user may read`() throws {
         try Shell.must(
@@ -75,7 +75,8 @@ import Testing
         #expect(looked.output.contains("t         3  x"), "\(looked)")
     }
 
-    /// A store with release 1.0.0, and next to it a release 2.0.0 whose database was damaged before it was sealed.
+    /// Creates a store with release 1.0.0, and a release 2.0.0 whose database was damaged before the manifest was
+    /// written.
     private func release(spoilt: String) throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let sql = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food VALUES(1, 'rye');"
@@ -114,7 +115,7 @@ import Testing
     @Test(arguments: ["inspect bomb.db", "diff slow.db good.db", "diff good.db slow.db --html page"])
     func `an endless check is stopped`(verb: String) throws {
         try makeSlow()
-        // The command allows a minute; a shorter limit set by the user also applies.
+        // The command allows a minute of CPU time; a shorter limit of the user also applies.
         let ended = try harmless("ulimit -S -t 1; moult \(verb)")
         #expect(ended.status == 3)
         let names = verb.split(separator: " ").filter { $0.hasSuffix(".db") }
@@ -128,7 +129,7 @@ import Testing
         #expect(ended.output == "")
     }
 
-    @Test func `a deep plan is stopped as well`() throws {
+    @Test func `an endless check in a deep plan is stopped`() throws {
         try makeSlow()
         try release(spoilt: "os.replace('slow.db', work + '/food.db')")
         let ended = try harmless("ulimit -S -t 1; moult plan --deep rel/test-2.0.0.json")
@@ -149,7 +150,7 @@ import Testing
         #expect(try harmless("moult plan --deep rel/test-2.0.0.json").errors.contains("is damaged: "))
     }
 
-    /// SQLite crashes; here, a signal ends the process when it confines itself.
+    /// SQLite crashes. Here, a signal ends the process when the process confines itself.
     @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
     func `a crash of SQLite in a read-only verb is reported as a refusal`(verb: String) throws {
         if verb.hasPrefix("plan") { try release(spoilt: "") }
@@ -161,7 +162,7 @@ import Testing
         #expect(try JSON(parsing: json.output, source: "its answer")["error"]?["code"]?.string == "E412")
     }
 
-    /// Files that are damaged, or not databases. SQLite or moult reports them as usual.
+    /// SQLite or moult reports files that are damaged or not databases as without a sandbox.
     @Test(arguments: [
         "printf 'SQLite format 3\\0' > x.db", "cp good.db x.db && truncate -s 1000 x.db",
         "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",
@@ -176,17 +177,18 @@ import Testing
         }
     }
 
-    /// The command does not open the database. The process that opens it has confined itself before SQLite is used.
+    /// The command does not open the database. The process that opens the database has confined itself before it uses
+    /// SQLite.
     @Test func `only a confined process opens the database`() throws {
         let ended = try harmless("strace -f -qq -o trace -e trace=openat,prctl moult inspect good.db")
         #expect(ended.status == 0, "\(ended.errors)")
         let lines = try Shell.must(["cat", scratch.path("trace")]).split(separator: "\n").map { String($0) }
         let confined = try #require(lines.firstIndex { $0.contains("PR_SET_SECCOMP, SECCOMP_MODE_FILTER, {") })
         let pid = try #require(lines[confined].split(separator: " ").first)
-        // The descriptor for a Landlock rule is not used for reading.
+        // This descriptor is only for a Landlock rule, and not used for reading.
         let opened = lines.indices.filter { lines[$0].contains("good.db") && !lines[$0].contains("O_PATH") }
         for index in opened { #expect(lines[index].hasPrefix("\(pid) "), "\(lines[index])") }
-        // The first bytes of the file show its type.
+        // moult reads the first bytes of the file to determine its type.
         #expect(opened.count { $0 < confined } == 1)
         #expect(opened.contains { $0 > confined })
     }
@@ -194,7 +196,7 @@ import Testing
     @Test(arguments: ["inspect bomb.db", "diff slow.db good.db", "diff good.db slow.db --html page"])
     func `an interrupted command stops its sandboxed process`(_ verb: String) throws {
         try makeSlow()
-        // Test threads block signals, and child processes inherit that.
+        // Test threads block signals, and child processes inherit the blocked signals.
         let script = """
             import os, signal, subprocess, time
             signal.pthread_sigmask(signal.SIG_SETMASK, [])

@@ -4,7 +4,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// The results for a sound database are the same in a separate process.
+/// A separate process gives the same results for a sound database.
 @Suite struct ValidationTests {
     static let sql = """
         PRAGMA application_id = 7; PRAGMA user_version = 3;
@@ -69,15 +69,15 @@ import Testing
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
 
-    /// Otherwise, a database that compromises the checking process could make the process with the store open it.
-    @Test func `a checking process that has begun cannot make the app check the database`() throws {
+    /// Otherwise, a database that compromises the checking process could make the app itself open the database.
+    @Test func `a checking process that has started cannot make the app check the database`() throws {
         let examined = try Examined(Self.sql)
         #expect(
             try examined.refusal(by: examined.impostor("echo ready; exit 64"))
                 == "the process of the check failed: it ended with status 64")
     }
 
-    @Test func `a request to stop is obeyed`() throws {
+    @Test func `a check stops on request`() throws {
         struct Stop: Error {}
         let examined = try Examined(Self.sql)
         let examiner = try Validator.process(examined.impostor("sleep 1000"))
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// A statement that sorts more than fits into memory writes to the directory that it may use.
+    /// A statement that sorts more rows than fit into memory writes to the directory for temporary files.
     @Test func `sorting may use the disk`() throws {
         let examined = try Examined(
             """

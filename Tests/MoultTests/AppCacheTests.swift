@@ -30,20 +30,20 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    @Test func `a cache with another schema starts empty`() throws {
+    @Test func `a cache with a different schema is replaced by an empty one`() throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
         let next = Self.schema + "ALTER TABLE thumb ADD COLUMN width INTEGER;"
         #expect(try Store.cache(at: path, schema: next) == .fresh("table thumb: column \"width\" is missing"))
         #expect(try sqlite("SELECT count(*), max(width) FROM thumb") == "0|\n")
         #expect(try Store.cache(at: path, schema: next) == .ready)
-        // The app is downgraded, and the cache that it cannot read is replaced again.
+        // After a downgrade, the app cannot read the cache, which is replaced again.
         #expect(
             try Store.cache(at: path, schema: Self.schema) == .fresh("table thumb: column \"width\" is not expected"))
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    @Test func `user_version and application_id count if the schema sets them`() throws {
+    @Test func `user_version and application_id are compared if the schema sets them`() throws {
         let numbered = Self.schema + "PRAGMA user_version = 4; PRAGMA application_id = 77;"
         _ = try Store.cache(at: path, schema: numbered)
         #expect(try sqlite("PRAGMA user_version; PRAGMA application_id") == "4\n77\n")
@@ -54,14 +54,14 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func `a cache that cannot be read starts empty`(_ broken: Broken) throws {
+    func `a cache that cannot be read is replaced by an empty one`(_ broken: Broken) throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO thumb(image) SELECT zeroblob(50) FROM n"
         )
         try broken.make("thumbs.db", in: scratch.path)
         guard case .fresh = try Store.cache(at: path, schema: Self.schema) else {
-            Issue.record("it was taken for sound")
+            Issue.record("the cache was taken for sound")
             return
         }
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
@@ -76,11 +76,11 @@ import Testing
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABLE other(x)") }
         #expect(error?.what.contains(path) == true)
-        // No row is lost.
+        // No row of the old cache is lost.
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
     }
 
-    @Test func `a schema that is not SQL is a separate error`() throws {
+    @Test func `an invalid schema is reported as an error of the schema`() throws {
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABEL thumb(x)") }
         #expect(error?.what == "the schema of the cache cannot be created")
         #expect(try Files.list(scratch.path).isEmpty)

@@ -58,14 +58,14 @@ import Testing
     ]
 
     @Test(arguments: schemas)
-    func `a migration that does not need the app runs`(_ schema: String) throws {
+    func `a migration that does not use functions of the app runs`(_ schema: String) throws {
         try app("INSERT INTO note(text) VALUES('b'), ('A');" + schema)
         try store.updateBlocking(to: second())
         #expect(try rows("PRAGMA user_version; SELECT text, done FROM note NOT INDEXED ORDER BY id") == "2\nb|0\nA|0\n")
     }
 
     @Test(arguments: schemas)
-    func `a database that the app left with a WAL is not damaged`(_ schema: String) throws {
+    func `a database that an app left with a WAL does not count as damaged`(_ schema: String) throws {
         try app("PRAGMA journal_mode = WAL;" + schema)
         try app("INSERT INTO note(text) VALUES('b'), ('A');", leaving: true)
         #expect(try (Files.facts("\(path)-wal")?.size ?? 0) > 0)
@@ -126,7 +126,7 @@ import Testing
         try app("CREATE TABLE own(b); INSERT INTO own VALUES(-1);")
         let script = "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'x';"
         #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + script)) }
-        // SQLite does not apply a CHECK to existing rows.
+        // SQLite does not apply a new CHECK constraint to existing rows.
         let added =
             "CREATE TABLE more(a); INSERT INTO more VALUES(1); ALTER TABLE more ADD COLUMN b NOT NULL DEFAULT 'x' CHECK(b = 'y');"
         #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + added)) }

@@ -1,11 +1,11 @@
-// An app gets the public API with this single import.
+// This single import gives an app the whole public API.
 import Moult
 import MoultFiles
 import Synchronization
 import TestSupport
 import Testing
 
-/// The library, used by an app without a shell.
+/// An app uses the library without any commands.
 @Suite struct AppTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -28,7 +28,7 @@ import Testing
             ])
     }
 
-    @Test func `update and plan both follow the setting of the store by default`() async throws {
+    @Test func `update and plan both use the follow setting of the store by default`() async throws {
         let second = try Self.make(maker, 2)
         #expect(try await store.update(to: second).isInstalled)
         // A downgraded app gets its data back.
@@ -86,7 +86,7 @@ import Testing
             }
             #expect(error?.code == code)
         }
-        // A store that was created without keys is not trusted as a store with keys.
+        // A store that was created without keys does not count as a store with keys.
         try await store.update(to: first)
         let error = #expect(throws: MoultError.self) {
             try Store(at: scratch.path("store"), trusting: [key]).plan(first)
@@ -173,7 +173,7 @@ import Testing
         #expect(consumer.reloads.load(ordering: .relaxed) == 2)
     }
 
-    @Test func `after a rollback, an app continues without the command`() async throws {
+    @Test func `an app can roll back and remove the hold without the command`() async throws {
         let second = try Self.make(maker, 2)
         try await store.update(to: first)
         try await store.update(to: second)
@@ -220,7 +220,7 @@ import Testing
         #expect(try store.status().version == "1.0.0")
     }
 
-    @Test func `errors of a lease and of its events name functions of the library`() async throws {
+    @Test func `errors of leases and events suggest functions of the library`() async throws {
         try await store.update(to: first)
         let lease = try store.lease()
         try scratch.must("ln -sfn /etc store/.moult/current")

@@ -103,7 +103,7 @@ import Testing
     ]
 
     @Test(arguments: broken)
-    func `an unusable cache is set aside`(_ broken: (name: String, make: String)) throws {
+    func `an unusable cache is set aside and recreated`(_ broken: (name: String, make: String)) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         try Shell.must(
             [
@@ -162,7 +162,7 @@ import Testing
             ("PRAGMA user_version = 5; PRAGMA application_id = 7", nil),
             ("PRAGMA user_version = 8; PRAGMA application_id = 7", nil),
         ] as [(String, String?)])
-    func `the version numbers must match as well`(sql: String, why: String?) throws {
+    func `a cache is replaced if its version numbers differ`(sql: String, why: String?) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(sql)
         let compatible = JSON.Member(
@@ -173,8 +173,9 @@ import Testing
         #expect(text.contains(line), "\(text)")
     }
 
-    /// A process with a lock is using the cache, and the error names it. After it exits, the update works.
-    @Test func `a locked cache is replaced later`() throws {
+    /// A process holds a lock on the cache, and the error names the process. After the process exits, the update
+    /// succeeds.
+    @Test func `a locked cache is replaced after its lock is released`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let stuck = try Background([
             "python3", "-c",
@@ -214,8 +215,8 @@ import Testing
         #expect(try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"]) == before)
     }
 
-    /// If a file cannot be removed, this is an error, and nothing changes.
-    @Test func `a failure to delete a cache is an error`() throws {
+    /// If a file cannot be removed, the update fails and nothing changes.
+    @Test func `an update fails if it cannot delete a cache`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let next = try release("2.0.0", 2, Self.two)
         guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }

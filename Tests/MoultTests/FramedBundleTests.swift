@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// The digests of the frames, or checks before that, detect every error, and nothing is installed.
+    /// The digests of the frames, or earlier checks, detect each error, and nothing is installed.
     @Test(arguments: [
         (
             "a digest of a large member",
@@ -83,7 +83,7 @@ import Testing
                 "import sys; f=open(sys.argv[1],'r+b'); f.seek(\(place)); b=f.read(1); f.seek(\(place)); f.write(bytes([b[0]^1]))",
                 bundle,
             ])
-            // A bit that zstd ignores does no harm, because the output is verified.
+            // A bit that zstd ignores is accepted, because the output is verified.
             do {
                 try store.updateBlocking(to: manifest)
                 let packed = try Files.read(scratch.path("releases/1.0.0.work/food.db"), limit: 1 << 30)

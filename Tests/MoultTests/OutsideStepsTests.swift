@@ -4,9 +4,9 @@ import StepKit
 import TestSupport
 import Testing
 
-/// moult treats built-in steps and steps of other packages alike: it uses only the public protocol.
+/// moult uses both built-in steps and steps from other packages only through the public protocol.
 @Suite struct OutsideStepsTests {
-    /// A step of another package that wraps a built-in step. moult cannot tell the two apart.
+    /// A step from another package that wraps a built-in step. moult does not distinguish the two.
     private struct Outside: Step {
         let inner: any Step
         var name: String { inner.name }
@@ -26,7 +26,7 @@ import Testing
             verify: try step(.verify))
     }
 
-    @Test func `steps of another package can replace the built-in ones`() throws {
+    @Test func `steps from another package can replace the built-in steps`() throws {
         let world = try World(installed: false)
         let orchestrator = try Orchestrator(root: world.store, steps: outside())
         _ = try orchestrator.update(UpdateRequest(manifest: world.first))

@@ -19,7 +19,7 @@ import Testing
         store = Store(at: scratch.path("store"))
     }
 
-    /// A release with a cache of about 100 KiB, whose schema is unique.
+    /// Makes a release with a cache of about 100 KiB, whose schema is different in each release.
     private func release(_ number: Int) throws -> String {
         try maker.make(
             "\(number).0.0", sequence: number,
@@ -35,17 +35,17 @@ import Testing
         try Settings.rewrite(StoreLayout(root: store.directory), name, value)
     }
 
-    /// Returns the sets of a database, as the releases of their content.
+    /// Returns the releases whose content the sets of a database have.
     private func sets(_ name: String) throws -> [String] {
         try Files.list(quarantine).filter { $0.hasSuffix("-\(name)") }.compactMap {
             try QuarantineRecord(in: "\(quarantine)/\($0)")?.release
         }.sorted()
     }
 
-    @Test func `the oldest caches are removed first`() throws {
+    @Test func `the oldest caches are removed from quarantine first`() throws {
         try store.updateBlocking(to: release(1))
         for number in 2...4 { try store.updateBlocking(to: release(number)) }
-        // Without a small limit, all of them stay.
+        // Without a small limit, all caches stay.
         #expect(try sets("thumbs") == ["1.0.0", "2.0.0", "3.0.0"])
         try store.reset("user", settingUserDataAside: true)
         // Dates have a resolution of seconds, and the order must not depend on the speed of the test.
@@ -80,7 +80,7 @@ import Testing
         try store.updateBlocking(to: release(3))
         try store.reset("user", settingUserDataAside: true)
         let orchestrator = try Orchestrator(root: store.directory, steps: .builtIn)
-        // No set is that old. A dry run only lists the sets that would be removed.
+        // No set is that old, and a dry run only lists the sets that would be removed.
         #expect(try orchestrator.clean(quarantineDays: 41).quarantine.removed == [])
         let before = try Tree(quarantine)
         let dry = try orchestrator.clean(quarantineDays: 30, dry: true).quarantine
@@ -93,13 +93,13 @@ import Testing
         let all = try orchestrator.clean(quarantineDays: 30, includingUserData: true).quarantine
         #expect(all.removed.map(\.record?.database) == ["user"])
         #expect(try sets("user") == ["3.0.0"])
-        // This includes sets from the last day.
+        // With an age of 0, sets from the last day are removed as well.
         _ = try orchestrator.clean(quarantineDays: 0, includingUserData: true)
         #expect(try sets("user") == [] && sets("thumbs") == [])
     }
 
     /// A set without a record may contain user data.
-    @Test func `an unknown set is kept`() throws {
+    @Test func `a set without a record is kept`() throws {
         try store.updateBlocking(to: release(1))
         try store.updateBlocking(to: release(2))
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {

@@ -71,7 +71,7 @@ import Testing
             let label = try #require(try QuarantineRecord(in: aside))
             #expect(label.kind == .user && label.database == "user" && label.path == user)
         }
-        // The salvaged rows are next to them.
+        // The salvaged rows are next to the old files.
         if broken.isReadable {
             let salvaged = try #require(recovered.salvaged)
             #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*), max(text) FROM note"]) == "300|note 99\n")
@@ -80,7 +80,7 @@ import Testing
         #expect(try orchestrator().clean().recovered.isEmpty)
     }
 
-    @Test func `user data is set aside only with the option`() throws {
+    @Test func `a reset sets user data aside only with its option`() throws {
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.reset("user") }
         #expect(error?.outcome == .refused)
@@ -96,7 +96,7 @@ import Testing
         #expect(error?.what == what)
     }
 
-    /// A process that has the database open would continue to write to the file that was set aside.
+    /// A process that has the database open would keep writing to the file that was set aside.
     @Test func `a database in use is not reset`() throws {
         let app = try Background([
             "python3", "-c",
@@ -117,7 +117,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    /// The damage is in the middle, and the rows before and after it are read.
+    /// The middle of the file is damaged, and salvage reads the rows before and after the damage.
     @Test func `a reset salvages rows around damage`() throws {
         try Shell.must([
             "python3", "-c",
@@ -139,7 +139,7 @@ import Testing
         let salvaged = try #require(recovered.salvaged)
         #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM note"]) == "300\n")
         let rows = Int(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM more"]).prefix { $0.isNumber }) ?? 0
-        // A page has three of these rows.
+        // A page holds three of these rows.
         #expect(rows >= 990 && rows < 1000)
         #expect(try Shell.must(["sqlite3", salvaged, "PRAGMA integrity_check"]) == "ok\n")
     }
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `cachesOnly leaves user data alone`() throws {
+    @Test func `recovery with cachesOnly does not touch user data`() throws {
         try Broken.noDatabase.make("user.db", in: root)
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
@@ -191,7 +191,7 @@ import Testing
     }
 
     /// A database that is damaged again and again is reported, and does not fill the quarantine.
-    @Test func `a database that fails again at once is reported and not set aside again`() throws {
+    @Test func `a database that fails again soon after a reset is reported, and not set aside again`() throws {
         try Broken.zeroBytes.make("user.db", in: root)
         try store.open("user", recovering: .setUserDataAside).close()
         try Broken.zeroBytes.make("user.db", in: root)
@@ -219,7 +219,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    @Test func `a sound database is only opened`() throws {
+    @Test func `opening with recovery does not change a sound database`() throws {
         let before = try Tree(root)
         let connection = try store.open("user", recovering: .setUserDataAside)
         #expect(connection.recovered == nil)

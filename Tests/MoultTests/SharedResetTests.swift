@@ -55,7 +55,7 @@ import Testing
         #expect(try rows() == "1|new mine\n50|shipped 2\n2.0.0\n")
     }
 
-    /// The database contains user data.
+    /// A shared database contains user data, so a reset requires the option.
     @Test func `a shared database is reset only with the option`() throws {
         let before = try Tree(store.directory)
         let error = #expect(throws: MoultError.self) { try store.reset("pantry") }
@@ -64,7 +64,7 @@ import Testing
         #expect(try Tree(store.directory) == before)
     }
 
-    /// The update reports that it cannot read the database, with advice, and does not change it.
+    /// The update reports with advice that it cannot read the database, and does not change the database.
     @Test func `an update does not replace an unreadable shared database`() throws {
         try Broken.damagedSchema.make("pantry.db", in: store.directory)
         let before = try Files.facts(pantry)

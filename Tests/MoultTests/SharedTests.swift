@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: [("keep-user", "7|mine\n"), ("keep-new", "7|shipped\n")])
-    func `conflicts are resolved as the release says`(policy: String, rows: String) throws {
+    func `conflicts are resolved as the manifest specifies`(policy: String, rows: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
         try store.updateBlocking(
@@ -72,7 +72,7 @@ import Testing
         #expect(try sqlite("SELECT id, name FROM food") == rows)
     }
 
-    @Test func `a conflict refuses the update if the release says fail`() throws {
+    @Test func `an update is refused because of a conflict if the manifest specifies fail`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
         let before = try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])

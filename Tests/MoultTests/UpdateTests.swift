@@ -64,7 +64,7 @@ import Testing
         try after.close()
     }
 
-    /// Scenario 1: a downgraded app gets its own data back.
+    /// Scenario 1: a downgraded app gets its old data back.
     @Test func `follow match installs older releases, and follow newer does not`() throws {
         let store = Store(at: scratch.path("store"))
         let one = try maker.make("1.0.0", sequence: 1, [food(5)])

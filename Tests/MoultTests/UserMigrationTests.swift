@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Migrations change the user database with each release, and it is never replaced.
+/// Migrations change the user database with each release, and no update replaces it.
 @Suite struct UserMigrationTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -176,7 +176,7 @@ import Testing
         #expect(try sqlite("SELECT text FROM memo") == "mine\n")
     }
 
-    @Test func `the budget allows rows to be removed`() throws {
+    @Test func `a migration may remove as many rows as its budget allows`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine'),('yours')")
         let delete = Self.toTwo + "DELETE FROM note WHERE id = 1;"
@@ -196,7 +196,7 @@ import Testing
         #expect(try sqlite("PRAGMA user_version; SELECT x FROM own") == "2\n99\n")
     }
 
-    @Test func `a newer user database is refused and not changed`() throws {
+    @Test func `an update refuses a newer user database and does not change it`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA user_version = 5")
         let before = try tree()
@@ -208,7 +208,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    @Test func `a broken database is never replaced`() throws {
+    @Test func `an update does not replace a broken user database`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         try Files.replace(path, with: Array("this is not a database, but it is the user's".utf8))
         let before = try tree()
@@ -232,7 +232,7 @@ import Testing
     }
 
     /// An open transaction of an app blocks the update, and nothing changes.
-    @Test(arguments: ["delete", "wal"]) func `a blocking writer is named`(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `the error names a writer that blocks the migration`(mode: String) throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode)")
         let app = try Background([

@@ -77,7 +77,7 @@ import Testing
 
     private let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
-    /// 158 bytes are 212 characters, with one `=`.
+    /// Decodes the line of a key file: 158 bytes are 212 characters, with one `=`.
     private func decode(_ line: Substring) -> [UInt8]? {
         var bits: [Bool] = []
         for character in line where character != "=" {

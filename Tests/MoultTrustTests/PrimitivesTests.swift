@@ -14,9 +14,9 @@ import Testing
         #expect(try hex(hasher.finish()) == abc)
     }
 
-    /// A block has 128 bytes, and the last block is handled separately.
+    /// A block has 128 bytes, and BLAKE2b handles the last block separately.
     @Test(arguments: [0, 1, 127, 128, 129, 255, 256, 257, 1_000])
-    func `moult's BLAKE2b agrees with libcrypto`(count: Int) throws {
+    func `moult's BLAKE2b agrees with that of libcrypto`(count: Int) throws {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
         var hasher = try RunningDigest(.blake2b512)
         try bytes.withUnsafeBytes { try hasher.update($0) }

@@ -28,10 +28,10 @@ import Testing
         #expect(try hash.finish() == SHA256.digest(of: bytes))
     }
 
-    /// Less than a block, exact multiples of a block, and more than the queue holds, in pieces that do not match
-    /// blocks.
+    /// Lengths of less than a block, of exact multiples of a block, and of more than the queue holds, in pieces that
+    /// are not aligned to blocks.
     @Test(arguments: [0, 1, 1 << 18, 1 << 19, (1 << 18) + 1, 5_000_003])
-    func `a digest on another thread is the same`(size: Int) throws {
+    func `a digest that another thread computes is the same`(size: Int) throws {
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
         let digest = GrowingDigest()
         for start in stride(from: 0, to: size, by: 300_007) {

@@ -28,7 +28,7 @@ import Testing
         #expect(try verify(lines).trustedComment == "release 1")
     }
 
-    @Test func `a changed trusted comment is noticed`() throws {
+    @Test func `a changed trusted comment is detected`() throws {
         var lines = lines
         lines[2] = "trusted comment: release 2"
         let error = try #require(throws: MoultError.self) { try verify(lines) }
@@ -40,13 +40,13 @@ import Testing
         )
     }
 
-    @Test func `a comment of another signature is noticed`() throws {
+    @Test func `a trusted comment of another signature is detected`() throws {
         let other = try key.sign(Array("other content".utf8), trustedComment: "release 9")
         let others = String(decoding: try other.file(untrustedComment: ""), as: UTF8.self).split(separator: "\n")
         #expect(throws: MoultError.self) { try verify(Array(lines[..<2]) + others[2...].map(String.init)) }
     }
 
-    @Test func `only trusted keys count`() throws {
+    @Test func `only signatures by trusted keys count`() throws {
         let other = try SecretKey.generate().publicKey
         let error = try #require(throws: MoultError.self) { try verify(lines, by: [other]) }
         #expect(error.code == .unknownKey)
@@ -95,7 +95,7 @@ import Testing
         #expect(error.what == "trusted[1] is the same key as \(key.publicKey.id)")
     }
 
-    @Test func `a changed file is noticed`() throws {
+    @Test func `a changed file is detected`() throws {
         let signature = try key.sign(text, trustedComment: "")
         for changed in [text + [0], Array(text.dropLast()), [], Array(text.reversed())] {
             let error = try #require(throws: MoultError.self) {

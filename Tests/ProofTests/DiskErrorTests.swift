@@ -29,7 +29,7 @@ import Testing
             ])
     }
 
-    /// What apps find in the databases.
+    /// Returns what apps find in the databases.
     private static func state(_ store: String) throws -> [String] {
         let pantry = "SELECT group_concat(name) FROM food; SELECT release FROM moult_release; PRAGMA journal_mode"
         return try [

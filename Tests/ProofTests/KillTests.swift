@@ -32,7 +32,7 @@ import Testing
                 "-e", "inject=\(point.call):signal=SIGKILL:when=\(point.number)", moult, "apply", releases.second,
                 "--store", world.store,
             ])
-            // If the update does not reach a point, the point is not tested. The table must be maintained so that most
+            // A point that the update does not reach is not tested, so the table must be maintained such that most
             // points are reached.
             guard ended.status != 0 else { continue }
             fired += 1

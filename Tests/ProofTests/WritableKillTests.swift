@@ -8,7 +8,8 @@ import Testing
 
 /// The kernel kills the built command at a system call while it changes writable databases.
 @Suite(.serialized) struct WritableKillTests {
-    /// The calls that change a disk, and the number of each to try; the last numbers are beyond the end.
+    /// The calls that change a disk, and the occurrences of each at which to kill the command; the last occurrences do
+    /// not exist.
     static let calls: [(name: String, most: Int)] = [
         ("fsync", 24), ("renameat2", 8), ("rename", 4), ("link", 2), ("linkat", 2), ("unlink", 8), ("unlinkat", 8),
         ("pwrite64", 12),
@@ -99,7 +100,8 @@ import Testing
             try Shell.must(["sqlite3", "\(store)/pantry.db", "INSERT INTO food VALUES(100, 'mine', 1)"])
             return store
         } inspect: { store, note in
-            // An app opens the database before the recovery: it finds one release or the other, and its rows stay.
+            // An app opens the database before the recovery. The app finds one release or the other, and the rows that
+            // it writes stay.
             #expect(try ["egg,mine\n", "rice,mine\n"].contains(names(store)), note)
             try Shell.must(["sqlite3", "\(store)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])
             let orchestrator = try Orchestrator(root: store, steps: .builtIn)

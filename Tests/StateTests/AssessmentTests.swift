@@ -61,7 +61,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
-    /// A database that SQLite calls damaged must not have a tick.
+    /// `status` must not show a tick for a database that SQLite calls damaged.
     @Test func `a database with a damaged page is not shown as sound`() throws {
         try Shell.must([
             "sqlite3", path("diary"),
@@ -88,7 +88,7 @@ import Testing
         #expect(try store.moult(["apply", releases.manifest(2)]).status == 3)
     }
 
-    @Test func `status ticks a database only if it was read and has not changed since`() throws {
+    @Test func `status shows a tick for a database only if it was read and has not changed since`() throws {
         try store.must("apply", releases.manifest(2))
         #expect(try line("app", of: store.moult(["status"]).output).contains("✓"))
         try Shell.must(["sqlite3", path("app"), "INSERT INTO item VALUES('LATER', 1)"])

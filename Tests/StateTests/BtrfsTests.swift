@@ -14,12 +14,12 @@ struct BtrfsTests {
         disk = try Btrfs()
         store = try ReleasesStore(2, installed: 1)
         try Shell.must(["cp", "-a", store.path, "\(disk.subvolume)/store"])
-        // Gives the lock file of another subvolume the same inode number as a file of the store.
+        // The store in the subvolume replaces the original store.
         try Files.removeTree(store.path)
         try Files.symlink(to: "\(disk.subvolume)/store", at: store.path)
     }
 
-    /// A process with a shared lock on a file or directory.
+    /// Starts a process with a shared lock on a file or directory.
     private func locking(_ path: String) throws -> Background {
         let ready = store.scratch.path("ready")
         let reader = try Background([

@@ -30,7 +30,7 @@ import Testing
 
     private func names() throws -> [String] { try Files.list(scratch.path).filter { !$0.hasSuffix(".sql") } }
 
-    /// Another process that has the database open.
+    /// Starts a process that has the database open.
     private func opened(_ sql: String) throws -> Background {
         let app = try Background([
             "python3", "-c",
@@ -81,7 +81,7 @@ import Testing
         #expect(try cache().status == 0)
     }
 
-    /// The damage is in a page that only quick_check reads.
+    /// The damage is in a page that only `quick_check` reads.
     @Test func `the cache verb finds damage inside a table`() throws {
         _ = try cache()
         _ = try sqlite(
@@ -155,13 +155,13 @@ import Testing
         #expect(try Files.facts("/etc/outside.db") == nil)
     }
 
-    @Test func `the cache verb needs a schema`() throws {
+    @Test func `the cache verb requires a schema`() throws {
         let ended = try Shell.run([BuiltMoult.path(), "cache", "thumbs.db"], in: scratch.path)
         #expect(ended.status == 64)
         #expect(ended.errors.contains("cache needs --schema SCHEMA.sql"))
     }
 
-    /// Releases decide about the databases of a store, but not about other files in its directory.
+    /// Only releases may change the databases of a store, but `moult cache` may use other files in its directory.
     @Test func `the cache verb refuses a database of a store`() throws {
         let work = try scratch.directory("draft")
         try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/t.sql")

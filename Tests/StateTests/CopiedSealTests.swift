@@ -52,7 +52,7 @@ import Testing
 
     @Test(arguments: ways)
     func `a file that differs in a copy is reported, and applying its release repairs it`(way: CopyWay) throws {
-        // With `cp -al`, this would also change the file of the original.
+        // With hard links, as from `cp -al`, this would also change the file of the original.
         guard way != .hardLinks else { return }
         try way.copy(original.path, to: copy.path)
         defer { way.release(copy.path) }
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `a copy with hard links has a history of its own`() throws {
+    @Test func `a copy with hard links has its own history`() throws {
         try CopyWay.hardLinks.copy(original.path, to: copy.path)
         let before = try Files.read("\(original.path)/.moult/history.jsonl", limit: 1 << 20)
         _ = try copy.moult(["apply", releases.manifest(3)])
@@ -140,7 +140,10 @@ import Testing
         #expect(try original.moult(["status"]).output.contains("9.0.0") == false)
     }
 
-    @Test func `an open database with a hard link is not written to, and the message has the command`() throws {
+    @Test
+    func `an update does not write to an open database with a hard link, and the error contains the command to use`()
+        throws
+    {
         try CopyWay.hardLinks.copy(original.path, to: copy.path)
         let program = try Program([
             "python3", "-u", "-c",

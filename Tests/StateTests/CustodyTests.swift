@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// Root runs no program that another user can choose, and follows no link that another user can change.
+/// moult as root runs no program that another user can choose, and follows no link that another user can change.
 @Suite(.serialized, .enabled(if: geteuid() == 0)) struct CustodyTests {
     private let scratch: Scratch
     private let path: String
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: ["moult.json", ".moult"])
-    func `a part of the store behind a link of root is checked at its target`(_ part: String) throws {
+    func `if root has put a part of the store behind a link, the target is checked`(_ part: String) throws {
         #expect(try moult(["apply", manifest]).status == 0)
         try Files.remove(trace)
         let home = try scratch.directory("home")
@@ -97,7 +97,7 @@ import Testing
         try isRefused("\(home) belongs to user nobody")
     }
 
-    @Test func `root may list a store of another user as trusted`() throws {
+    @Test func `root can list another user's store as trusted`() throws {
         try Shell.must(["chown", "-R", "65534", path])
         let ended = try moult(["apply", manifest])
         let list = "/etc/moult/trusted-stores"

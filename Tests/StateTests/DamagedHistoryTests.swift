@@ -18,9 +18,9 @@ import Testing
     }
 
     @Test(arguments: damages)
-    func `every command names the repair of a damaged history and uses the readable entries`(damage: String, left: Int)
-        throws
-    {
+    func `every command suggests the repair of a damaged history and uses the readable entries`(
+        damage: String, left: Int
+    ) throws {
         let store = try ReleasesStore(2)
         try store.make("3.0.0", sequence: 30)
         try store.must("L=store/.moult/history.jsonl; \(damage)")

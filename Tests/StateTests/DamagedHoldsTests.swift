@@ -3,7 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// If the record of holds cannot be read, every release is blocked, and the command in the error rebuilds the record.
+/// If the record of holds cannot be read, every release counts as on hold, and the suggested command rebuilds the
+/// record.
 @Suite struct DamagedHoldsTests {
     static let damages = [
         ": > $H", "echo garbage > $H", "head -c 40 $H > x; cp x $H", "echo '{\"format\":1}' > $H",

@@ -10,7 +10,8 @@ import Testing
     let scratch: Scratch
     var path: String { scratch.path("store") }
 
-    /// A store of four databases with rows of the app, and a second release that reads or migrates each database.
+    /// Creates a store of four databases with rows of the app, and a second release that reads or migrates each
+    /// database.
     init() throws {
         scratch = try Scratch()
         let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, x); CREATE INDEX ix ON t(x); PRAGMA user_version = "
@@ -65,7 +66,8 @@ import Testing
         case missing = "rm $DB"
     }
 
-    /// A refusal exits with 3, and `verify` with 1. A database that a verb does not need does not stop the verb.
+    /// A refused command exits with 3, and `verify` with 1. Damage to a database that a verb does not need does not
+    /// stop the verb.
     @Test(arguments: ["app", "diary", "plain"], Damage.allCases)
     func `a command that needs a damaged writable database is refused, and verify fails`(
         _ name: String, _ damage: Damage
@@ -118,8 +120,8 @@ import Testing
         #expect(Int(MoultError(error, doing: "read").outcome.rawValue) == status)
     }
 
-    /// The header of the shared memory is zero, as during the recovery by a writer.
-    @Test func `a database in recovery exits with 75`() throws {
+    /// The header of the shared memory is zero, as while a writer recovers the WAL.
+    @Test func `a command exits with 75 if a writer is recovering a database`() throws {
         let ready = scratch.path("ready")
         let app = try Background([
             "python3", "-c",

@@ -33,7 +33,7 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
-    @Test func `only --to and --force lead to a release on hold`() throws {
+    @Test func `a rollback to a release on hold requires --to and --force`() throws {
         let store = try ReleasesStore(3)
         try store.must("moult rollback -q --reason 'bad totals'")
         let refused = try store.run("moult rollback --to 3.0.0")
@@ -50,13 +50,13 @@ import Testing
         try store.must("moult rollback -q --to 3.0.0 --force --reason 'checked again'")
         #expect(try store.version() == "3.0.0")
         #expect(try store.holds() == ["3.0.0: bad totals", "2.0.0: checked again"])
-        // If the release is rolled back again without a reason, the first reason stays.
+        // If a release is rolled back again without a reason, its first reason stays.
         try store.must("moult rollback -q")
         #expect(try store.version() == "1.0.0")
         #expect(try store.holds() == ["2.0.0: checked again", "3.0.0: bad totals"])
     }
 
-    @Test func `adopted files are restored only by name`() throws {
+    @Test func `a rollback restores adopted files only with --to`() throws {
         let store = try ReleasesStore(1, installed: 1)
         try store.must(
             """
@@ -87,7 +87,7 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
-    /// Kills a command at each call that changes the disk; then `then` completes the operation.
+    /// Kills a command at each call that changes the disk, and then runs `then` to complete the operation.
     private func kill(_ then: String, prepare: String, check: (ReleasesStore, Comment) throws -> Void) throws {
         var fired = 0
         for (call, numbers) in [
@@ -112,7 +112,7 @@ import Testing
         #expect(fired > 8)
     }
 
-    @Test func `a kill leaves a release rolled back and on hold, or neither`() throws {
+    @Test func `after a kill a release is rolled back and on hold, or neither`() throws {
         try kill("moult recover -q", prepare: "moult hold -q 7.0.0 --reason other") { store, note in
             let holds = try store.version() == "1.0.0" ? ["7.0.0: other", "2.0.0: bad totals"] : ["7.0.0: other"]
             #expect(try store.holds() == holds, note)

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `the command that an error names lifts the hold in any directory`() throws {
+    @Test func `the suggested command removes the hold from any directory`() throws {
         let store = try ReleasesStore(2, installed: 1)
         try store.must("mv store 'our store'; moult hold -q '2 || 7' --reason x --store 'our store'")
         let errors = try store.run("moult apply --store 'our store' \(store.manifest("2.0.0"))").errors
@@ -98,7 +98,7 @@ import Testing
         #expect(try store.holds() == ["3.0.0: new"])
         #expect(try store.must("cat store/moult.json").contains(old))
         try store.must("moult apply -q \(store.manifest("2.0.0"))")
-        // If an older moult or the operator writes a hold there later, it applies again.
+        // A hold that an older moult or the operator writes there later applies again.
         try store.must("sed -i 's/\"release\": \"2.0.0\"/\"release\": \"4.0.0\"/' store/moult.json")
         #expect(try store.holds() == ["3.0.0: new", "4.0.0: old"])
         try store.must("moult unhold --all -q")

@@ -25,7 +25,7 @@ import Testing
         ])
     }
 
-    @Test func `a command waits for a lock whose holder has ended`() throws {
+    @Test func `a command waits for a lock if the process that took it has ended`() throws {
         try leaveLock(seconds: 1)
         #expect(try FileLock.take("\(store.path)/.moult/lock", .exclusive) == nil)
         try store.must("clean")

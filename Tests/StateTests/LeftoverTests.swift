@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What killed updates and clean-ups leave behind, and what may be removed.
+/// Files that killed updates and clean-ups leave behind, and files that may be removed.
 @Suite struct LeftoverTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
@@ -27,7 +27,7 @@ import Testing
 
     /// A caller runs the rollback again, because it does not know that the first one was decided.
     @Test(arguments: [[], ["--to", "2.0.0"]])
-    func `an interrupted rollback is completed, and does not roll back twice`(_ target: [String]) throws {
+    func `an interrupted rollback is completed, and not repeated`(_ target: [String]) throws {
         var finished = 0
         for call in ["rename", "renameat2", "fsync"] {
             for number in 1...12 {
@@ -40,7 +40,7 @@ import Testing
                 guard again.output.contains("is now finished") else { continue }
                 finished += 1
                 #expect(current.hasPrefix("generations/2.0.0"), "\(call) \(number): \(current)")
-                // Only another rollback goes back further; with a name, a rollback goes to that release.
+                // A further rollback goes back to an earlier release; with `--to`, a rollback goes to that release.
                 try store.must("rollback")
                 #expect(
                     try Files.target(ofLink: "\(store.path)/.moult/current")?.hasPrefix("generations/1.0.0") == true)
@@ -89,7 +89,7 @@ import Testing
         #expect(try Files.list("\(path)/.moult/quarantine") == [])
     }
 
-    @Test func `a generation that was just replaced is not removed, however old it is`() throws {
+    @Test func `a generation that was just replaced is not removed, even if it is old`() throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
         try Shell.must(["sed", "-i", "s/\"keep\": 2/\"keep\": 1/", "\(path)/moult.json"])
         let generation = try #require(try Files.list("\(path)/.moult/generations").first)
@@ -99,7 +99,7 @@ import Testing
         try store.must("rollback")
     }
 
-    @Test func `a setting that does nothing is refused`() throws {
+    @Test func `a setting without effect is refused`() throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
         try Shell.must([
             "sed", "-i", "s/\"keep\": 2/\"keep\": 2, \"backupSkipsGenerations\": true/", "\(path)/moult.json",

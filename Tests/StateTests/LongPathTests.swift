@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// SQLite opens files whose paths have up to 504 bytes. A store reports longer paths before it contains anything.
+/// SQLite opens files whose paths have up to 504 bytes. moult refuses longer paths before it creates a store.
 @Suite struct LongPathTests {
     private let scratch: Scratch
 
@@ -14,7 +14,7 @@ import Testing
             """)
     }
 
-    /// A path of this many bytes, whose names are short enough for the file system.
+    /// Returns a path of this many bytes, whose names are short enough for the file system.
     private func path(_ bytes: Int) -> String {
         var path = scratch.path
         while path.utf8.count < bytes {

@@ -4,7 +4,8 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A user who may not read a file of the store gets a command that permits it, and nothing else happens.
+/// For a user who may not read a file of the store, the error contains the command that grants the permission, and
+/// nothing changes.
 @Suite struct PermissionTests {
     private let scratch: Scratch
     private let releases: ReleaseMaker
@@ -41,7 +42,9 @@ import Testing
     }
 
     @Test(arguments: ["diary", "idx"])
-    func `a writable database without read permission is reported with the command to fix it`(_ name: String) throws {
+    func `the error for a writable database without read permission contains the command to fix it`(
+        _ name: String
+    ) throws {
         let file = "\(path)/\(name).db"
         try Files.setMode(file, 0)
         let before = try Files.facts(file)

@@ -17,7 +17,7 @@ import Testing
         scratch = try Scratch()
         releases = try CopiedStore.Releases()
         store = try CopiedStore.make(.quarantine, at: scratch.path("store"), releases)
-        // These are valid names of transactions, sets and generations.
+        // The planted links have valid names of transactions, sets and generations.
         for name in [
             "20260101000000-0a0b0c0d", "20260101000000-0a0b0c0d-diary", "1.0.0+00000000", ".removed-x", "plain",
         ] {
@@ -206,7 +206,7 @@ import Testing
         try Files.symlink(to: secret, at: "\(store.path)/diary.db")
         try Shell.must(["chown", "-hR", "65534", store.path])
         let before = try Files.read(secret, limit: 1 << 20)
-        // The script runs in a mount namespace, so that the list of this machine does not change.
+        // The script runs in a mount namespace, so that the list of trusted stores on this machine does not change.
         let script = "mkdir -p /etc/moult && mount -t tmpfs none /etc/moult && echo \"$0\" > /etc/moult/trusted-stores"
         let listed = ["unshare", "-m", "sh", "-c", "\(script) && exec \"$@\"", store.path]
         #expect(

@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 /// Commands write next to their results, in directories with predictable names. Other users who can write to the parent
-/// directory can plant such a directory, or a link. Then nothing outside changes, and root completes its work.
+/// directory can plant such a directory, or a link. Even then, nothing outside the directory changes, and the command
+/// of root completes.
 @Suite(.serialized, .enabled(if: geteuid() == 0, "only root may become another user")) struct PlantedWorkDirectoryTests
 {
     private let scratch: Scratch
@@ -75,14 +76,14 @@ import Testing
         #expect(try Files.facts("\(open)/cron") == nil)
     }
 
-    @Test func `a leftover that other users can write to is left alone`() throws {
+    @Test func `a left-over directory that other users can write to is not removed`() throws {
         try Shell.must(["chmod", "1777", open])
         try scratch.must("mkdir -m 777 open/.moult-pack.0; echo x > open/.moult-pack.0/file")
         try attacked("moult pack draft/draft.json -o open")
         #expect(try Files.facts("\(open)/.moult-pack.0/file") != nil)
     }
 
-    @Test func `a leftover of this user is removed`() throws {
+    @Test func `a left-over directory of this user is removed`() throws {
         try Shell.must(["chmod", "1777", open])
         try scratch.must("mkdir -m 700 open/.moult-pack.0; echo x > open/.moult-pack.0/file")
         try attacked("moult pack draft/draft.json -o open")

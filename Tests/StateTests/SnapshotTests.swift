@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A command reads each record of a store only once, and bases all its decisions on this.
+/// A command reads each record of a store only once, and bases all its decisions on that state.
 @Suite struct SnapshotTests {
     static let records = [
         "moult.json", "holds.json", "links.json", "checks.json", "steps.json", "history.jsonl", "manifest.json",

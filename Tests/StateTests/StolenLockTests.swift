@@ -41,7 +41,7 @@ import Testing
         return program
     }
 
-    /// Returns the status is 124 if the command does not end in time.
+    /// Runs a command on the store. The status is 124 if the command does not end in time.
     private func moult(_ words: String...) throws -> Shell.Ended {
         try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", store.path])
     }
@@ -69,7 +69,7 @@ import Testing
         let read = try moult("sql", "SELECT x FROM food.food")
         #expect(read.status == 75, "\(read)")
         #expect(read.errors.contains("pid \(attacker.pid) (python3"), "\(read)")
-        // The command in the error resolves this, although the lock is still held.
+        // The suggested command removes the obstacle, although the lock is still held.
         let line = try #require(read.errors.split(separator: "\n").last { $0.contains("moult recover") })
         let command = try #require(line.split(separator: "moult recover").last).trimmingPrefix(" ")
         #expect(command == "--store \(store.path)")
@@ -150,13 +150,13 @@ import Testing
     ]
 
     @Test func `an older version of moult sees the leases of this version`() throws {
-        // An endless query holds the lease.
+        // An endless query keeps the lease.
         let reader = try Program([
             BuiltMoult.path(), "sql", "--store", store.path,
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
         ])
-        // A process that tries the lock has it for a moment, and then a reader continues without it. So this asks the
-        // kernel first.
+        // If the test itself tried to lock the file, the reader could miss its lease. So the test asks the kernel
+        // first.
         let generation = try Files.resolved(current)
         while try reader.isRunning && LockHolders.of(generation).isEmpty { usleep(1000) }
         func isFree() throws -> Bool { try Shell.run(["flock", "-n", "-x", generation, "true"]).status == 0 }

@@ -43,7 +43,7 @@ package final class Background {
             var now: Int32 = 0
             if waitpid(pid, &now, WNOHANG) == pid {
                 status = now
-                // The last action of the program may have made the condition true.
+                // The program may have made the condition true just before it ended.
                 if try isSo() { return }
                 throw MoultError(.system, what: "the program ended early", why: try text("err"))
             }

@@ -3,8 +3,8 @@ import MoultBasics
 import MoultFiles
 import MoultTrust
 
-/// A store whose `user.db` with 300 notes does not load, because the `-wal` of another database is next to it. It can
-/// be restored quickly, and digests identify the original files of the user.
+/// A store whose `user.db` with 300 notes does not load, because the `-wal` of another database is next to it. The
+/// store can be broken again quickly, and digests identify the original files of the user.
 package struct BrokenStore {
     package let scratch: Scratch
     package let root: String
@@ -64,7 +64,7 @@ package struct BrokenStore {
         return set
     }
 
-    /// Returns the places of each original file of the user: its own path, or sets in quarantine.
+    /// Returns the places of each original file of the user: the original path or sets in quarantine.
     package func places() throws -> [String: [String]] {
         let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
         let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }

@@ -7,7 +7,7 @@ package enum OlderKernel {
         try without("landlock", 444...446, in: directory)
     }
 
-    /// Returns the same for a kernel without `openat2`, as before Linux 5.6.
+    /// Does the same for a kernel without `openat2`, as before Linux 5.6.
     package static func withoutOpenat2(in directory: String) throws -> String {
         try without("openat2", 437...437, in: directory)
     }
@@ -44,9 +44,9 @@ package enum OlderKernel {
         return path
     }
 
-    /// Compiles, with gcc and in the directory, a program that runs a command as on an older kernel. Its first argument is
-    /// the version of Landlock, and the others are the command. It answers Landlock calls with this version, and with
-    /// EINVAL for access rights that the version does not have.
+    /// Compiles, with gcc and in the directory, a program that runs a command as on an older kernel. The first argument
+    /// of the program is the version of Landlock, and the others are the command. Landlock calls return this version,
+    /// and EINVAL for access rights that the version does not have.
     package static func withOldLandlock(in directory: String) throws -> String {
         let path = "\(directory)/with-old-landlock"
         try Files.writeNew(Array(oldLandlock.utf8), to: "\(path).c")

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import MoultLibc
 
-/// Another process, with which a test communicates line by line. It ends at the latest when the test ends.
+/// A process with which a test communicates line by line, and which ends at the latest when the test ends.
 package final class Program {
     package let pid: pid_t
     private var input: Int32
@@ -39,8 +39,8 @@ package final class Program {
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
     }
 
-    /// Returns the process has the signals of a terminal, even if this thread blocks some or the tests were started
-    /// with ignored signals.
+    /// Returns attributes with which the process starts with default signals, even if this thread blocks signals or the
+    /// tests were started with ignored signals.
     static func attributes(ownGroup: Bool) -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)

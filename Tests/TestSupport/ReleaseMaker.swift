@@ -39,7 +39,7 @@ package struct ReleaseMaker {
         ) -> Source {
             Source(name: name, kind: "user", sql: sql, more: more, migrations: migrations)
         }
-        /// A cache, with the digest of its schema as in a sealed manifest.
+        /// Returns a cache with the digest of its schema, as in a sealed manifest.
         package static func cache(_ name: String, _ sql: String, more: [JSON.Member] = []) throws -> Source {
             let shape = try SchemaShape(madeBy: sql).canonicalText
             let schema = "sha256:\(try SHA256.digest(of: Array(shape.utf8)).hex)"

@@ -13,8 +13,8 @@ package struct Releases {
     package let first: String
     package let second: String
 
-    /// With `inPlace`, no bundle is used. `top` is added only to the second manifest, and `more` is SQL for its first
-    /// database.
+    /// Makes the releases. With `inPlace`, no bundle is used. `top` is added only to the second manifest, and `more` is
+    /// SQL for the first database of the second release.
     package init(
         inPlace: Bool = false, format: ReleaseMaker.Format = .zst, top: [JSON.Member] = [], more: String = ""
     ) throws {

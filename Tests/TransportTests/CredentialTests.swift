@@ -22,7 +22,7 @@ import Testing
         try must("moult keygen a --no-password -q && moult publish public rel/test-1.0.0.json -k a.key -q")
     }
 
-    /// Returns the user has a netrc file with a password for every host.
+    /// Runs a command as a user with a netrc file that has a password for every host.
     private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line, environment: environment()) }
     private func must(_ line: String) throws { try scratch.must(line, environment: environment()) }
 
@@ -107,7 +107,7 @@ import Testing
         #expect(try storage.requests() == [])
     }
 
-    /// The message must not suggest a password where none would be used.
+    /// The message must not suggest to configure a password, which would not be sent.
     @Test func `a server that wants a password over plain http is named`() throws {
         let server = try WebServer(scratch.path("public"))
         try follow(server.url("private/feed.json"))

@@ -5,7 +5,7 @@ import MoultTransport
 import TestSupport
 import Testing
 
-/// Slow servers: each limit stops them, and then the next mirror is tried.
+/// Slow servers: moult stops a transfer at each of its limits, and then tries the next mirror.
 @Suite struct DeadlineTests {
     private let scratch: Scratch
     private let good: WebServer
@@ -44,7 +44,7 @@ import Testing
         #expect(try slow.requests().contains { $0.path.hasSuffix(file) })
     }
 
-    /// The deadline of a file stops a server above the minimum rate.
+    /// The deadline for a file ends the transfer from a server above the minimum rate.
     @Test(arguments: ["feed.json", ".tar.zst"])
     func `a server that exceeds the time for a file is abandoned for the next mirror`(_ file: String) throws {
         let slow = try ScriptedServer(scratch.path("public"), .drip(bytesPerSecond: 20, only: file))
@@ -99,7 +99,7 @@ import Testing
 
     /// If a pause is longer than the remaining time, the next mirror is tried at once.
     @Test(arguments: ["3600", "Fri, 31 Dec 2100 23:59:59 GMT"])
-    func `a long pause is not waited for`(_ pause: String) throws {
+    func `a command does not wait for a pause that ends after the deadline of the command`(_ pause: String) throws {
         let later = try ScriptedServer(scratch.path("public"), .retryAfter(pause, times: 1000))
         try follow([later.url("feed.json"), good.url("feed.json")], [:])
         try must("moult apply -q")

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Runs between a client and a web server, and damages answers as bad networks do.
+/// Runs between a client and a web server, and damages responses as bad networks do.
 final class FaultyProxy {
     let port: Int
     private let scratch: Scratch
@@ -27,8 +27,8 @@ final class FaultyProxy {
         case refuse
     }
 
-    /// Damages the first answers whose path ends with a text. `at` is the part of the body that is sent before the
-    /// fault.
+    /// Damages the responses to the first requests whose path ends with a text. `at` is the part of the body that is
+    /// sent before the fault.
     init(
         before server: WebServer, _ fault: Fault = .none, at share: Double = 0.5, times: Int = 1,
         only ending: String = ""

@@ -62,7 +62,7 @@ import Testing
         #expect(try Tree(scratch.path("store")) == before)
         try must("moult apply -q")
         #expect(try installed == "1.0.0\n")
-        // An unchanged feed takes one request, and the answer is 304.
+        // An unchanged feed takes one request, and the response is 304.
         let count = try proxy.requests().count
         #expect(try run("moult check -q").status == 0)
         try must("moult apply -q")
@@ -73,7 +73,7 @@ import Testing
         #expect(try installed == "2.0.0\n")
     }
 
-    /// A server that has a file for every number must not keep the command busy.
+    /// A server that has a key list for every number must not keep the command busy.
     @Test func `only a few key lists are requested from a server that has one for every number`() throws {
         let proxy = try FaultyProxy(before: server)
         for number in 1...60 {
@@ -131,7 +131,7 @@ import Testing
         #expect(try run("moult check").status == 3)
     }
 
-    @Test func `an unreachable feed has its own status`() throws {
+    @Test func `a command exits with its own status if a feed is unreachable`() throws {
         try follow("http://127.0.0.1:\(try Port.free())/feed.json")
         #expect(try run("moult check -q").status == 75)
         #expect(try run("moult apply -q").status == 75)
@@ -172,7 +172,7 @@ import Testing
             }
         }
         program.signal(SIGKILL)
-        // The process that was killed no longer holds the lock.
+        // The lock was released with the killed process.
         try must("moult apply -q --wait 10")
         #expect(try installed == "1.0.0\n")
         let last = try #require(proxy.requests().last)

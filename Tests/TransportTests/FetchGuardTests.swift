@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Attempts by malicious code in `moult-fetch`: a library that replaces the transfer function of libcurl makes them.
+/// Attacks by malicious code in `moult-fetch`. The code is in a library that replaces the transfer function of libcurl.
 @Suite struct FetchGuardTests {
     private static let attacker = """
         #define _GNU_SOURCE

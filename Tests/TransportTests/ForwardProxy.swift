@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// A proxy as companies have them: it fetches URLs, or opens a tunnel to a server.
+/// A proxy like those of companies, which fetches URLs or opens a tunnel to a server.
 final class ForwardProxy {
     let port: Int
     private let scratch: Scratch

@@ -43,9 +43,10 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    /// The feed comes from one mirror. That mirror has lost the bundle, which comes from a mirror of a different kind.
+    /// The store gets the feed from one mirror. That mirror has lost the bundle, which the store gets from a mirror of
+    /// a different kind.
     @Test(.enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
-    func `a file that one mirror has lost is fetched from the next`() throws {
+    func `a file that one mirror has lost is fetched from the next mirror`() throws {
         let registry = try Registry()
         let place = registry.address("team/food")
         let server = try WebServer(directory)
@@ -57,7 +58,7 @@ import Testing
         let requests = try registry.requests { try bench.must("moult apply -q") }
         #expect(requests.contains { $0.path.hasSuffix(bundle) && $0.status == 404 })
         #expect(try bench.installed() == "1.0.0")
-        // Then the roles are swapped.
+        // Then the mirrors swap their roles.
         try bench.must("moult publish \(registry.address("whole/food")) rel/test-1.0.0.json -k a.key -q")
         try bench.must("rm public/test-1.0.0.tar.zst")
         try follow(server.url("feed.json"), mirrors: [.string(registry.address("whole/food"))])
@@ -100,7 +101,7 @@ import Testing
                 #expect(asked.count == 1)
                 chosen.formUnion(asked)
             }
-            // A store keeps its mirror.
+            // A store always starts with the same mirror.
             #expect(chosen.count == 1)
             for index in chosen { counts[index] += 1 }
         }
@@ -136,7 +137,7 @@ import Testing
         (#"["a", ["b", ""]]"#, "feed.mirrors[1][1] is empty"),
         ("[[1]]", "feed.mirrors[0][0] must be a string"), (#""a""#, "feed.mirrors must be a list"),
     ])
-    func `wrong mirrors in the settings are named`(mirrors: String, message: String) throws {
+    func `the error names invalid mirrors in the settings`(mirrors: String, message: String) throws {
         try bench.follow("\(directory)/feed.json")
         try bench.set("mirrors", try JSON(parsing: Array(mirrors.utf8), source: "test"))
         let ended = try bench.run("moult check")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult apply URL` installs a release or follows a feed; the content of the URL decides which.
+/// `moult apply URL` installs a release or follows a feed, depending on the content of the URL.
 @Suite struct ReleaseURLTests {
     private let scratch: Scratch
     private let server: WebServer
@@ -26,7 +26,7 @@ import Testing
     private var release: String { server.url("test-1.0.0.json") }
     private var feed: String { server.url("feed/feed.json") }
 
-    /// The feed is in a separate directory.
+    /// Publishes a release to a feed in a separate directory.
     private func publish(_ manifest: String) throws {
         try scratch.must("moult publish -q public/feed \(manifest) -k k.key")
     }
@@ -44,7 +44,7 @@ import Testing
         #expect(after == before, "\(line)")
     }
 
-    @Test func `a signed release is installed by its URL into a new store`() throws {
+    @Test func `a signed release can be installed by its URL into a new store`() throws {
         try scratch.must("moult sign -q \(first) -k k.key")
         let line = "moult apply --create --key k.pub -s store \(release)"
         for changes in [true, false] {
@@ -80,13 +80,13 @@ import Testing
         try refused("moult apply -s store --allow-downgrade \(self.release)", 3, "is not signed by a trusted key")
     }
 
-    @Test func `a plan for a URL is applied as it was saved`() throws {
+    @Test func `a saved plan for a URL installs only the release in the plan`() throws {
         try scratch.must("moult sign -q \(first) -k k.key && moult init -q --product org.example.test --key k.pub")
         #expect(try scratch.run("moult plan -o p \(release)").status == 2)
         let saved = try scratch.text("p")
         try scratch.must("moult apply -q --plan p")
         #expect(try version() == "1.0.0")
-        // The content must be the release of the plan.
+        // The content of the URL must be the release in the plan.
         try scratch.must("moult init -q again --product org.example.test --key k.pub")
         #expect(saved.contains("\"url\": \"\(release)\""))
         #expect(try scratch.run("moult plan -s again -o q \(release)").status == 2)
@@ -110,11 +110,12 @@ import Testing
         try refused("moult plan -s new \(server.url(Files.name(of: next)))", 3, "--allow-unsigned")
         try scratch.must("moult apply -q -s new --allow-unsigned \(server.url(Files.name(of: next)))")
         #expect(try version("new") == "2.0.0")
-        // For a file on this machine, the option is not needed, and is refused.
+        // The option is not needed for a file on this machine, and is refused.
         try refused("moult apply -s new --allow-unsigned \(next)", 64, "--allow-unsigned")
     }
 
-    @Test func `a feed is followed by its URL, file or directory, and a new store keeps following it`() throws {
+    @Test
+    func `a feed can be specified by its URL, file or directory, and a new store keeps following the feed`() throws {
         try publish(first)
         for (number, place) in [
             feed, "public/feed/feed.json", "public/feed", "file://\(scratch.path("public/feed/feed.json"))",
@@ -153,9 +154,7 @@ import Testing
         try refused("moult plan --deep \(release) --allow-unsigned", 3, "")
     }
 
-    @Test func `an interrupted release is resumed, and a missing patch is not needed`()
-        throws
-    {
+    @Test func `an interrupted download is resumed, and a missing patch does not matter`() throws {
         try scratch.must("moult sign -q \(first) -k k.key && moult apply -q --create --key k.pub -s store \(release)")
         try scratch.must("rm public/test-1.0.0.tar.zst")
         let next = try second()

@@ -16,11 +16,11 @@ final class ScriptedServer {
         case drip(bytesPerSecond: Int, only: String)
         /// Sends endless header lines.
         case endlessHeader
-        /// Answers the first requests with 503 and this Retry-After.
+        /// Responds to the first requests with 503 and this Retry-After.
         case retryAfter(String, times: Int)
         /// Redirects each request to the same path, with a prefix.
         case redirect(to: String)
-        /// Answers requests without credentials with 401.
+        /// Responds to requests without credentials with 401.
         case wantsPassword
 
         fileprivate var words: [String] {
@@ -35,7 +35,7 @@ final class ScriptedServer {
         }
     }
 
-    /// With a certificate, given as a path without its extension, only TLS is used.
+    /// Starts the server. With a certificate, given as a path without its extension, the server uses only TLS.
     init(_ directory: String, _ behaviour: Behaviour = .none, certificate: String? = nil) throws {
         isSecure = certificate != nil
         scratch = try Scratch()

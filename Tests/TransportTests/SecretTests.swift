@@ -122,7 +122,7 @@ import Testing
     }
 
     /// Mistakes with URLs: a URL where a file is expected, and unsupported URLs.
-    @Test func `an unusable address is reported without its secrets`() throws {
+    @Test func `the error for an unusable address does not contain secrets`() throws {
         for line in [
             "moult init --product org.example.test --feed 'https://me:\(token)@example.org/feed.json'",
             "moult init --product org.example.test --feed 'ftp://example.org/feed.json?\(token)'",
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// The plan does not contain the token, so `apply` takes it from the settings.
-    @Test func `a plan for a feed that the settings do not name is refused`() throws {
+    @Test func `apply refuses a plan for a feed that is not in the settings`() throws {
         try must("moult init -q --product org.example.test --key a.pub")
         try quiet("moult plan --feed '\(server.url("feed.json?\(token)"))' -o saved.plan", status: 2)
         try quiet(

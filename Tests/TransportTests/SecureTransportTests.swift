@@ -98,7 +98,7 @@ import Testing
 
     // MARK: proxies
 
-    @Test func `plain requests go through the proxy`() throws {
+    @Test func `plain HTTP requests go through the proxy`() throws {
         let plain = try WebServer(scratch.path("public"))
         let proxy = try ForwardProxy()
         try follow(plain.url("feed.json"))
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: ["https_proxy", "HTTPS_PROXY", "all_proxy"])
-    func `secure requests go through a tunnel`(name: String) throws {
+    func `TLS requests go through a tunnel`(name: String) throws {
         let proxy = try ForwardProxy()
         try follow(server.url("feed.json"))
         let ended = try run("moult apply -q", trusting.merging([name: proxy.url]) { $1 })
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: ["no_proxy", "NO_PROXY"])
-    func `some hosts need no proxy`(name: String) throws {
+    func `requests to excluded hosts do not use the proxy`(name: String) throws {
         let proxy = try ForwardProxy()
         try follow(server.url("feed.json"))
         let environment = ["https_proxy": proxy.url, name: "example.org,127.0.0.1"]

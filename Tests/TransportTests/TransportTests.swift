@@ -99,7 +99,7 @@ import Testing
         #expect(!"\(error)".contains("secret"))
     }
 
-    @Test func `the address of a file next to a feed is derived from the feed's`() throws {
+    @Test func `the address of a file next to a feed is derived from that of the feed`() throws {
         for (place, beside) in [
             ("https://a.org/x/feed.json", "https://a.org/x/f"),
             ("https://a.org/feed.json?t=1#x", "https://a.org/f?t=1"),
@@ -141,7 +141,7 @@ import Testing
         #expect(try isWhole)
     }
 
-    /// If a connection is cut at 90 %, only the last 10 % are transferred again.
+    /// If a connection is cut at 90 %, only the last 10 % are transferred afterwards.
     @Test func `an interrupted transfer is resumed where it stopped`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         try download(proxy.url("file"))
@@ -161,7 +161,7 @@ import Testing
         #expect(try proxy.requests().map(\.range) == ["", "bytes=900000-"])
     }
 
-    /// If the file has changed in between, all of it is downloaded again.
+    /// If the file has changed in between, the whole file is downloaded again.
     @Test func `a partial file of another version is not resumed`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
@@ -189,10 +189,10 @@ import Testing
     }
 
     @Test(arguments: [FaultyProxy.Fault.truncate, .long, .refuse])
-    func `a single wrong answer of a server does no lasting harm`(_ fault: FaultyProxy.Fault) throws {
+    func `a transfer completes in spite of a single wrong response`(_ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault)
         do { try download(proxy.url("file")) } catch let error as MoultError {
-            // If a server reports a size that differs from the manifest, it is not asked again.
+            // moult does not ask a server again that reports a different size than the manifest.
             #expect(fault != .refuse && error.what.contains("does not match the release"))
             return
         }

@@ -11,8 +11,8 @@ final class WebServer {
     private let program: Background
     private let isSecure: Bool
 
-    /// With a certificate, given as a path without its extension, only TLS is used. `elsewhere` is the target of
-    /// `/elsewhere`.
+    /// Starts nginx. With a certificate, given as a path without its extension, nginx uses only TLS. `elsewhere` is the
+    /// target of `/elsewhere`.
     init(_ directory: String, certificate: String? = nil, elsewhere: String = "/") throws {
         isSecure = certificate != nil
         scratch = try Scratch()
@@ -50,7 +50,7 @@ final class WebServer {
 }
 
 enum Port {
-    /// A port without a server.
+    /// Returns a port without a server.
     static func free() throws -> Int {
         let text = try Shell.must([
             "python3", "-c", "import socket; s=socket.socket(); s.bind(('127.0.0.1',0)); print(s.getsockname()[1])",

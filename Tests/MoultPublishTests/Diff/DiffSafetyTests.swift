@@ -5,7 +5,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A comparison changes nothing, and ends for every file.
+/// A comparison changes no file, and ends even for damaged files.
 @Suite struct DiffSafetyTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// A root page is its own child, has the schema as a child, or has a child twice.
+    /// A root page that is its own child, has the schema as a child, or has the same child twice.
     @Test(arguments: [1, 2, 3]) func `a comparison of cyclic pages ends`(_ kind: Int) throws {
         let old = try scratch.database("old.db", "PRAGMA page_size = 512; \(rows)")
         try Shell.must(["cp", old, scratch.path("new.db")])
@@ -107,12 +107,12 @@ import Testing
         let child: [UInt8] = kind == 1 ? [0, 0, 0, 2] : kind == 2 ? [0, 0, 0, 1] : Array(page[first..<first + 4])
         try child.withUnsafeBytes { try file.write($0, at: 512 + 8) }
         try file.close()
-        // SQLite reads such files, and finds a part of their rows.
+        // SQLite reads such a file, and finds a part of the rows.
         let error = #expect(throws: MoultError.self) { try DatabaseComparison("x", old: old, new: new).diff() }
         #expect(error?.code == .diff && error?.what == "\(new) is damaged", "\(error?.description ?? "")")
     }
 
-    /// The databases are made with the sqlite3 shell, which has functions that write files.
+    /// The sqlite3 shell creates the databases, because it has functions that write files.
     @Test func `a comparison runs no functions of a hostile schema`() throws {
         let stolen = scratch.path("stolen")
         for (name, row) in [("old.db", ""), ("new.db", "INSERT INTO t (a) VALUES (1);")] {

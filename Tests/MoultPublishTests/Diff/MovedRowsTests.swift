@@ -31,7 +31,7 @@ import Testing
             testDescription: "without a key", columns: "k, a, b", values: "i, i % 13, 'text ' || i", method: .rowid),
     ]
 
-    @Test(arguments: shapes) func `moved rows are the same rows`(_ shape: Shape) throws {
+    @Test(arguments: shapes) func `rows that only moved count as unchanged`(_ shape: Shape) throws {
         let scratch = try Scratch()
         func rows(_ numbers: ClosedRange<Int>, order: String) -> String {
             """
@@ -53,7 +53,7 @@ import Testing
             """)
         let oracle = try Connection(path: new, access: .readOnly)
         try oracle.attach(old, as: "old", access: .readOnly)
-        // All rows are distinct, so sets are sufficient.
+        // All rows are distinct, so sets of rows can be compared.
         let came = Int(try oracle.int("SELECT count(*) FROM (SELECT * FROM main.t EXCEPT SELECT * FROM old.t)"))
         let went = Int(try oracle.int("SELECT count(*) FROM (SELECT * FROM old.t EXCEPT SELECT * FROM main.t)"))
         let found = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.first)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: ["", "rowid_ INTEGER PRIMARY KEY, "])
-    func `a table of as many columns as SQLite allows is compared`(key: String) throws {
+    func `tables with the maximum number of columns can be compared`(key: String) throws {
         let scratch = try Scratch()
         let count = key.isEmpty ? 2000 : 1999
         let columns = (1...count).map { "c\($0)" }.joined(separator: ", ")
@@ -104,7 +104,8 @@ import Testing
             """,
             new: "UPDATE t SET c\(count) = 'e' WHERE c1 = 'c'")
         let table = try #require(try DatabaseComparison("x", old: old, new: new).diff().tables.first)
-        // Without a key, and without space for the rowid, a changed row counts as one removed and one added row.
+        // The table has no key, and the query has no space for the rowid, so a changed row counts as one removed and
+        // one added row.
         #expect([table.added, table.removed, table.changed] == (key.isEmpty ? [1, 1, 0] : [0, 0, 1]))
     }
 }

@@ -5,7 +5,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// Which databases of two releases are compared, and the results.
+/// Tests which databases of two releases are compared, and the results.
 @Suite struct ReleaseDiffTests {
     let scratch: Scratch
     let maker: ReleaseMaker
@@ -63,7 +63,7 @@ import Testing
         #expect(error?.outcome == .usage)
     }
 
-    @Test func `a missing file counts as unknown`() throws {
+    @Test func `a database whose file is missing counts as unknown`() throws {
         let old = try maker.make("1.0.0", sequence: 1, [database("a", rows: 5)])
         let new = try maker.make("2.0.0", sequence: 2, [database("a", rows: 6)])
         try Files.remove(scratch.path("releases/test-2.0.0.tar.zst"))

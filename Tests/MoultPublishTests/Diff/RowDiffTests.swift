@@ -135,7 +135,7 @@ import Testing
         #expect(diff.tables.map(\.name) == ["t"])
     }
 
-    @Test func `a change of encoding is compared`() throws {
+    @Test func `databases with different encodings can be compared`() throws {
         let scratch = try Scratch()
         let rows = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t VALUES (1, 'ä'), (2, 'b')"
         let old = try scratch.database("old.db", "PRAGMA encoding = 'UTF-16be'; \(rows)")
@@ -157,7 +157,7 @@ import Testing
         #expect(tables.map(\.removed) == [0, 2, 0])
     }
 
-    @Test func `a table of an unknown module is named`() throws {
+    @Test func `a table of an unknown module is reported by name`() throws {
         let scratch = try Scratch()
         let both = """
             CREATE TABLE t (a); PRAGMA writable_schema = 1;

@@ -30,7 +30,7 @@ import Testing
         #expect(found.tables.map(\.rows) == [2, 1])
         #expect(found.tables.map(\.columns) == [["id", "name", "kcal"], ["word"]])
         #expect(found.tables.map(\.isVirtual) == [false, true])
-        // Manifests have exactly this value, and an update compares it.
+        // A manifest contains exactly this value, and an update compares the database with it.
         let shape = try SchemaShape(madeBy: sql)
         #expect(found.schemaDigest == "sha256:\(try SHA256.digest(of: Array(shape.canonicalText.utf8)).hex)")
         #expect(!found.isWAL)

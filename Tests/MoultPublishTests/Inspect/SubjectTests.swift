@@ -64,7 +64,7 @@ import Testing
         #expect(changed.databases.first?.found?.findings.count == 1)
     }
 
-    @Test func `a release without its bundle is inspected, with a note`() throws {
+    @Test func `a release without its bundle can be inspected, with a note`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         try Files.remove(scratch.path("releases/test-1.0.0.tar.zst"))
         let inspection = try Inspection(Subject.open(manifest))
@@ -98,7 +98,7 @@ import Testing
         #expect(error?.now == "moult pack \(draft) -o releases/")
     }
 
-    @Test func `unpacked files are removed with the subject`() throws {
+    @Test func `unpacked files are removed when the subject is destroyed`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         var subject: Subject? = try Subject.open(manifest)
         let path = try #require(subject?.parts.first?.path)

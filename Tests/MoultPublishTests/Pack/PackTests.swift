@@ -78,7 +78,7 @@ import Testing
         let one = try pack(make(scratch.path("one")), to: scratch.path("out-one"))
         let before = umask(0o077)
         defer { umask(before) }
-        // Packed later, from files with older times: neither may affect the result.
+        // The release is packed again later, from files with older times. Neither may affect the result.
         let begun = time(nil)
         while time(nil) == begun { usleep(10_000) }
         let later = try make(scratch.path("elsewhere"))
@@ -102,8 +102,8 @@ import Testing
         #expect(try Shell.must(["sqlite3", "\(open)/food.db", "SELECT * FROM food"]) == "1|egg\n2|milk\n")
     }
 
-    /// A higher level makes the bundle smaller.
-    @Test func `the option sets the compression level`() throws {
+    /// A higher level gives a smaller bundle.
+    @Test func `pack --level sets the compression level`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
             ["sh", "-c", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
@@ -127,14 +127,14 @@ import Testing
             parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
         let bundle = try #require(manifest.bundle)
         let frames = try #require(bundle.frames)
-        // The frames and the seek table are the whole file; the content of the frames is the tar archive.
+        // The file consists of the frames and the seek table; the contents of the frames are the tar archive.
         #expect(frames.packed.reduce(0, +) < bundle.size)
         let tar = try Shell.must(["sh", "-c", "zstd -dc \(try #require(report.bundle)) | wc -c"]).trimmed
         #expect(String(frames.content.reduce(0, +)) == tar)
         #expect(manifest.database("food")?.identity.schema?.hasPrefix("sha256:") == true)
     }
 
-    @Test func `a published version must not change`() throws {
+    @Test func `pack refuses to change a published version`() throws {
         let path = try make(scratch.path("in"))
         _ = try pack(path, to: scratch.path("out"))
         try Shell.must(["sqlite3", scratch.path("in/user.db"), "CREATE TABLE more(x)"])

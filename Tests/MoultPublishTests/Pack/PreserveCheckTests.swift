@@ -26,7 +26,7 @@ import Testing
         _ = try Packer(options).pack(draft: scratch.path("draft.json"))
     }
 
-    @Test func `entries that fit the database are packed`() throws {
+    @Test func `preserve entries that match the database are packed`() throws {
         try pack(
             """
             { "table": "ITEM", "where": "edited = 1", "columns": { "price": "cents" } },
@@ -54,7 +54,7 @@ import Testing
             "preserve[1].onReject", "preserve[0]"
         ),
     ])
-    func `an entry that does not fit the database is refused with its place`(
+    func `a preserve entry that does not match the database is refused, and the error names its place`(
         _ preserve: String, _ place: String, _ part: String
     ) throws {
         let error = try #require(throws: MoultError.self) { try pack(preserve) }

@@ -4,7 +4,7 @@ import MoultPublish
 import TestSupport
 import Testing
 
-/// The page of a comparison, read with an independent parser.
+/// The HTML page of a comparison, read with an independent parser.
 @Suite struct DiffPageTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
@@ -66,8 +66,8 @@ import Testing
             INSERT INTO food SELECT i, CASE WHEN i > 2500 THEN '\(note)' ELSE 'same' END FROM n;
             """
         }
-        // The old database has the rows 1 to 3000, and the new one has 1001 to 4500: 1000 were removed, 1500 were
-        // added, and 2501 to 3000 were changed.
+        // The old database has the rows 1 to 3000, and the new one has the rows 1001 to 4500: 1000 rows were removed,
+        // 1500 were added, and the rows 2501 to 3000 were changed.
         let texts = try parsed(page(rows(3000, from: 1, "old"), rows(3500, from: 1001, "new"), samples: 3)).texts
         for text in ["+1,500", "−1,000", "~500"] { #expect(texts.contains(text), "\(text)") }
         let line = try #require(texts.firstIndex(of: "food"))
@@ -91,7 +91,7 @@ import Testing
         #expect(page.contains("2 of \(pages) pages changed"), "\(page)")
     }
 
-    @Test func `an identical database is reported as such`() throws {
+    @Test func `an identical database is reported as identical`() throws {
         let texts = try parsed(page("CREATE TABLE t (a)", "CREATE TABLE t (a)")).texts
         #expect(texts.contains("the same file, byte for byte"))
     }

@@ -46,7 +46,7 @@ import Testing
         #expect(try content("INSERT INTO plain VALUES(9)", selected: ["plain": [nil]]).isEmpty)
     }
 
-    @Test func `a value whose storage class changed is content`() throws {
+    @Test func `a value whose storage class changed is content of the app`() throws {
         #expect(try content("UPDATE plain SET x = '2' WHERE x = 2").rows == ["plain": 1])
         #expect(try content("UPDATE plain SET x = 2.0 WHERE x = 2").rows == ["plain": 1])
     }
@@ -64,7 +64,8 @@ import Testing
         #expect(content.rows.isEmpty)
     }
 
-    @Test func `rows of a full-text table are content, and those of an index over another table are not`() throws {
+    @Test
+    func `rows of a full-text table are content of the app, and rows of an index over another table are not`() throws {
         let schema = """
             CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE VIRTUAL TABLE over USING fts5(a, content=t, content_rowid=id);
             CREATE VIRTUAL TABLE own USING fts5(a); INSERT INTO own VALUES('x');
@@ -132,7 +133,7 @@ import Testing
                 == [.init(name: "plain", rowsDropped: 2, isDropped: true)])
     }
 
-    @Test func `a change that is not committed yet is seen`() throws {
+    @Test func `changes that are not committed yet are counted`() throws {
         let test = try TransferCase(old: Self.schema, new: Self.schema)
         try test.new.execute("BEGIN IMMEDIATE; UPDATE plain SET x = 5 WHERE x = 1")
         let loss = try MigrationLoss(from: test.old, to: test.new)

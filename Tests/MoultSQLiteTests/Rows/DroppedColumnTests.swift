@@ -14,11 +14,11 @@ import Testing
     @Test(arguments: [
         #"unit TEXT DEFAULT "unit""#, "unit TEXT DEFAULT unit", "unit TEXT DEFAULT 'unit'", "unit TEXT DEFAULT [unit]",
     ])
-    func `a default that is a name is a text`(_ column: String) throws {
+    func `a default that is written as a name is a text`(_ column: String) throws {
         #expect(try incomplete(column, "'unit'", "'mine'", "NULL") == 1)
     }
 
-    @Test func `a default that is another column's name is a text`() throws {
+    @Test func `a default in double quotes is a text even if another column has this name`() throws {
         #expect(try incomplete(#"a DEFAULT 'x', unit TEXT DEFAULT "a""#, "'a'", "'x'") == 1)
     }
 
@@ -28,13 +28,13 @@ import Testing
         ("unit TEXT DEFAULT 7", "'7'", "'8'"), ("unit DEFAULT 'it''s'", "'it''s'", "'its'"),
         ("unit TEXT DEFAULT 'A' COLLATE NOCASE", "'A'", "'a'"), ("unit REAL DEFAULT 0.1", "0.1", "0.2"),
     ])
-    func `only the default and NULL are no values`(_ column: String, _ same: String, _ other: String) throws {
+    func `only the default and NULL do not count as values`(_ column: String, _ same: String, _ other: String) throws {
         #expect(try incomplete(column, same, "NULL") == 0)
         #expect(try incomplete(column, other) == 1)
     }
 
     @Test(arguments: ["unit DEFAULT CURRENT_DATE", "unit DEFAULT (date('now'))"])
-    func `a default that changes is a value`(_ column: String) throws {
+    func `a default that depends on the time counts as a value`(_ column: String) throws {
         #expect(try incomplete(column, "date('now')", "NULL") == 1)
     }
 }

@@ -1,12 +1,13 @@
 import MoultSQLite
 import Testing
 
-/// Rows of a table without a key never conflict: an implicit rowid may change, so equal rowids do not mean the same row.
+/// Rows of a table without a key do not conflict: implicit rowids may change, so equal rowids do not identify the same
+/// row.
 @Suite struct KeylessTransferTests {
     @Test(arguments: [RowRule.Conflict.keepUser, .keepNew, .fail])
-    func `a row keeps its implicit rowid if that is free and gets another one otherwise`(_ conflict: RowRule.Conflict)
-        throws
-    {
+    func `a row keeps its implicit rowid if the rowid is free, and otherwise gets a new one`(
+        _ conflict: RowRule.Conflict
+    ) throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(a); INSERT INTO t(rowid, a) VALUES(5,'x'),(9,'y')",
             new: "CREATE TABLE t(a); INSERT INTO t(rowid, a) VALUES(9,'z'),(10,'w')")

@@ -11,7 +11,7 @@ import Testing
     ]
     private static let types = ["", "TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"]
 
-    /// A table `t` with an `id` that identifies rows, and columns `a` to `c`.
+    /// Returns SQL for a table `t` with an `id` that identifies rows, and the columns `a` to `c`.
     private func schema(_ random: inout SeededRandom) -> String {
         let columns = ["a", "b", "c"].map { name in
             "\(name) \(random.pick(Self.types))\(random.chance(10) ? " NOT NULL DEFAULT 'd'" : "")"
@@ -43,8 +43,8 @@ import Testing
     @Test(arguments: 0..<500)
     func `every old row is found exactly once in the new content or among the rejects`(_ seed: Int) throws {
         var random = SeededRandom(seed)
-        // The ids of user rows start at 1 and those of shipped rows at 6, so that some collide, and some of the
-        // colliding rows are equal.
+        // The ids of user rows start at 1 and those of shipped rows at 6, so that some ids collide, and some of the
+        // rows with the same id are equal.
         let old = schema(&random)
         let new = random.chance(50) ? old : schema(&random)
         let (once, shipped) = (rows(Array(1...9), &random), rows(Array(6...14), &random))
@@ -62,14 +62,14 @@ import Testing
         #expect(outcome.selected == before.count)
         #expect(outcome.selected == outcome.carried + outcome.rejected)
         #expect(rejects.count == outcome.rejected + outcome.shippedLosers)
-        // Every old row is removed once from its possible places.
+        // Removes every old row once from one of its possible places.
         var places = Bag(after)
         places.add(rejects)
         for row in before {
             let isFound = places.take(row)
             #expect(isFound, "the old row \(row) is lost")
         }
-        // The remaining rows, and the carried rows that equal shipped rows, are the shipped content.
+        // The remaining rows and the carried rows that equal shipped rows must be the shipped content.
         var all = Bag(after)
         all.add(rejects)
         for row in shippedBefore {
@@ -79,7 +79,7 @@ import Testing
         // No other rows were created.
         #expect(after.count + rejects.count <= before.count + shippedBefore.count)
         #expect(try test.new.integrityCheck() == [])
-        // A second run with the same release does not record the shipped rows that lose again.
+        // A second run with the same release does not record the losing shipped rows again.
         let losers =
             try test.new.int("SELECT count(*) FROM sqlite_schema WHERE name = 'moult_rejected'") == 0
             ? 0 : outcome.shippedLosers

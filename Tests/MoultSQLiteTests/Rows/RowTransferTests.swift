@@ -43,7 +43,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT a FROM t ORDER BY a") == ["'x'", "'z'"])
     }
 
-    @Test func `conditions of a rule are alternatives`() throws {
+    @Test func `a row is selected if one of several conditions holds`() throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(a); INSERT INTO t VALUES(1),(2),(3)", new: "CREATE TABLE t(a)")
         let outcome = try test.run(RowRule(table: "t", conditions: ["a = 1 -- one", "a = 3"]))
@@ -150,7 +150,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT row FROM moult_rejected") == [#"'{"a":"salt","b":2}'"#])
     }
 
-    @Test func `text is carried byte for byte, valid or not`() throws {
+    @Test func `text is carried over byte for byte, even if it is not valid`() throws {
         let values = """
             (1,CAST(x'C4E4FF' AS TEXT)),(2,CAST(x'6100' AS TEXT)),(3,9e999),(4,-9e999),(5,x''),(6,''),(7,0.1),
             (8,9223372036854775807),(9,1.0),(10,1),(11,NULL),(12,zeroblob(9)),(13,-0.0)
@@ -186,7 +186,7 @@ struct TransferCase {
         let outcome = try #require(try test.run(RowRule(table: "t", onReject: .record)).first)
         #expect(outcome.carried + outcome.rejected == 3)
         #expect(try test.rows("SELECT a FROM t WHERE id = 1") == ["'Käse 🧀'"])
-        // The table has no values that would change in the old encoding.
+        // Values that were carried over do not change when they are carried back to the old encoding.
         try test.run()
         let back = try TransferCase(
             old: "PRAGMA encoding = '\(new)'",
@@ -218,7 +218,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT * FROM t") == ["1,4,2,7"])
     }
 
-    @Test func `triggers do not fire and autoincrement counters do not fall`() throws {
+    @Test func `triggers do not fire, and AUTOINCREMENT counters do not decrease`() throws {
         let schema = """
             CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a); CREATE TABLE log(x);
             CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO log VALUES(new.id); END;
@@ -255,7 +255,7 @@ struct TransferCase {
             ])
     }
 
-    @Test func `a shipped row comes back when the row that replaced it is rejected`() throws {
+    @Test func `a shipped row is restored if the row that replaced it is rejected`() throws {
         let schema = "CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a);"
         let test = try TransferCase(
             old: schema + "INSERT INTO b VALUES(1,9)",
@@ -284,7 +284,7 @@ struct TransferCase {
             try test.rows("SELECT row FROM moult_rejected") == [#"'{"id":1,"n":"x"}'"#, #"'{"id":1,"a":1}'"#])
     }
 
-    @Test func `a foreign key that the new content violates by itself is its own error`() throws {
+    @Test func `a foreign key violation within the shipped content has its own error code`() throws {
         let schema = "CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a);"
         let test = try TransferCase(
             old: schema + "INSERT INTO b VALUES(2,NULL)", new: schema + "INSERT INTO b VALUES(1,9)")
@@ -293,7 +293,7 @@ struct TransferCase {
     }
 
     @Test(arguments: ["content=t, content_rowid=id", "content='t', content_rowid='id'", "content=v, content_rowid=id"])
-    func `full-text indexes find carried rows and no replaced ones`(_ options: String) throws {
+    func `full-text indexes find carried rows, but not replaced rows`(_ options: String) throws {
         let schema = """
             CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE VIEW v AS SELECT * FROM t;
             CREATE VIRTUAL TABLE f USING fts5(a, \(options));
@@ -307,7 +307,7 @@ struct TransferCase {
         #expect(try test.rows("SELECT rowid FROM f('rice')") == ["2"])
     }
 
-    @Test func `a row gets a new rowid if its own is taken and a key identifies it`() throws {
+    @Test func `a row with a key gets a new rowid if its rowid is taken`() throws {
         let schema = "CREATE TABLE t(a TEXT PRIMARY KEY);"
         let test = try TransferCase(
             old: schema + "INSERT INTO t(rowid, a) VALUES(5,'x'),(9,'y')",
@@ -332,7 +332,7 @@ struct TransferCase {
         #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 1, unplaced: 1)])
     }
 
-    @Test func `records of rejected rows are carried along once`() throws {
+    @Test func `records of rejected rows are carried over once`() throws {
         let table = "CREATE TABLE moult_rejected(release TEXT, \"table\" TEXT, reason TEXT, row TEXT);"
         let test = try TransferCase(
             old: table + "INSERT INTO moult_rejected VALUES('1','t','r',CAST(x'ff' AS TEXT)),('1','t','r','{}')",
@@ -345,7 +345,7 @@ struct TransferCase {
     @Test(arguments: [
         ("CREATE TABLE t(a CHECK(app(a)))", "function app"), ("CREATE TABLE t(a, g AS (app(a)))", "function app"),
     ])
-    func `a schema with a function of the app is refused and nothing has changed`(
+    func `a schema with a function of the app is refused, and nothing changes`(
         _ schema: String, _ name: String
     ) throws {
         let scratch = try Scratch()
@@ -373,7 +373,7 @@ struct TransferCase {
     }
 
     @Test(arguments: ["1) OR (1", "\"edtable\" = 1", "1; DELETE FROM t", "1 --\n) OR (1", "a = ?1", "(1"])
-    func `a condition that is not one expression over columns is refused`(_ condition: String) throws {
+    func `a condition is refused unless it is a single expression over columns`(_ condition: String) throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(a); INSERT INTO t VALUES(1)", new: "CREATE TABLE t(a)")
         #expect(throws: MoultError.self) { try test.run(RowRule(table: "t", conditions: [condition])) }

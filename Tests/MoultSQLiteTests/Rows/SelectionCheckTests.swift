@@ -74,7 +74,7 @@ import Testing
         #expect(random.why.contains("the function random"))
     }
 
-    @Test func `a guarded connection stays guarded`() throws {
+    @Test func `a check of conditions leaves a guarded connection guarded`() throws {
         let scratch = try Scratch()
         let path = try scratch.database("a.db", "CREATE TABLE t(a)")
         let guarded = try Connection.openGuarded(path: path, access: .readWrite, deadline: 10)

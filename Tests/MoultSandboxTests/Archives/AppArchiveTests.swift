@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// An app that embeds the library reads archives with the command that is installed next to it.
+/// An app that embeds the library lets the command that is installed next to the app read archives.
 @Suite struct AppArchiveTests {
     let scratch: Scratch
     init() throws {
@@ -28,7 +28,7 @@ import Testing
         return try scratch.run("app/bin/app rel/test-1.0.0.json store")
     }
 
-    /// A script that runs instead of the archive reader; databases are examined as usual.
+    /// Returns a script that runs instead of the archive reader; databases are examined as usual.
     private func reading(_ script: String) -> String {
         "[ \"$1\" = unpack-1 ] || exec \"$moult\" \"$@\"\necho \"$1\" >> '\(scratch.path("calls"))'\n\(script)"
     }
@@ -46,7 +46,7 @@ import Testing
 
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
-    /// Nothing is installed, no file is left, and the next attempt with a correct program installs the release.
+    /// After the attack, nothing is installed and no file is left, and the correct program installs the release.
     @Test(arguments: [
         ("echo nonsense", "the reply is not JSON"),
         ("exit 64", "it ended with status 64"),

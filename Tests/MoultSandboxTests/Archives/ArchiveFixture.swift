@@ -11,14 +11,15 @@ struct ArchiveFixture {
     let path: String
     let members: [String: Int]
 
-    /// With more than 2 MiB, its reader cannot exit before all content is read, because the shared memory is smaller.
+    /// Makes an archive. With more than 2 MiB, the reader of the archive cannot exit before all content is read,
+    /// because the shared memory is smaller.
     init(_ name: String = "a.tar.gz", size: Int = 900_000) throws {
         scratch = try Scratch()
         path = scratch.path(name)
         members = ["food.db": size, "notes/1.sql": 20]
         try scratch.must(
             "mkdir -p in/notes && seq 1 800000 | head -c \(size) > in/food.db && seq 1 9 | head -c 20 > in/notes/1.sql")
-        // seq truncated it to 18 bytes, so it is extended.
+        // `seq` prints only 18 bytes, so the file is extended.
         try scratch.must("truncate -s 20 in/notes/1.sql && cd in && bsdtar -acf ../\(name) food.db notes/1.sql")
     }
 
@@ -29,7 +30,7 @@ struct ArchiveFixture {
         return program
     }
 
-    /// Returns the content that the built command or another program reads.
+    /// Lets the built command or another program read the archive, and returns the content.
     func read(
         by program: String? = nil, patience: Int = 20, stop: @escaping @Sendable () throws -> Void = {},
         during: (String) throws -> Void = { _ in }
@@ -44,7 +45,7 @@ struct ArchiveFixture {
         return contents
     }
 
-    /// Returns the error with which the archive is refused.
+    /// Lets a script read the archive, which must be refused, and returns the error.
     func refusal(by script: String, patience: Int = 20) throws -> MoultError {
         let program = try impostor(script)
         return try #require(throws: MoultError.self) { try read(by: program, patience: patience) }

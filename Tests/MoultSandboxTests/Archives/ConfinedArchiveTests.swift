@@ -43,7 +43,8 @@ import Testing
             #expect(seen[name].flatMap { Int($0, radix: 16) } == 0)
         }
         #expect(seen["Threads:"] == "1")
-        // Three pipes and the archive. The shared memory is mapped, and its descriptor is closed.
+        // The process has only three pipes and the archive open. The shared memory is mapped, and its descriptor is
+        // closed.
         #expect(files.count == 4 && files.filter { $0 == fixture.path }.count == 1, "\(files)")
         #expect(files.allSatisfy { $0 == fixture.path || $0.hasPrefix("pipe:") })
     }
@@ -56,8 +57,8 @@ import Testing
 
     static let ready = #"read -r question; echo '{"ready":true}'"#
 
-    /// Otherwise, an archive that compromises the process could make the app read it.
-    @Test func `a process that has begun cannot make the app read the archive`() throws {
+    /// Otherwise, an archive that compromises the process could make the app read the archive itself.
+    @Test func `an archive process that has started cannot make the app read the archive`() throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
         #expect(error.code == .archiveProcess)
         #expect(error.why == "the process that reads the archive exited too early: it ended with status 64")
@@ -109,8 +110,8 @@ import Testing
         #expect(try fixture.refusal(by: "\(member); \(missing); exec sleep 1000").code == .archiveMissing)
     }
 
-    /// A compromised process can choose the text, but not the advice or the code.
-    @Test func `the process can choose only known advice for a refusal`() throws {
+    /// A compromised process can choose the text of a refusal, but not its advice or code.
+    @Test func `the archive process can choose only known advice for a refusal`() throws {
         let fixture = try ArchiveFixture()
         let long = String(repeating: "x ", count: 1500)
         let error = try fixture.refusal(
@@ -142,7 +143,7 @@ import Testing
     }
 
     /// The real reader is killed after each of its messages.
-    @Test func `a process that dies is an error at any message`() throws {
+    @Test func `the death of the archive process is an error, whatever its last message was`() throws {
         let fixture = try ArchiveFixture()
         let real = try BuiltMoult.path()
         let lines = fixture.scratch.path("lines")
@@ -159,7 +160,7 @@ import Testing
         }
     }
 
-    /// `prlimit` has the effect of the limits that the process sets.
+    /// `prlimit` sets the limits that the process would otherwise set itself.
     @Test(arguments: [
         ("XCPU", "the process that reads the archive took more than"),
         ("SEGV", "the process that reads the archive ended with SIGSEGV"),

@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// A real process under the guard tries one action after the other.
+/// A process under the guard tries one action after the other.
 @Suite(.enabled(if: Guard.level.hasSeccomp && Guard.level.landlock >= 3, "this kernel has other guards"))
 struct GuardTests {
     /// Actions that Landlock denies, because everything outside the scratch directory is read-only.
@@ -38,8 +38,8 @@ struct GuardTests {
 
     @Test(arguments: calls, [Probed.Way.spawned, .alone])
     func `a dangerous call of a confined process is denied`(call: String, way: Probed.Way) throws {
-        // Without the guard, root could make most of these calls, so only a run as root shows that the guard denies
-        // them.
+        // Without the guard, only root could make most of these calls, so only a run as root shows that the guard
+        // denies them.
         if geteuid() == 0 { #expect(try Probed().ask(call, nil) != "\(call): Operation not permitted") }
         let guarded = try Probed()
         let before = try Tree(guarded.world)

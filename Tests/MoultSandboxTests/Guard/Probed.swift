@@ -21,7 +21,7 @@ final class Probed {
 
     /// How the probe is confined.
     enum Way: String, CaseIterable {
-        /// The parent confines it before it starts.
+        /// The parent confines the probe before the probe starts.
         case spawned = "no"
         /// It confines itself.
         case alone
@@ -29,7 +29,7 @@ final class Probed {
         case reads
     }
 
-    /// Returns the kernel's answer to each call.
+    /// Runs the probe, and returns the kernel's answer to each call.
     func ask(_ calls: [String], _ way: Way?) throws -> [String] {
         let probe = "\(Files.directory(of: try BuiltMoult.path()))/GuardProbe"
         let words = [probe, way?.rawValue ?? "no", scratch, file] + calls

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import Testing
 
-/// The filter of each profile is evaluated for every call, without making the call.
+/// Evaluates the filter of each profile for every call, without making the call.
 @Suite struct ProfileTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let profile: Profile
@@ -17,7 +17,7 @@ import Testing
         + [false, true].flatMap { plans in
             [Profile.Sockets.none, .local, .all].map { .program(plans: plans, sockets: $0) }
         }
-    /// Landlock does not handle truncation before version 3, and signals before version 6.
+    /// Landlock does not handle truncation before version 3 or signals before version 6.
     static let cases = profiles.flatMap { profile in [0, 2, 3, 7].map { Case(profile: profile, landlock: $0) } }
 
     private func machine(_ one: Case) throws -> FilterMachine {
@@ -47,7 +47,7 @@ import Testing
         return samples
     }
 
-    @Test(arguments: cases) func `the filter gives every system call the answer of the list`(_ one: Case) throws {
+    @Test(arguments: cases) func `the filter handles every system call as listed`(_ one: Case) throws {
         let machine = try machine(one)
         let list = Listed(one)
         var wrong: [String] = []
@@ -77,7 +77,7 @@ import Testing
             }
         }
         if one.profile == .archive { return #expect(allowed == []) }
-        // Two names for one number count as one request.
+        // Two names with the same number count as one request.
         let harmless: Set<String> = [
             "TCGETS", "TIOCGWINSZ", "TIOCGPGRP", "FIONREAD", "FIONBIO", "FIONCLEX", "FIOCLEX", "FICLONE",
             "BTRFS_IOC_CLONE", "FICLONERANGE", "BTRFS_IOC_CLONE_RANGE", "FIGETBSZ", "FS_IOC_FIEMAP", "FS_IOC_GETFLAGS",
@@ -129,7 +129,7 @@ import Testing
         for number in 0...600 { #expect(machine.answer(0x4000_0000 | number, none) == .error(Int(ENOSYS))) }
     }
 
-    /// A misspelled name would leave a call out.
+    /// A misspelled name would leave a call out of the filter.
     @Test(arguments: cases) func `every name in the list is a system call`(_ one: Case) {
         for rule in one.profile.rules(landlock: one.landlock, process: Self.process) {
             #expect(rule.isKnown, "\(rule.name)")

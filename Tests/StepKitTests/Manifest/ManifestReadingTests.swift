@@ -82,7 +82,7 @@ import Testing
         #expect(manifest.critical == ["budget", "overlays"])
     }
 
-    @Test func `the first user database is the main database without being named`() {
+    @Test func `the first user database is the main database by default`() {
         let text = """
             { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": {
                 "main": { "kind": "user" }, "food": { "kind": "reference", "attach": { "as": "user" } } } }
@@ -90,7 +90,7 @@ import Testing
         #expect(refusal(Array(text.utf8), as: .draft) == nil)
     }
 
-    @Test func `without packed databases, no bundle is needed`() throws {
+    @Test func `a manifest without packed databases needs no bundle`() throws {
         let edits = ["food", "pantry", "user", "thumbs"].map { Edit.remove("/databases/\($0)") }
         let document = try Sample.sealed().edited(
             edits + [.remove("/bundle"), .remove("/patches"), .remove("/checks"), .remove("/budget")])

@@ -22,7 +22,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 
     @Test(arguments: wrongDrafts + wrongSealed)
     func `an error has the place, the problem and the fix`(_ wrong: WrongManifest) throws {
-        // Without more specific advice, the error has this general advice.
+        // An error without specific advice has this general advice.
         let step =
             wrong.form == .draft
             ? "Correct the draft. To see its fields: moult help draft"
@@ -66,7 +66,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
             ),
             ("{} {}", "line 1, column 4: unexpected text after the end of the JSON value"),
         ], [Manifest.Form.draft, .sealed])
-    func `an error shows where the text is not JSON`(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
+    func `the error for invalid JSON names the place`(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
         #expect(refusal(Array(wrong.text.utf8), as: form) == "m.json is not valid JSON: \(wrong.why)")
     }
 

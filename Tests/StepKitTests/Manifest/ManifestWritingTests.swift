@@ -40,7 +40,7 @@ import Testing
     }
 
     /// A manifest with explicit default values is equal to one without them.
-    @Test func `explicit default values equal missing ones`() throws {
+    @Test func `explicit default values are equal to missing fields`() throws {
         let edits: [Edit] = [
             .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
             .set("/critical", []), .set("/databases/food/path", "food-2.db"),
@@ -77,8 +77,8 @@ import Testing
         #expect(sealed.warnings == [])
     }
 
-    /// Names with a meaning in SQL or JSON are read back unchanged.
-    @Test func `unusual texts are kept`() throws {
+    /// Texts with a meaning in SQL or JSON are read back unchanged.
+    @Test func `unusual texts are read back unchanged`() throws {
         let strange = "a \"b\" \\ \n \u{1} é 😀 ' ; --"
         let document = try Sample.sealed().edited([
             .set("/budget", [:]), .set("/checks/0/sql", .string(strange)), .set("/checks/0/expect", .string(strange)),

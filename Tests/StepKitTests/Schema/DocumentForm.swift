@@ -11,7 +11,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
 
     func schema() throws -> Schema { try .named(rawValue) }
 
-    /// Returns the document that has every field.
+    /// Returns the sample document, which has every field.
     func sample() throws -> JSON {
         switch self {
         case .draft: try Sample.draft()
@@ -46,7 +46,8 @@ enum DocumentForm: String, CaseIterable, Sendable {
             .null, true, .number(2), .integer(0), .integer(1 << 48 + 1), .integer(.max), "", "main", [""], ["x": 1],
         ]
         let databases = sample["databases"]?.members?.map(\.name) ?? []
-        // All databases share one form, so each field is changed in only one of them; only kinds are changed in all.
+        // All databases have the same fields, so each field is changed in only one database; only kinds are changed in
+        // all databases.
         var seen: Set<[String]> = []
         return sample.paths.flatMap { path -> [Mutant] in
             let shape = path.split(separator: "/").map { part -> String in

@@ -15,8 +15,8 @@ import Testing
         }
     }
 
-    /// If the test did not read an example, every check would pass.
-    @Test func `a wrong example is found`() throws {
+    /// Without this test, every check would pass if the examples were not read at all.
+    @Test func `an invalid example is detected`() throws {
         let page = ReferencePage(file: "settings.md", form: .settings)
         let text = "```json\n{ \"moult\": 1, \"product\": \"a.b\", \"keeep\": 2 }\n```\n"
         let wrong = try #require(page.examples(in: text).first)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// The tables and editors show the examples in the schemas.
+    /// The reference tables and editors show the examples in the schemas.
     @Test(arguments: DocumentForm.allCases)
     func `the parser accepts every example in a schema`(_ form: DocumentForm) throws {
         let sample = try form.sample()
@@ -130,7 +130,7 @@ extension JSON {
             if Int(part) != nil {
                 result += "[]"
             } else {
-                // Only in these fields, users choose the names of members.
+                // Users choose the names of members only in these fields.
                 let isNamed = result == parent && ["databases", "budget", "steps"].contains(parent)
                 result += (result.isEmpty ? "" : ".") + (isNamed ? "NAME" : part)
             }

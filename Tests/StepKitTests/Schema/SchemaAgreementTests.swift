@@ -15,7 +15,7 @@ import Testing
     func `parser and schema refuse invalid documents`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
-            // If the schema accepts the document, it must be an error that a schema cannot express.
+            // If the schema accepts the document, the document must have an error that a schema cannot express.
             #expect(try validator.accepts(wrong.document()) == (wrong.beyond != nil), "\(wrong.testDescription)")
             if let beyond = wrong.beyond { #expect(wrong.says.contains(beyond.rawValue)) }
         }
@@ -40,7 +40,8 @@ import Testing
         }
     }
 
-    /// A schema without a field must disagree with the parser, so these tests detect every missing field.
+    /// A schema without one of its fields must disagree with the parser. This shows that the tests above detect every
+    /// missing field.
     @Test(arguments: DocumentForm.allCases)
     func `a schema without one of its fields disagrees with the parser`(_ form: DocumentForm) throws {
         let schema = try form.schema()

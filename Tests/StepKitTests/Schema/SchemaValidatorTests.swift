@@ -1,7 +1,7 @@
 import MoultBasics
 import Testing
 
-/// The validator must be correct: each keyword accepts one value and refuses another.
+/// Tests that the validator applies each keyword: one value is accepted, and another is refused.
 @Suite struct SchemaValidatorTests {
     @Test(arguments: [
         (#"{ "type": "object" }"#, "{}", "[]"),

@@ -1,7 +1,8 @@
 import MoultBasics
 import Testing
 
-/// The schemas of the step protocol accept the examples in its documentation, and refuse messages that it calls wrong.
+/// The schemas of the step protocol accept the examples in the documentation of the protocol, and refuse messages that
+/// the documentation calls invalid.
 @Suite struct StepSchemaTests {
     static let replies: [(text: String, isRight: Bool)] = [
         (#"{"reply":"result","protocol":1,"name":"a.b","summary":"s","planIsPure":true}"#, true),

@@ -3,7 +3,7 @@ import StepKit
 import Testing
 
 @Suite struct EffectJSONTests {
-    /// Every kind of change, with its text in a journal.
+    /// Every kind of change, with its JSON in a journal.
     static let changes: [(Change, String)] = [
         (.confirm("all is well"), #"{"do":"confirm","text":"all is well"}"#),
         (.retire(generation: "1.0.0+0badc0de"), #"{"do":"retire","generation":"1.0.0+0badc0de"}"#),
@@ -75,7 +75,8 @@ import Testing
         #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...22))
     }
 
-    /// Returns the switch is exhaustive, so a new kind of change cannot be added without changing this test.
+    /// Numbers the kinds of changes. The switch is exhaustive, so a new kind cannot be added without changing this
+    /// test.
     private static func number(_ change: Change) -> Int {
         switch change {
         case .confirm: 1

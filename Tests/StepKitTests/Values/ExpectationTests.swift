@@ -25,7 +25,7 @@ import Testing
         Case("!= ok", by: ["", "5"], not: ["ok"]),
         Case("= = 5", by: ["= 5"], not: ["5"]),
         Case("= a  b ", by: ["a  b "], not: ["a  b"]),
-        // Without an operator, the expectation is the text itself.
+        // Without an operator, the expected value is the whole text.
         Case("ok", by: ["ok"], not: ["ok "]),
         Case("2.1.0", by: ["2.1.0"], not: ["2.1", "2.10"]),
         Case("12", by: ["12", "12.0"], not: ["13"]),
@@ -34,12 +34,12 @@ import Testing
         // Integers are compared exactly; as Double, both are 2^53.
         Case("= 9007199254740993", by: ["9007199254740993"], not: ["9007199254740992"]),
         Case("> 9007199254740992", by: ["9007199254740993"], not: ["9007199254740992"]),
-        // Words that Swift parses as numbers are texts here.
+        // Expectations treat words that Swift parses as numbers as texts.
         Case("= nan", by: ["nan"], not: ["NaN", "0"]),
         Case("Infinity", by: ["Infinity"], not: ["inf", "infinity"]),
         Case("= 0x10", by: ["0x10"], not: ["16"]),
     ])
-    func `an expectation is met by exactly its values`(_ test: Case) throws {
+    func `only the expected values meet an expectation`(_ test: Case) throws {
         let expectation = try #require(Expectation(test.text))
         for answer in test.met { #expect(expectation.isMet(by: answer), "\(answer)") }
         for answer in test.unmet { #expect(!expectation.isMet(by: answer), "\(answer)") }
@@ -61,7 +61,7 @@ import Testing
         ("100", 5, 100), ("0", 5, 0), ("007", 5, 7),
         ("999999999.9999%", 100, 999_999_999), ("999999999999999", 5, 999_999_999_999_999),
     ])
-    func `an allowance includes its limit and nothing above`(_ text: String, of total: Int, _ most: Int) throws {
+    func `an allowance includes its limit, but nothing above it`(_ text: String, of total: Int, _ most: Int) throws {
         let allowance = try #require(Allowance(text))
         #expect(allowance.allows(most, of: total))
         #expect(!allowance.allows(most + 1, of: total))
@@ -71,7 +71,7 @@ import Testing
         ("20%", "20%"), ("0.50%", "0.5%"), ("0.0001%", "0.0001%"), ("10.05%", "10.05%"), ("1", "1 row"),
         ("100", "100 rows"), ("0", "0 rows"),
     ])
-    func `an allowance describes itself`(_ text: String, _ shown: String) {
+    func `an allowance is described in words`(_ text: String, _ shown: String) {
         #expect(Allowance(text)?.description == shown)
     }
 

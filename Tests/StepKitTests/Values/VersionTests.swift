@@ -37,7 +37,7 @@ import Testing
         #expect(version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["exp", "sha-5"]))
     }
 
-    /// Each version precedes all later ones, and none of the earlier ones.
+    /// Each version in this list precedes all later versions, and none of the earlier ones.
     @Test(arguments: [
         ["1.0.0", "2.0.0", "2.1.0", "2.1.1", "10.0.0"],
         // The order in section 11.
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `build metadata is ignored`() throws {
+    @Test func `the order of versions ignores build metadata`() throws {
         let plain = try #require(Version("1.0.0-rc.1"))
         let built = try #require(Version("1.0.0-rc.1+5"))
         #expect(plain.ranksWith(built) && !plain.precedes(built) && !built.precedes(plain))

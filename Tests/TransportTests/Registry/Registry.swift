@@ -26,8 +26,8 @@ final class Registry {
         case token(TokenService)
     }
 
-    /// With a certificate, given as a path without its extension, only TLS is used. With `storage`, the registry
-    /// redirects blobs there; `data` is the directory of another registry.
+    /// Starts the registry. With a certificate, given as a path without its extension, the registry uses only TLS. With
+    /// `storage`, the registry redirects requests for blobs there; `data` is the directory of another registry.
     init(
         _ access: Access = .everyone, certificate: String? = nil, storage: String? = nil, data: String? = nil
     ) throws {
@@ -40,7 +40,7 @@ final class Registry {
         switch access {
         case .everyone: authentication = ""
         case .password:
-            // Operators use this program; the registry accepts only bcrypt.
+            // Operators create the file with this program. The registry accepts only bcrypt.
             let line = try Shell.must(["htpasswd", "-Bbn", "-C", "4", "moult", "feather"])
             try Files.writeNew(Array(line.utf8), to: scratch.path("users"))
             authentication = "auth: {htpasswd: {realm: r, path: \(scratch.path("users"))}}"

@@ -68,7 +68,7 @@ struct RegistryAccessTests {
 
     // MARK: passwords
 
-    @Test func `without a password, the message names the login`() throws {
+    @Test func `without a password, the message suggests a login`() throws {
         let registry = try Registry(.password)
         let place = registry.address("team/food")
         #expect(
@@ -95,7 +95,7 @@ struct RegistryAccessTests {
         #expect(!ended.errors.contains("stone") && !ended.errors.contains("bW91bHQ6c3RvbmU="))
     }
 
-    /// The files that skopeo, podman and docker write; a variable names the last file.
+    /// The files that skopeo, podman and docker write; an environment variable contains the path of the last file.
     @Test(
         arguments: [
             ("home/.docker/config.json", [:]),
@@ -118,7 +118,7 @@ struct RegistryAccessTests {
         try works(registry.address("team/food"))
     }
 
-    /// An entry may name the host or a longer path, which takes precedence; docker writes URLs.
+    /// An entry is for a host or a longer path, which takes precedence; docker writes URLs.
     @Test(arguments: ["HOST/team/food", "HOST/team", "http://HOST", "https://HOST/v1/"])
     func `a credentials entry matches its repository`(key: String) throws {
         let registry = try Registry(.password)
@@ -130,11 +130,10 @@ struct RegistryAccessTests {
         #expect(ended.status == 0, "\(ended.errors)")
     }
 
-    @Test(arguments: [UInt32(0o644), 0o640, 0o620]) func `a credentials file that other users can access is not used`(
+    @Test(arguments: [UInt32(0o644), 0o640, 0o620])
+    func `moult does not use a credentials file that other users can access`(
         mode: UInt32
-    )
-        throws
-    {
+    ) throws {
         let registry = try Registry(.password)
         try save(entry(registry), at: "home/.docker/config.json", mode: mode)
         let ended = try publish(registry.address("team/food"))
@@ -145,7 +144,7 @@ struct RegistryAccessTests {
             "\(ended.errors)")
     }
 
-    @Test func `an invalid credentials file is named`() throws {
+    @Test func `the error names an invalid credentials file`() throws {
         let registry = try Registry(.password)
         try save("{\"auths\": ", at: "home/.docker/config.json")
         let ended = try publish(registry.address("team/food"))
@@ -174,7 +173,7 @@ struct RegistryAccessTests {
         #expect(try bench.must("cat asked") == registry.host)
     }
 
-    @Test func `a credential helper without an entry means no password`() throws {
+    @Test func `if a credential helper has no entry, no password is sent`() throws {
         let registry = try Registry()
         try save("{\"credsStore\": \"nest\"}", at: "home/.docker/config.json")
         let path = try helper("echo 'credentials not found in native keychain'; exit 1")
@@ -190,7 +189,7 @@ struct RegistryAccessTests {
         ("echo twigs", "docker-credential-nest"),
         ("exit 3", "docker-credential-nest"),
     ])
-    func `a credential helper that fails is named`(body: String, message: String) throws {
+    func `the error names a credential helper that fails`(body: String, message: String) throws {
         let registry = try Registry(.password)
         try save("{\"credHelpers\": {\"\(registry.host)\": \"nest\"}}", at: "home/.docker/config.json")
         let ended = try publish(registry.address("team/food"), environment: try helper(body))
@@ -199,7 +198,7 @@ struct RegistryAccessTests {
         #expect(ended.errors.contains("\n  "), "\(ended.errors)")
     }
 
-    @Test func `a credential helper that is not installed is named`() throws {
+    @Test func `the error names a credential helper that is not installed`() throws {
         let registry = try Registry(.password)
         try save("{\"credHelpers\": {\"\(registry.host)\": \"absent\"}}", at: "home/.docker/config.json")
         let ended = try publish(registry.address("team/food"))
@@ -287,7 +286,7 @@ struct RegistryAccessTests {
         #expect(try service.requests() == [])
     }
 
-    @Test func `blobs of another repository are mounted with a token for both`() throws {
+    @Test func `blobs of another repository are mounted with a token for both repositories`() throws {
         let service = try TokenService()
         let registry = try Registry(.token(service))
         try save(entry(registry), at: "home/.docker/config.json")
@@ -302,8 +301,8 @@ struct RegistryAccessTests {
         #expect(requests.count { $0.method == "PUT" && $0.path.contains("/blobs/uploads/") && $0.status == 201 } == 2)
     }
 
-    /// Storage on another host must not get the password.
-    @Test func `storage behind a redirect gets no credentials`() throws {
+    /// moult must not send the password to storage on another host.
+    @Test func `no credentials are sent to storage behind a redirect`() throws {
         let open = try Registry()
         let place = open.address("team/food")
         #expect(try publish(place).status == 0)

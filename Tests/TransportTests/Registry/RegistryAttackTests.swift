@@ -21,7 +21,7 @@ struct RegistryAttackTests {
         try bench.follow(place)
     }
 
-    /// `apply`, `plan` and `check` report the same error, and the store does not change.
+    /// Expects that `apply`, `plan` and `check` report the same error, and do not change the store.
     private func refused(_ message: String, status: Int32 = 3) throws {
         func state() throws -> Tree {
             try Tree(bench.scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/lock"])
@@ -159,7 +159,7 @@ struct RegistryAttackTests {
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: ".")
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "1.0.0")
-        // Therefore, the feed is downloaded each time.
+        // Because the header cannot be trusted, the feed is downloaded each time.
         try proxy.inject(
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: ".")
         try bench.must("moult check -q")
@@ -179,8 +179,8 @@ struct RegistryAttackTests {
         #expect(try bench.installed() == "nothing")
     }
 
-    /// Answers to HEAD requests have no body; answers about uploads and tokens are small.
-    @Test func `publish does not read endless answers`() throws {
+    /// Responses to HEAD requests have no body; responses about uploads and tokens are small.
+    @Test func `publish does not read endless responses`() throws {
         try bench.release("2.0.0", 2)
         for part in ["^HEAD", "^POST", "^PUT", "^GET"] {
             try proxy.inject(.endless, at: part)

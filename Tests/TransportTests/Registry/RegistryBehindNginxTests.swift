@@ -27,7 +27,7 @@ struct RegistryBehindNginxTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `a password for nginx is enough if the registry needs none`() throws {
+    @Test func `a password for nginx is enough if the registry requires none`() throws {
         try front.start(common: "auth_basic feathers; auth_basic_user_file \(front.users);")
         let refused = try bench.run("moult apply", environment: ["HOME": bench.scratch.path("home")])
         #expect(refused.status == 1)
@@ -45,7 +45,7 @@ struct RegistryBehindNginxTests {
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `a file that is not found leaves the store as it is`() throws {
+    @Test func `the store does not change if a file is not found`() throws {
         try front.start("location ~ \(bundle) { return 404; }")
         let ended = try bench.run("moult apply")
         #expect(ended.status == 1 && ended.errors.contains("404"), "\(ended.errors)")
@@ -77,14 +77,14 @@ struct RegistryBehindNginxTests {
         try installs()
     }
 
-    /// The other name makes it another host for the client.
+    /// Under the other name, the registry is a different host for the client.
     @Test func `files are fetched from another host`() throws {
         try front.start("location ~ /blobs/ { return 307 http://localhost:\(registry.port)$request_uri; }")
         try installs()
         #expect(try front.requests().contains { $0.hasSuffix("\(bundle) 307") })
     }
 
-    @Test func `a slow answer is waited for unless it is below the minimum rate`() throws {
+    @Test func `moult waits for a slow response unless its rate is below the minimum`() throws {
         try front.start("location ~ \(bundle) { PASS limit_rate 400k; }")
         let begun = ContinuousClock.now
         try installs()

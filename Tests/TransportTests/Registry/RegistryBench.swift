@@ -42,7 +42,7 @@ struct RegistryBench {
     func follow(_ place: String, key: String = "a", environment: [String: String] = [:]) throws {
         try must(
             "moult init -q --product org.example.test --key \(key).pub --feed \(place)", environment: environment)
-        // A test must not wait long for a server that does not answer.
+        // A test must not wait long for a server that does not respond.
         try set("patience", 2)
     }
 
@@ -54,14 +54,14 @@ struct RegistryBench {
         try Files.replace(settings, with: Array(json.setting("feed", to: feed).pretty.utf8))
     }
 
-    /// Returns the release in the database of the store.
+    /// Returns the installed release, read from the database of the store.
     func installed(in store: String = "store") throws -> String {
         if try Files.factsThroughLinks(scratch.path("\(store)/food.db")) == nil { return "nothing" }
         return try must("sqlite3 'file:\(store)/food.db?immutable=1' 'SELECT DISTINCT release FROM food'")
             .split(separator: "\n").joined()
     }
 
-    /// Returns the error of a command that exits with a status.
+    /// Runs a command that must exit with a status, and returns its error.
     func refusal(_ line: String, status: Int32, environment: [String: String] = [:]) throws -> String {
         let ended = try run(line, environment: environment)
         guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }

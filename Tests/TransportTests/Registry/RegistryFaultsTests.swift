@@ -34,7 +34,7 @@ struct FailingRegistryTests {
         #expect(try proxy.requests().prefix(3).map(\.isFaulty) == [true, true, false])
     }
 
-    @Test func `a registry that limits requests is asked again after the pause that it names`() throws {
+    @Test func `a request is sent again after the pause that a registry requests`() throws {
         try proxy.inject(.status(429, retryAfter: "2"), at: ".", times: 1)
         let begun = ContinuousClock.now
         try bench.must("moult apply -q")
@@ -42,7 +42,7 @@ struct FailingRegistryTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `a pause longer than the deadline is not waited for`() throws {
+    @Test func `a command does not wait if a registry requests a pause beyond the command's deadline`() throws {
         try proxy.inject(.status(429, retryAfter: "3600"), at: ".")
         let begun = ContinuousClock.now
         #expect(
@@ -56,7 +56,7 @@ struct FailingRegistryTests {
     }
 
     @Test(arguments: [(401, "skopeo login"), (403, "skopeo login"), (404, "\"feed\" in")])
-    func `a refusal names the next step`(status: Int, now: String) throws {
+    func `the error for a refused request suggests the next step`(status: Int, now: String) throws {
         try proxy.inject(.status(status), at: ".")
         let text = try message("moult check", status: 1)
         #expect(text.contains("\(place)") && text.contains(now), "\(text)")
@@ -98,7 +98,7 @@ struct FailingRegistryTests {
     }
 
     /// A proxy terminates TLS, and the registry does not know that.
-    @Test func `an upload to another scheme is refused`() throws {
+    @Test func `an upload to a URL with another scheme is refused`() throws {
         try proxy.inject(.header("Location", "https://127.0.0.1:\(proxy.port)/v2/x"), at: "^POST")
         try bench.release("2.0.0", 2)
         #expect(
@@ -119,7 +119,7 @@ struct FailingRegistryTests {
     }
 
     @Test(arguments: ["HEAD", "POST", "PUT .*uploads", "PUT .*manifests/2", "PUT .*manifests/feed"])
-    func `publish continues after a lost answer`(part: String) throws {
+    func `publish continues after a lost response`(part: String) throws {
         try proxy.inject(.loseAnswer, at: "^\(part)", times: 1)
         try bench.publish("2.0.0", 2, to: place)
         #expect(try proxy.requests().contains { $0.isFaulty })
@@ -136,13 +136,13 @@ struct FailingRegistryTests {
         let lines = try proxy.requests().map(\.line)
         #expect(lines.count { $0.hasPrefix("PATCH") } == 3)
         #expect(lines.contains { $0.hasPrefix("GET /v2/team/food/blobs/uploads/") })
-        // On a slow machine, the registry reads the file for some seconds before it answers.
+        // On a slow machine, the registry reads the file for some seconds before it responds.
         try bench.set("patience", 60)
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `a large upload that the registry has lost starts again`() throws {
+    @Test func `a large upload starts again if the registry has lost it`() throws {
         let manifest = try bench.release("2.0.0", 2, bytes: 40 << 20)
         try proxy.inject(.loseAnswer, at: "^PATCH", times: 1)
         try bench.must("moult publish \(place) \(manifest) -k a.key -q && moult apply -q")
@@ -151,7 +151,7 @@ struct FailingRegistryTests {
 
     @Test func `a feed that changes while it is published is not overwritten`() throws {
         try bench.release("2.0.0", 2)
-        // The command compares the tag with the answer to its last HEAD request.
+        // The command compares the tag with the response to its last HEAD request.
         try proxy.inject(
             .header("Docker-Content-Digest", "sha256:" + String(repeating: "0", count: 64)), at: "HEAD .*manifests/feed"
         )
@@ -194,8 +194,8 @@ struct KilledRegistryPublisherTests {
         #expect(number > 15)
     }
 
-    /// From a request on, the registry stores nothing, as with a full disk.
-    @Test func `a registry that fails from any request on keeps a valid feed`() throws {
+    /// From some request on, the registry stores nothing, as with a full disk.
+    @Test func `the feed stays valid if the registry fails from any request on`() throws {
         var number = 0
         while true {
             let bench = try RegistryBench()
@@ -239,7 +239,7 @@ struct KilledRegistryPublisherTests {
         while publisher.isRunning, try !proxy.requests().contains(where: \.isFaulty) { usleep(1000) }
         let isStruck = try proxy.requests().contains(where: \.isFaulty)
         if isStruck, isSeen {
-            // The registry answers before the proxy stops.
+            // The registry responds before the proxy stops.
             let seen = try #require(proxy.requests().last).line.split(separator: " ")
             while try !registry.requests().contains(where: {
                 $0.method == seen[0] && $0.path == seen[1].prefix(while: { $0 != "?" })

@@ -75,7 +75,7 @@ struct RegistryFeedTests {
         #expect(try bench.installed(in: "other") == "1.0.0")
     }
 
-    @Test func `a rollout holds a release back`() throws {
+    @Test func `a rollout withholds a release from other machines`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.follow(place)
         try bench.must("moult apply -q")
@@ -85,7 +85,7 @@ struct RegistryFeedTests {
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `keys are rotated`() throws {
+    @Test func `stores follow a key change through a registry`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.follow(place)
         try bench.must("moult apply -q && moult keygen b -q --no-password")
@@ -93,7 +93,7 @@ struct RegistryFeedTests {
         try bench.publish("2.0.0", 2, to: place, "-k b.key")
         try bench.must("moult apply -q")
         #expect(try bench.installed() == "2.0.0")
-        // The old key signs nothing from now on.
+        // From now on, the old key signs nothing.
         try bench.release("3.0.0", 3)
         #expect(try bench.run("moult publish \(place) rel/test-3.0.0.json -k a.key").status == 3)
         // A store that knows only the old key finds the key list.
@@ -116,7 +116,7 @@ struct RegistryFeedTests {
         #expect(try bench.installed(in: "other") == "1.0.0")
     }
 
-    @Test func `a version with build metadata has a tag`() throws {
+    @Test func `a version with build metadata has a valid tag`() throws {
         try bench.must(
             """
             sqlite3 food.db "CREATE TABLE food(id INTEGER PRIMARY KEY, release TEXT); INSERT INTO food VALUES(1, '1.0.0+b.2')"
@@ -131,21 +131,21 @@ struct RegistryFeedTests {
         #expect(tags.contains("\"1.0.0_b.2\"") && tags.contains("\"feed\""))
     }
 
-    @Test func `one release is installed by its tag`() throws {
+    @Test func `a single release can be installed by its tag`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.publish("2.0.0", 2, to: place)
         try bench.must("moult apply -q --create --store other --key a.pub \(place):1.0.0")
         #expect(try bench.installed(in: "other") == "1.0.0")
     }
 
-    @Test func `a release is exported from a registry`() throws {
+    @Test func `a release can be exported from a registry`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.follow(place)
         try bench.must("moult export 1.0.0 stick -q && moult apply -q --feed stick/feed.json")
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func `a patch is published and used`() throws {
+    @Test func `a patch is published to a registry and used`() throws {
         try bench.release("1.0.0", 1, bytes: 400_000)
         try bench.must("moult publish \(place) rel/test-1.0.0.json -k a.key -q")
         try bench.follow(place)

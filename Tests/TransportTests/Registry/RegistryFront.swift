@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// nginx in front of a registry, as operators set it up. Tests can change its configuration.
+/// nginx in front of a registry, as operators configure it. Tests can change its rules.
 final class RegistryFront {
     let port: Int
     private let scratch: Scratch

@@ -3,7 +3,7 @@ import MoultFiles
 import MoultLibc
 import TestSupport
 
-/// Runs in front of a registry, and answers some requests as failing servers and attackers do.
+/// Runs in front of a registry, and handles some requests as failing servers and attackers do.
 final class RegistryProxy {
     let port: Int
     private let scratch: Scratch
@@ -13,11 +13,11 @@ final class RegistryProxy {
     enum Fault {
         /// Closes the connection; the registry does not see the request.
         case refuse
-        /// Passes the request on, and closes the connection without an answer.
+        /// Passes the request on, and closes the connection without a response.
         case loseAnswer
-        /// Passes the request on, and never answers.
+        /// Passes the request on, and never responds.
         case hang
-        /// Never answers, and does not pass the request on.
+        /// Never responds, and does not pass the request on.
         case ignore
         /// Sends only half of the body.
         case cut

@@ -20,7 +20,7 @@ struct RegistryPublishTests {
         try registry.requests(of: body).count { $0.method == "POST" }
     }
 
-    @Test func `files in the registry are not uploaded again`() throws {
+    @Test func `publish does not upload files that are already in the registry`() throws {
         let release = try bench.release("1.0.0", 1)
         // The manifest, its signature, the bundle, the feed, its signature and the empty configuration are uploaded.
         #expect(try uploads { try bench.must("moult publish \(place) \(release) -k a.key -q") } == 6)
@@ -96,7 +96,7 @@ struct RegistryPublishTests {
         #expect(try bench.installed() == "2.0.0")
     }
 
-    @Test func `check names a file that the registry has lost`() throws {
+    @Test func `publish --check names a file that the registry has lost`() throws {
         try bench.publish("1.0.0", 1, to: place)
         let bundle = try bench.must("sha256sum rel/test-1.0.0.tar.zst").prefix(64)
         try bench.must("curl -fsS -X DELETE http://\(registry.host)/v2/team/food/blobs/sha256:\(bundle)")
@@ -107,7 +107,7 @@ struct RegistryPublishTests {
         try bench.must("moult publish \(place) rel/test-1.0.0.json -k a.key -q && moult publish \(place) --check -q")
     }
 
-    @Test func `a check of a repository without a feed is refused`() throws {
+    @Test func `publish --check fails for a repository without a feed`() throws {
         #expect(
             try bench.refusal("moult publish \(place) --check", status: 1) == """
                 moult: error: no feed at \(place): it has no tag "feed"
@@ -119,7 +119,7 @@ struct RegistryPublishTests {
     }
 
     /// Signing the next feed would endorse releases that an attacker has added to this one.
-    @Test func `a feed that another key signed is not signed again`() throws {
+    @Test func `publish refuses to sign a feed that another key signed`() throws {
         try bench.publish("1.0.0", 1, to: place)
         try bench.must("moult keygen b -q --no-password")
         #expect(
@@ -148,7 +148,7 @@ struct RegistryPublishTests {
         ("oci://example.org/Upper -k a.key", "oci://example.org/Upper cannot be used: it is not a repository", 3),
         ("oci://example.org -k a.key", "oci://example.org cannot be used: it is not a repository", 3),
     ])
-    func `a wrong address is refused`(arguments: String, message: String, status: Int32) throws {
+    func `an invalid address of a registry is refused`(arguments: String, message: String, status: Int32) throws {
         let line = "moult publish \(arguments.replacing("PLACE", with: place))"
         let ended = try bench.run(line)
         #expect(ended.status == status)

@@ -11,7 +11,8 @@ final class TokenService {
     private let program: Background
     private let isSecure: Bool
 
-    /// With a certificate, given as a path without its extension, TLS is used. Tokens expire after this many seconds.
+    /// Starts the service. With a certificate, given as a path without its extension, the service uses TLS. Tokens
+    /// expire after `lifetime` seconds.
     init(certificate: String? = nil, lifetime: Int = 300) throws {
         scratch = try Scratch()
         port = try Port.free()
