@@ -8,7 +8,7 @@ COLOURS = ["#1f6feb", "#c2410c", "#15803d", "#7e22ce"]
 
 
 def svg(title, sizes, series):
-    """`series` maps the name of each curve to its seconds at each size."""
+    """Returns the chart as SVG. `series` maps the name of each curve to its seconds at each size."""
     values = [value * 1000 for points in series.values() for value in points]
     x0, x1 = math.log10(sizes[0]), math.log10(sizes[-1])
     y0, y1 = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))

@@ -10,7 +10,7 @@ NEWEST = 1_000_000
 
 
 class Curve:
-    """The times of jobs at growing sizes. Each job is (name, command, "flat" or "linear")."""
+    """The times of jobs at growing sizes. Each job is a tuple (name, command, "flat" or "linear")."""
 
     def __init__(self, name, unit, sizes, jobs, runs=5):
         self.name, self.unit, self.sizes, self.runs = name, unit, sizes, runs
@@ -34,7 +34,7 @@ class Curve:
                   f"{self.points[name][-1] * 1000:9.1f} ms {self.memory[name][-1]:5.0f} MiB", flush=True)
 
     def verdict(self, name):
-        """The growth of the curve in words, and whether it has the expected shape."""
+        """Returns the growth of the curve in words, and whether the curve has the expected shape."""
         points = self.points[name]
         if self.shape[name] == "flat":
             return f"{points[-1] / points[0]:.1f} times the first", points[-1] <= 2 * points[0]
@@ -99,8 +99,8 @@ def packed(directory, count=1):
 
 
 def renamed(manifest, version, sequence):
-    """A release with the content of another release: only its manifest is new, so it takes little time to make a
-    thousand."""
+    """Makes a release with the content of another release and returns its path. Only the manifest is new, so a thousand
+    releases take little time."""
     with open(f"{work}/{manifest}") as file:
         content = json.load(file)
     path = manifest.replace("1.0.0", version)

@@ -21,7 +21,8 @@ def database(path, megabytes):
 
 
 def larger(path, source, times):
-    """Makes a larger database from the rows of another, with different numbers and words, in a sixth of the time."""
+    """Makes a larger database from the rows of another database, with different numbers and words. This takes a sixth of the
+    time."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; ATTACH '{source}' AS source;
         CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, part TEXT, kcal REAL, note TEXT);""")
@@ -36,7 +37,7 @@ def larger(path, source, times):
 
 
 def evolve(path, share):
-    """Changes a fraction of `share` of the rows in place."""
+    """Changes one row in `share` in place."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(f"""PRAGMA synchronous=OFF; BEGIN;
         UPDATE food SET kcal = kcal + 1, note = note || ' again' WHERE id % {share} = 3; COMMIT;""")
@@ -54,7 +55,7 @@ def pack(directory, version, sequence, level, arguments="", out="out", **fields)
 
 
 def make_empty(options=""):
-    """The commands that make a new store, and empty directories for the other programs."""
+    """Returns the commands that make a new store, and empty directories for the other programs."""
     return ("chmod -R u+w store new live 2>/dev/null || :; rm -rf store new live; mkdir new live; "
             f"{moult} init -q store --product org.example.bench {options}")
 
@@ -63,7 +64,7 @@ EMPTY = make_empty()
 
 
 def script(archive, sums, check="quick_check"):
-    """A script with which a careful user would replace the database without moult."""
+    """Returns a script with which a careful user would replace the database without moult."""
     return (f"{archive} && (cd new && sha256sum --quiet -c ../{sums}) && sqlite3 new/food.db 'pragma {check}' "
             "&& sync new/food.db new && mv -T new/food.db live/food.db && sync live")
 

@@ -7,7 +7,7 @@ parser.add_argument("--quick", action="store_true", help="use small data and few
 parser.add_argument("--report", metavar="FILE", help="write the tables as Markdown, with charts in a directory next to it")
 parser.add_argument("--only", default="", metavar="WORD", help="run only jobs whose name contains this word")
 parser.add_argument("--curves", action="store_true", help="only measure how times grow")
-parser.add_argument("--before", metavar="OTHER", help="an earlier moult, to compare updates of shared databases with")
+parser.add_argument("--before", metavar="OTHER", help="compare updates of shared databases with those of this earlier moult")
 options = parser.parse_args()
 
 moult = os.path.abspath(options.moult)
@@ -121,7 +121,7 @@ def aim_text(row):
 
 
 def misses(row):
-    """The aims that a row misses: "time" or "size", "processor", "memory"."""
+    """Returns the aims that a row misses: "time" or "size", "processor", "memory"."""
     found = []
     value = row["ms"] if "ms" in row else row["ratio"]
     if row["at most"] is not None and value > row["at most"]:

@@ -9,7 +9,7 @@ KEY = ("openssl req -x509 -newkey rsa:4096 -nodes -keyout peer.key -out peer.pem
 
 
 def peers(directory, archive):
-    """Makes a side for each program, with the database of a directory."""
+    """Makes the side of each program for the database in a directory."""
     sides = [grype(directory, archive), trivy(directory)]
     for program, make in (("casync", casync), ("ostree", ostree), ("swupdate", swupdate), ("rauc", rauc)):
         if not shutil.which(program):
@@ -30,15 +30,15 @@ def digest_of(path):
 
 
 def grype(directory, archive):
-    """Like grype (v6): checks the digest of the archive, unpacks it into a new directory, computes a digest of the database
-    for later starts, and replaces the old directory."""
+    """Works like grype (v6): checks the digest of the archive, unpacks it into a new directory, computes a digest of the
+    database for later starts, and replaces the old directory."""
     hasher = "xxhsum -q -H1" if shutil.which("xxhsum") else "cksum"
     return Side("as grype does", f"echo '{digest_of(archive)}  {archive}' | sha256sum --quiet -c && bsdtar -xf {archive} -C new "
                 f"&& {hasher} new/food.db > new/import.json && rm -rf live && mv -T new live", EMPTY)
 
 
 def trivy(directory):
-    """Like trivy: checks the digest of an image layer, and unpacks it over the old database."""
+    """Works like trivy: checks the digest of an image layer, and unpacks the layer over the old database."""
     layer = f"{directory}/layer.tar.gz"
     shell(f"test -e {layer} || tar -C {directory} -czf {layer} food.db")
     return Side("as trivy does", f"echo '{digest_of(layer)}  {layer}' | sha256sum --quiet -c && tar -xzf {layer} -C live && echo > live/metadata.json",
@@ -59,7 +59,7 @@ def ostree(directory):
 
 
 def swupdate(directory):
-    """Installs a signed image, as is usual, into a file."""
+    """Installs a signed image into a file, as is usual with swupdate."""
     path = f"{directory}/swu"
     os.makedirs(f"{work}/{path}", exist_ok=True)
     with open(f"{work}/{path}/sw-description", "w") as file:
@@ -73,7 +73,7 @@ def swupdate(directory):
 
 
 def rauc(directory):
-    """Installs a signed bundle with one image into a slot that is a file. The CPU time of its service is not counted."""
+    """Installs a signed bundle with one image into a slot that is a file. The CPU time of the rauc service is not counted."""
     path = f"{directory}/rauc"
     shell(f"test -e peer.pem || {KEY}")
     os.makedirs(f"{work}/{path}", exist_ok=True)

@@ -107,9 +107,9 @@ def apply_patch(name, number, manifest, first, directory, runs):
         Side("moult", f"{moult} apply -q {manifest} --store store", ground),
         Side("zstd -d --patch-from, sync", f"zstd -q -d --long=31 --patch-from={directory}/old.db {directory}/{number}.zst -o new/food.db "
              "&& sync new/food.db new", ground),
-        Side("moult, of the bundle", f"{moult} apply -q {directory}/full/{os.path.basename(manifest)} --store store", ground)], runs)
+        Side("moult, from the bundle", f"{moult} apply -q {directory}/full/{os.path.basename(manifest)} --store store", ground)], runs)
     race.row("moult", "zstd -d --patch-from, sync", 1.0)
-    race.row("moult", "moult, of the bundle", 1.0)
+    race.row("moult", "moult, from the bundle", 1.0)
 
 
 def delta(job, old, new, runs):

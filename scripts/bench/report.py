@@ -9,7 +9,7 @@ GROWTH = "## How times grow"
 
 
 def write(path, growth):
-    """Writes the tables, then the curves, or those of an earlier run if this one measured none; keeps hand-written
+    """Writes the tables and the curves, or the curves of an earlier run if this run measured none; keeps hand-written
     text."""
     with open(path) as file:
         before, mark, by_hand = file.read().partition(BY_HAND)

@@ -117,7 +117,7 @@ def nothing_to_do():
 
 
 def plans():
-    """A plan reads neither the bundle nor the database, so it takes the same time for all sizes."""
+    """Times plans, which read neither the bundle nor the database, so that they take the same time for all sizes."""
     for megabytes in (small, large):
         job = f"plan, {megabytes} MB"
         if is_wanted(job):
@@ -145,14 +145,14 @@ def rollback():
         shell(f"{EMPTY}; {moult} apply -q {directory}/out{LEVEL}/bench-1.0.0.json --store store")
         evolve(f"{work}/{directory}/food.db", 100)
         second = pack(directory, "2.0.0", 2, 1)
-        # A rollback puts the release that was installed on hold.
+        # A rollback puts the release that it replaces on hold.
         ground = f"{moult} unhold --all -q --store store || :; {moult} apply -q {second} --store store; echo > live/a"
         compare(f"rollback, {megabytes} MB", 5, ("moult rollback", f"{moult} rollback -q --store store"),
                 ("mv and sync of the directory", "mv live/a live/b && sync live && mv live/b live/a"), ground)
 
 
 def shared():
-    """Replaces a database that the app writes to, without losing a row: with this moult and with an earlier one."""
+    """Replaces a database that the app writes to, without losing a row: with this moult and with an earlier moult."""
     if not options.before or not is_wanted("shared update"):
         return
     other = os.path.abspath(options.before)

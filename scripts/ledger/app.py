@@ -17,7 +17,7 @@ def connect(path):
 
 
 def tables(connection):
-    """The tables that an app would write to, with their columns."""
+    """Returns the tables that an app would write to, with their columns."""
     rows = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()
     virtual = [name.decode() for name, sql in rows if sql and sql.startswith(b"CREATE VIRTUAL")]
     found = {}
@@ -60,7 +60,7 @@ class Writer:
                 f"VALUES({', '.join(self.value(name, kind, table) for name, kind in chosen)})")
 
     def one(self, table, there):
-        """A condition that selects one row, and that a shell script can also use."""
+        """Returns a condition that selects one row, and that also works in a shell script."""
         at = self.rng.randrange(there)
         try:
             rowid = self.connection.execute(f"SELECT rowid FROM {table} LIMIT 1 OFFSET {at}").fetchone()[0]
@@ -88,7 +88,7 @@ class Writer:
 
 
 def own_schema(rng, connection, name):
-    """SQL for a table, index, trigger, view or column that the app creates."""
+    """Returns SQL for a table, index, trigger, view or column that the app creates."""
     have = sorted(tables(connection))
     table = rng.choice(have) if have else None
     what = rng.choice(["table", "table", "index", "trigger", "view"])
@@ -106,7 +106,7 @@ def insert(path, seed, number, out):
     """Inserts rows while a command runs. Rows that cannot be written because the command has locked the file are not
     acknowledged."""
     from content import Content
-    # The app opens read-only databases read-only, because root could write to them.
+    # The app opens read-only databases read-only, because as root it could write to them.
     if not os.path.exists(path) or os.path.islink(path) and os.readlink(path).startswith(".moult/"):
         return
     connection = connect(path)

@@ -1,6 +1,6 @@
 """Predicts where the rows of a shared database go when its content is replaced, by the rules of docs/user-rows.md.
 
-This follows the contract in that page, and shares only SQLite with the implementation.
+The code follows the contract on that page, and shares only SQLite with the implementation.
 """
 import sqlite3
 
@@ -54,7 +54,7 @@ def of_table(entries, table):
 
 
 def selection(old, table, installed, target):
-    """The entries that select the rows of a table, and whether they come from the installed release."""
+    """Returns the entries that select the rows of a table, and whether they come from the installed release."""
     mine = of_table(installed, table)
     if mine:
         return mine, True
@@ -169,7 +169,7 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
             soft_values += bool(loses and softly)
             continue
         if any(identity in placed for identity, _ in rivals):
-            # If two rows of users exclude each other, either row may win.
+            # If two users' rows exclude each other, either row may win.
             result.clash = True
             if policy == "fail" and choose("two users' rows and onConflict fail", True, False):
                 raise Refused("conflict")
@@ -203,7 +203,8 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
 
 
 def is_same(other, whole, after, into, choose):
-    """Whether the new content already has a row. Whether columns that only the new schema has are compared is not specified."""
+    """Returns whether the new content already contains a row. The contract does not say whether columns that only the new
+    schema has are compared."""
     if other == whole:
         return True
     have, want = dict(zip(after, other)), dict(zip(after, whole))
@@ -211,7 +212,7 @@ def is_same(other, whole, after, into, choose):
 
 
 def defaults(content, table):
-    """The exact default value of each column, in the form in which the column stores it."""
+    """Returns the exact default value of each column, in the form in which the column stores it."""
     found = []
     for row in content.all(f"PRAGMA table_info({quoted(table)})"):
         if row[4] is None:
@@ -234,8 +235,8 @@ class Fit:
         self.db.execute(content.objects[table][2])
 
     def try_row(self, names, values):
-        """Whether the row can be read back unchanged, and the complete row with its defaults; None if a constraint refuses
-        the row."""
+        """Returns whether the row can be read back unchanged, and the complete row with its defaults; None if a constraint
+        refuses the row."""
         self.db.execute("BEGIN")
         try:
             run_insert(self.db, self.table, names, values)
@@ -256,7 +257,7 @@ def run_insert(db, table, names, values):
 
 
 def find_rivals(new, table, sets, key, row):
-    """The identities of the rows that exclude this row."""
+    """Returns the identities of the rows that conflict with a row."""
     found = {}
     for names in sets:
         if any(row[n] == "NULL" for n in names):
@@ -284,7 +285,8 @@ def insert(new, table, names, values, key, whole, after):
 
 
 def violations(result, choose, adopting):
-    """The rows of users whose parent is missing. The parent of a shipped row is missing only if a user's row replaced it."""
+    """Returns the users' rows whose parent is missing. The parent of a shipped row is missing only if a user's row replaced
+    the parent."""
     new = result.content
     for _ in range(1000):
         found = new.db.execute("PRAGMA foreign_key_check").fetchall()

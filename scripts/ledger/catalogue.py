@@ -24,7 +24,7 @@ def table_sql(table):
 
 
 def search_sql(name, column):
-    """A full-text index over a column of a table that stores the text."""
+    """Returns SQL for a full-text index over a column of a table that stores the text."""
     return [
         f"CREATE VIRTUAL TABLE {name}_fts USING fts5({column}, content='{name}', content_rowid='k')",
         f"CREATE TRIGGER {name}_ai AFTER INSERT ON {name} BEGIN INSERT INTO {name}_fts(rowid, {column}) VALUES(new.k, new.{column}); END",
@@ -104,7 +104,7 @@ class Family:
         return {"name": name, "key": key or rng.choice(KEYS), "columns": columns, "more": []}
 
     def shipped(self, table):
-        """Rows with different keys in every collation."""
+        """Returns rows whose keys differ in every collation."""
         rng, rows = self.rng, []
         words = rng.sample([w for w in WORDS if w not in ("Salt", "SALT")], rng.randint(0, 4))
         numbers = rng.sample(range(1, 9), rng.randint(0, 4))
@@ -313,7 +313,7 @@ def family(number, without=()):
 
 
 def script(db):
-    """The SQL that creates the shipped database."""
+    """Returns the SQL that creates the shipped database."""
     if db["kind"] == "user":
         return db["base"] + "\n" + "\n".join(db["migrations"])
     lines = [table_sql(t) + ";" for t in db["tables"]]
@@ -346,7 +346,7 @@ def columns_of(db, table):
 
 
 def draft(release):
-    """The draft and its files, as text by name."""
+    """Returns the draft and its files, as text by name."""
     files, entries, budget = {}, {}, {}
     for name, db in release["databases"].items():
         files[f"{name}.sql"] = script(db)
@@ -385,7 +385,7 @@ class Catalogue:
         os.makedirs(directory, exist_ok=True)
 
     def get(self, story, index):
-        """A release of the family of a story. A kept story includes its releases, so that it never changes."""
+        """Returns a release of a story's family. A kept story includes its releases, so that it never changes."""
         number, without = story["family"], tuple(story.get("without", ()))
         key = (id(story["drafts"]) if "drafts" in story else number, without, index)
         if key not in self.known:
@@ -440,5 +440,5 @@ class Release:
                 db["bytes"] = file.read()
 
     def at(self, path):
-        """The database at a path."""
+        """Returns the database at a path."""
         return next((db for db in self.databases.values() if db["path"] == path), None)

@@ -15,7 +15,7 @@ def open_memory():
 
 
 def exact(value):
-    """A value as text: two texts are equal only if storage class and bytes are equal."""
+    """Returns a value as text. Two texts are equal only if storage class and bytes are equal."""
     if value is None:
         return "NULL"
     if isinstance(value, int):
@@ -26,7 +26,7 @@ def exact(value):
 
 
 def bound(text):
-    """The SQL expression and the parameter for an exact value."""
+    """Returns the SQL expression and the parameter for an exact value."""
     if text == "NULL":
         return "?", None
     if text[0] == "f":
@@ -39,7 +39,7 @@ def bound(text):
 
 
 def shown(text):
-    """An exact value in readable form."""
+    """Returns an exact value in readable form."""
     if text[0] == "f":
         return repr(float.fromhex(text[1:]))
     if text[0] == "t":
@@ -52,14 +52,14 @@ def quoted(name):
 
 
 class Content:
-    """A database in memory. It is read lazily and must not be changed after that."""
+    """A database in memory, which is read lazily and must not change after the first read."""
 
     def __init__(self, connection):
         self.db = connection
         self.cache = {}
 
     def row_counts(self):
-        """The number of rows in each ordinary table, without moult's own tables and empty tables."""
+        """Returns the number of rows in each ordinary table, except moult's own tables and empty tables."""
         tables = [text.decode() for schema, text, kind, *_ in self.db.execute("PRAGMA main.table_list") if (schema, kind) == (b"main", b"table")]
         counts = {table: self.db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()[0]
                   for table in tables if not table.lower().startswith(("sqlite_", "moult_"))}
@@ -87,7 +87,7 @@ class Content:
             source.close()
 
     def copy(self):
-        """A copy that may be changed."""
+        """Returns a copy that may be changed."""
         return Content.of_connection(self.db)
 
     def lazily(name):
@@ -137,7 +137,7 @@ class Content:
 
     @lazily("rows")
     def rows(self, table):
-        """The exact rows in the table's own order."""
+        """Returns the exact rows in the table's own order."""
         return [tuple(map(exact, row)) for row in self.all(f"SELECT * FROM {quoted(table)}")]
 
     @lazily("count")
@@ -194,7 +194,7 @@ class Content:
         return self.cache["numbered"]
 
     def differences(self, other, ignore_schema=False):
-        """The differences from another content, as pairs of a check and a text."""
+        """Returns the differences from another content, as pairs of a check and a text."""
         found = []
         for table in dict.fromkeys(self.tables + other.tables):
             if (table in self.tables) != (table in other.tables):
@@ -227,7 +227,7 @@ class Content:
         return not self.differences(other) and sorted(self.rejected) == sorted(other.rejected)
 
     def faults(self):
-        """Damage that SQLite finds, and full-text indexes that do not match their tables."""
+        """Returns damage that SQLite finds, and full-text indexes that do not match their tables."""
         found = [("integrity", row[0].decode()) for row in self.all("PRAGMA integrity_check") if row[0] != b"ok"]
         for name in self.virtual:
             try:
@@ -242,7 +242,7 @@ def line(columns, row):
 
 
 def uniques(content, table):
-    """The unique sets of columns of a table, and the key that identifies a row."""
+    """Returns the unique sets of columns of a table, and the key that identifies a row."""
     info = content.all(f"PRAGMA table_info({quoted(table)})")
     pk = [row[1].decode() for row in sorted(info, key=lambda r: r[5]) if row[5]]
     sets = []

@@ -41,7 +41,7 @@ def replacement(rng):
 
 
 def snapshot(path):
-    """The rows of each table that an app would find, read from a copy; None if the file is missing."""
+    """Returns the rows of each table that an app would find, read from a copy of the file; None if the file is missing."""
     if not os.path.exists(path):
         return None
     copy = path + ".look"
@@ -70,7 +70,7 @@ def snapshot(path):
 
 
 def numbered(content):
-    """The rows of the app, as pairs of number and value."""
+    """Returns the rows of the app, as pairs of number and value."""
     rows = [dict(row) for rows in content.values() for row in rows] if isinstance(content, dict) else []
     return {(row["n"], row["v"]) for row in rows if "n" in row}
 
@@ -117,7 +117,7 @@ class FileWorld(World):
         self.content = snapshot(self.file)
 
     def carried(self, op):
-        """The content of the new file with the rows that are carried over."""
+        """Returns the content of the new file with the rows that are carried over."""
         made = snapshot(self.new(op["new"]))
         path = self.new(op["new"])
         connection = sqlite3.connect(path)
@@ -131,12 +131,13 @@ class FileWorld(World):
         return made
 
     def before(self):
-        """The number of the copy that an undo restores; None if no copy is older."""
+        """Returns the number of the copy that an undo restores; None if no copy is older."""
         older = range(len(self.copies) if self.at is None else self.at)
         return older[-1] if older else None
 
     def found(self):
-        """The copies on the disk, and the number of the copy in the file; None if the file has a replacement."""
+        """Returns the copies on the disk, and the number of the copy that is in the file; None instead of the number if the
+        file has a replacement."""
         generations = os.path.join(self.store, ".moult", "generations")
         names = os.listdir(generations) if os.path.isdir(generations) else []
         copies = sorted((name for name in names if name.startswith("0+adopted")), key=lambda name: int((name.split(".") + ["1"])[1]))
@@ -305,7 +306,7 @@ class FileWorld(World):
         self.settled(op, ended, exits, None if wrote else [self.copies[target], self.copies[further]], copies, [target, further])
 
     def tidy(self):
-        """The next replacement removes the work directory of a killed command; `recover` may leave it."""
+        """Removes the work directory of a killed command, as the next replacement does; `recover` may leave it."""
         for name in os.listdir(self.store) if os.path.isdir(self.store) else []:
             if name.startswith("release"):
                 shutil.rmtree(os.path.join(self.store, name))

@@ -86,7 +86,7 @@ class Chooser:
 
 
 def explore(predict, most=48):
-    """All outcomes, beginning with the one that the contract suggests."""
+    """Yields all outcomes, beginning with the one that the contract suggests."""
     waiting, seen = collections.deque([[]]), 0
     while waiting and seen < most:
         path = waiting.popleft()
@@ -173,7 +173,7 @@ class Oracle:
             return Outcome({BUSY} | self.refusal(state, index, op, choose, purpose), state, same=True)
 
     def refusal(self, state, index, op, choose, purpose):
-        """REFUSED if the release would be refused even if no process had a file open."""
+        """Returns REFUSED if the release would be refused even if no process had a file open."""
         closed = state.copy()
         closed.opened = {}
         try:
@@ -291,7 +291,7 @@ class Switch:
         return found
 
     def refuse_stuck(self):
-        """Rules 8 and 9: files that must not be taken from a user, and files that must not be recreated."""
+        """Applies rules 8 and 9: files that must not be taken from a user, and files that must not be recreated."""
         if not self.before:
             return
         for db in self.target.databases.values():
@@ -316,7 +316,7 @@ class Switch:
                         raise Refused("damaged")
 
     def move(self):
-        """Rule 10."""
+        """Applies rule 10: the data of a database moves to its new path."""
         if not self.before:
             return
         for db in self.target.databases.values():
@@ -337,8 +337,8 @@ class Switch:
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
     def version(self, db):
-        """The release whose content a file has; empty if the installed release does not list the database, and None if the
-        release is not predicted."""
+        """Returns the release whose content a file has; empty if the installed release does not list the database, and None
+        if the release is not predicted."""
         if not self.before:
             return None
         return self.before.version if db["name"] in self.before.databases else ""
@@ -411,7 +411,7 @@ class Switch:
         if db["path"] in self.state.opened:
             if not before:
                 self.busy = True
-            # Otherwise it stays until no process has it open.
+            # Otherwise, the cache stays until no process has it open.
             return
         if (file.plain or not before) and self.choose(f"a file at a cache: {db['name']}", file.plain, not file.plain):
             self.adopt(db, file)
@@ -486,7 +486,7 @@ class Switch:
             # Whether the new file is in WAL mode like the old file is not specified.
             self.create(db, None)
             if file.content is not None:
-                # All of it is kept; rows that the release preserves are also carried over, if the file has its tables.
+                # The whole file is kept; rows that the release preserves are also carried over, if the file has its tables.
                 moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, accept=True)
                 self.replaced(db, file.but(wal=None), moved)
             return
@@ -501,7 +501,7 @@ class Switch:
         if file.content is None:
             if earlier is None and self.choose("a damaged file that no installed release has", True, False):
                 self.adopt(db, file)
-                # According to its header, it may be in WAL mode.
+                # According to its header, the file may be in WAL mode.
                 self.create(db, None if file.readable else False)
             return
         if file.content.marker == db["sha256"] and (
@@ -531,7 +531,8 @@ class Switch:
         self.after.files[db["path"]] = file.but(content=moved.content, plain=False, name=db["name"], kind="shared")
 
     def take_up(self, db, file, shipped):
-        """A file that the installed release does not have: an app's, or one that an earlier release had."""
+        """Predicts what happens to a file that the installed release does not have: an app's file, or one of an earlier
+        release."""
         moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, adopting=True)
         self.replaced(db, file, moved)
         # Values of dropped columns are still in the adopted file, so the plan may or may not count their rows as dropped.
@@ -542,7 +543,7 @@ class Switch:
             self.loose = "the file of a dropped database comes back"
 
     def hold(self, db, file):
-        """Rule 11: a live replacement waits for writers, an exchange for all processes."""
+        """Applies rule 11: a live replacement waits for writers, an exchange for all processes."""
         how = self.state.opened.get(file_path(self, db))
         if not how:
             return
@@ -558,24 +559,24 @@ def file_path(switch, db):
 
 
 def lacks(content, template):
-    """What a user's database lacks compared with a release's, or has in a different form. Additional content does not
-    matter."""
+    """Returns what a user's database lacks compared with a release's, or has in a different form. Additional content does
+    not matter."""
     for name, (kind, _, sql) in template.objects.items():
         if name not in content.objects or content.objects[name][0] != kind:
             return f"{kind} {name} is missing"
         if kind != "table":
             if content.objects[name][2] != sql:
-                return f"{kind} {name} is another one"
+                return f"{kind} {name} is different"
             continue
         wanted = [tuple(row[1:]) for row in template.all(f"PRAGMA table_info({quoted(name)})")]
         there = [tuple(row[1:]) for row in content.all(f"PRAGMA table_info({quoted(name)})")]
         if [column for column in there if column in wanted] != wanted:
-            return f"the columns of {name} are others"
+            return f"the columns of {name} are different"
     return None
 
 
 def lost_by_migration(old, new, choose):
-    """By table, the rows that have lost or changed a value; empty if every value is there."""
+    """Returns, by table, the rows that have lost or changed a value; empty if every value is still there."""
     found = {}
     for table in old.tables:
         rows = old.rows(table)

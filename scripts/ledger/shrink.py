@@ -6,7 +6,7 @@ from trial import run
 
 
 def smaller_of(story):
-    """A copy with the same releases."""
+    """Returns a copy of a story with the same releases."""
     made = copy.deepcopy({k: v for k, v in story.items() if k != "drafts"})
     return made | ({"drafts": story["drafts"]} if "drafts" in story else {})
 

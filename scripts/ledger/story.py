@@ -162,7 +162,7 @@ WEIGHTS = {
 
 
 def update(rng, drafts, at):
-    """An update to a later release, and sometimes to an older or to the installed release."""
+    """Returns an update to a later release, or sometimes to an older release or the installed one."""
     roll = rng.random()
     if roll < 0.04:
         to = rng.randrange(0, at + 1)

@@ -35,7 +35,7 @@ CHECKS = {
     "status": "moult status agrees with the files",
     "tag": "quarantine and transactions have no CACHEDIR.TAG",
     "left": "no unfinished transaction and no empty set is left",
-    "pack": "pack takes sound drafts and refuses misspelled ones",
+    "pack": "pack accepts sound drafts and refuses misspelled ones",
     "restore": "sets in quarantine can be exported and restored",
     "version": "the installed release is as predicted",
 }
@@ -169,7 +169,7 @@ class World:
     # Operations of the app
 
     def path_of(self, name):
-        """The file of a database in the installed release, or in the newest release that had it."""
+        """Returns the path of a database in the installed release, or in the newest release that had it."""
         indexes = [self.state.installed] if isinstance(self.state.installed, int) else []
         for index in indexes + [went for _, went in reversed(self.state.before) if isinstance(went, int)]:
             db = self.release(index).databases.get(name)
@@ -227,7 +227,8 @@ class World:
         return None if done else False
 
     def statements(self, op, writer):
-        """The statements that the app runs now; a hand-written story contains its statements and the numbers of its rows."""
+        """Yields the statements that the app runs now; a hand-written story contains its statements and the numbers of its
+        rows."""
         if "sql" in op:
             writer.number = max(writer.number, op["number"])
             yield from op["sql"]
@@ -389,7 +390,7 @@ class World:
             self.counts["acknowledged"] += 1
             self.alive[number] = places[0]
         self.state.files[db["path"]] = File(content, name=db["name"], plain=True, wal=wal, kind=db["kind"])
-        # An earlier file with a different owner at this path does not count.
+        # An earlier file with a different owner at this path no longer counts.
         self.owners.pop(db["path"], None)
 
     def do_damage(self, op):
@@ -511,7 +512,7 @@ class World:
         return words
 
     def usable(self, op):
-        """The operation without the features that this binary lacks."""
+        """Returns the operation without the features that this binary lacks."""
         op = dict(op)
         if "take-over" not in self.features:
             op.pop("take", None)
@@ -556,7 +557,7 @@ class World:
         self.conclude(inner, self.moult("apply", "--json", "--plan", saved), outcomes)
 
     def do_again(self, op):
-        """Installs the installed release again, which changes nothing, or repairs it."""
+        """Applies the installed release again, which repairs the release or changes nothing."""
         if not isinstance(self.state.installed, int):
             return False
         return self.command({"op": "apply", "to": self.state.installed})
@@ -613,7 +614,7 @@ class World:
             self.struck = False
 
     def beside(self, path, seed):
-        """The command line of a program that writes rows, and reports the rows that it has committed."""
+        """Returns the command line of a program that writes rows, and reports the rows that it has committed."""
         out = os.path.join(self.directory, "committed")
         if os.path.exists(out):
             os.remove(out)
@@ -696,7 +697,7 @@ class World:
     struck = False
 
     def do_plan(self, op):
-        """Runs `plan` twice without an update: it changes nothing, and both results are the same."""
+        """Runs `plan` twice, and checks that it changes nothing and has the same result both times."""
         op = self.usable(op)
         before = self.bytes()
         words = ["plan", "--json", self.release(op["to"]).manifest] + ["--deep"] * bool(op.get("deep"))
@@ -831,7 +832,7 @@ class World:
                 self.counts["restored"] += 1
 
     def removed(self, kept):
-        """No longer expects the rows and values that were only in a removed set."""
+        """Stops expecting the rows and values that were only in a removed set."""
         left = [f for f in self.state.files.values()] + [k.file for k in self.state.sets.values()]
         for number in kept.file.content.numbered if kept.file.content else ():
             if number not in self.alive:
@@ -847,7 +848,7 @@ class World:
     # Contents
 
     def look(self):
-        """The contents of the store, read without the command."""
+        """Returns the contents of the store, read without the command."""
         there = There()
         for name in os.listdir(self.store):
             if name in ("moult.json", ".moult") or name.endswith(SIDECARS):
@@ -900,7 +901,7 @@ class World:
         return found
 
     def read_set(self, directory, path):
-        """The record and the content of a set in quarantine."""
+        """Returns the record and the content of a set in quarantine."""
         name = os.path.basename(path)
         return record_in(directory), self.read_still(os.path.join(directory, name))
 
@@ -922,7 +923,7 @@ class World:
         return found
 
     def bytes(self):
-        """A digest of every file, except files that SQLite may write next to a database that is read."""
+        """Returns a digest of every file, except files that SQLite may write next to a database that is read."""
         found = {}
         for directory, below, plain in os.walk(self.store):
             for name in plain:
@@ -964,7 +965,8 @@ class World:
         return found
 
     def message_faults(self, ended):
-        """An error must not name staged files of an update, which may be removed before the error is read."""
+        """Checks that an error does not name staged files of an update, which may be removed before the error is read;
+        returns the faults."""
         inside = os.path.join(self.store, ".moult/transactions")
         return [("message", f"the error names a file of the update: {ended.told[:300]}")] if inside in ended.told else []
 
@@ -1154,7 +1156,7 @@ class World:
         return found
 
     def accounted(self, there=None, restored=()):
-        """Every row of the app that was not deleted must be in some place with its values."""
+        """Checks that every row of the app that was not deleted is in some place with its values; returns the faults."""
         there = there or self.look()
         found = []
         places = collections.defaultdict(list)
@@ -1260,7 +1262,7 @@ class World:
                 state.highest = max(state.highest, state.installed)
 
     def is_left(self, path, damaged):
-        """Whether a damaged file is unchanged, apart from SQLite's header."""
+        """Returns whether a damaged file is unchanged, apart from SQLite's header."""
         return damaged.readable and rest(self.full(path), damaged.rest[0]) == damaged.rest
 
     def adopt_all(self, state, outcome, there):
@@ -1304,7 +1306,7 @@ class World:
 
 
 def is_in(row, other):
-    """Whether two rows have the same values in all common columns."""
+    """Returns whether two rows have the same values in all common columns."""
     return all(other.get(c) == v for c, v in row.items() if c in other)
 
 
@@ -1336,7 +1338,7 @@ def digest(path):
 
 
 def rest(path, size):
-    """The content of a file up to a size, without SQLite's header."""
+    """Returns the content of a file up to a size, without SQLite's header."""
     with open(path, "rb") as file:
         return size, hashlib.sha256(file.read(size)[100:]).hexdigest()
 
@@ -1346,7 +1348,7 @@ def differing(before, after):
 
 
 def row_of(raw, columns):
-    """The table and the values by column of a row in moult_rejected; None if they cannot be read."""
+    """Returns the table and the values by column of a row in moult_rejected; None if they cannot be read."""
     named = dict(zip(columns, raw))
     table, row = named.get("table", "NULL"), named.get("row", "NULL")
     if table[0] not in "tb" or row[0] not in "tb":
@@ -1367,7 +1369,7 @@ def numbers_of(raw, columns):
 
 
 def says(told, value):
-    """Whether a JSON value in moult_rejected is exactly this value."""
+    """Returns whether a JSON value in moult_rejected is exactly this value."""
     text = json.dumps(told) if not isinstance(told, str) else told
     if value == "NULL":
         return told is None
@@ -1437,7 +1439,7 @@ def count_faults(wanted, told):
 
 
 def plan_faults(outcome, plan):
-    """The plan must say for each table how many rows will not survive."""
+    """Checks that the plan says for each table how many rows will not survive; returns the faults."""
     rows = outcome.rows
     if plan is None:
         return [("plan", "no plan was printed")] if rows else []

@@ -199,7 +199,7 @@ ROLLBACK = ["rollback", "--to", "0+adopted", "--reason", "proof"]
 
 
 def adoption(way, wal):
-    """First install of a shared database over an app's file."""
+    """Returns the flow of a first install of a shared database over an app's file."""
     return Flow(
         f"adoption by {way}" + mode(wal), found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", f"{{{way}-1.0.0}}"], {
             "version": (None, "1.0.0"), ADOPTED: (None, OF_APP), "kept": ([], []),
@@ -208,7 +208,7 @@ def adoption(way, wal):
 
 
 def return_to_adopted(way, wal):
-    """Rollback to the app's file, after an app has written to the database of the release."""
+    """Returns the flow of a rollback to the app's file, after an app has written to the database of the release."""
     begin = then(found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", "-q", f"{{{way}-1.0.0}}"],
                  *([] if way == "sealed" else [writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 0)", wal=wal)]))
     kept = [] if way == "sealed" else [("pantry", "rolled-back", "1.0.0", ...)]
@@ -220,7 +220,7 @@ def return_to_adopted(way, wal):
 
 
 def taken(kind, wal):
-    """A release takes over the user's database, with the operator's permission."""
+    """Returns the flow of an update that takes over the user's database, with the operator's permission."""
     kept = [("user", "taken-over", "1.0.0", {"note": 2} if kind == "shared" else ...)]
     return Flow(
         f"take-over, user to {kind}" + mode(wal), with_rows(f"taken-{kind}-1.0.0", "user.db", *NOTES, wal=wal),
@@ -235,7 +235,8 @@ FAVORITES = "pantry.db: SELECT food FROM favorite ORDER BY 1"
 
 
 def left(way, wal):
-    """An update that leaves rows of the app behind: the release stops preserving a table, and other rows were never selected."""
+    """Returns the flow of an update that leaves rows of the app behind: the release stops preserving a table, and no entry
+    selected the other rows."""
     return Flow(
         f"rows left behind by {way}" + mode(wal), with_rows(f"left-{way}-1.0.0", "pantry.db", *LEFT, wal=wal),
         ["apply", f"{{left-{way}-2.0.0}}", "--accept-unpreserved"], {
@@ -244,7 +245,7 @@ def left(way, wal):
 
 
 def lossy(wal):
-    """A migration that changes one value and drops a column."""
+    """Returns the flow of a migration that changes one value and drops a column."""
     moods = ["INSERT INTO note(text, mood) VALUES('rye', 'good'), ('bread', 'bad')"]
     return Flow(
         "migration that changes values" + mode(wal), with_rows("lossy-1.0.0", "user.db", *moods, wal=wal),
@@ -265,7 +266,7 @@ def restored_user(wal):
 
 
 def restored_pantry(wal):
-    """Restores a shared database with the rows that an update left behind from quarantine."""
+    """Restores from quarantine a shared database with the rows that an update left behind."""
     begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
                  writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 1)", wal=wal))
     return Flow(
@@ -287,7 +288,7 @@ def restored_table(table, wal):
 
 
 def moved(wal):
-    """The user's database gets a different path."""
+    """Returns the flow of an update in which the user's database gets a different path."""
     rows = [("rye",), ("bread",)]
     return Flow(
         "moved, user" + mode(wal), with_rows("moved-1.0.0", "user.db", *NOTES, wal=wal), ["apply", "{moved-2.0.0}"], {
@@ -296,7 +297,7 @@ def moved(wal):
 
 
 def moved_pantry(wal):
-    """A shared database gets a different path and different content."""
+    """Returns the flow of an update in which a shared database gets a different path and different content."""
     return Flow(
         "moved, shared" + mode(wal), with_rows("moved-shared-1.0.0", "pantry.db", *MINE, wal=wal),
         ["apply", "{moved-shared-2.0.0}"], {
@@ -306,7 +307,7 @@ def moved_pantry(wal):
 
 
 def several(wal):
-    """An update that exchanges one database, replaces one live, migrates one and moves one."""
+    """Returns the flow of an update that exchanges one database, replaces one live, migrates one and moves one."""
     begin = then(install("several-1.0.0"), writes("pantry.db", *MINE, wal=wal),
                  writes("larder.db", "INSERT INTO food VALUES(110, 'larder', 1), (111, 'left', 0)", wal=wal),
                  writes("user.db", "INSERT INTO note(text, mood) VALUES('rye', 'good')", wal=wal),

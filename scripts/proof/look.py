@@ -9,7 +9,7 @@ SIDECARS = ("-wal", "-journal")
 
 
 def sealed(store):
-    """The digest of each read-only database, by the path that apps use."""
+    """Returns the digest of each read-only database, by the path that apps use."""
     found = {}
     for name in names(store):
         path = os.path.join(store, name)
@@ -19,7 +19,7 @@ def sealed(store):
 
 
 def writable(store):
-    """The content of each writable database as SQLite reads it, with its sidecars."""
+    """Returns the content of each writable database as SQLite reads it, with its sidecars."""
     return {name: found for name, (found, _) in contents(store).items()}
 
 
@@ -37,7 +37,7 @@ def names(store):
 
 
 def content(path):
-    """Health, schema and rows, or the digest of the file if it is not a database; also the journal mode."""
+    """Returns health, schema and rows, or the digest of the file if it is not a database; also the journal mode."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = os.path.join(scratch, "x.db")
         shutil.copyfile(path, copy)
@@ -61,7 +61,7 @@ def content(path):
 
 
 def query(path, sql):
-    """Rows of a database, read through the path that apps use."""
+    """Returns rows of a database, read through the path that apps use."""
     with tempfile.TemporaryDirectory() as scratch:
         for suffix in ("",) + SIDECARS:
             if os.path.exists(path + suffix):
@@ -74,7 +74,7 @@ def query(path, sql):
 
 
 def version(store):
-    """The version in the manifest of the current generation; None if nothing is installed."""
+    """Returns the version in the manifest of the current generation; None if nothing is installed."""
     manifest = os.path.join(store, ".moult/current/manifest.json")
     if not os.path.lexists(os.path.join(store, ".moult/current")):
         return None
@@ -82,8 +82,8 @@ def version(store):
 
 
 def files(store):
-    """Every name in the store with its kind and mode, without the sidecars of databases in WAL mode, which belong to the
-    app."""
+    """Returns every name in the store with its kind and mode, without the sidecars of databases in WAL mode, which belong to
+    the app."""
     found = collections.Counter()
     for directory, below, plain in os.walk(store):
         for name in below + plain:
@@ -103,7 +103,7 @@ def files(store):
 
 
 def kept(store):
-    """Each set in quarantine: its record without times, and the content of its database."""
+    """Returns each set in quarantine: its record without times, and the content of its database."""
     found = []
     for name in rows.quarantined(store):
         known = rows.record(store, name)
@@ -118,7 +118,8 @@ def kept(store):
 
 
 def reasons(store):
-    """The databases in quarantine with the reason, the release, and for each table the number of rows that are nowhere else."""
+    """Returns the databases in quarantine, each with the reason, the release, and by table the number of rows that are
+    nowhere else."""
     records = [rows.record(store, name) for name in rows.quarantined(store) if not rows.fault(store, name)]
     return sorted((known["database"], known["reason"], known["release"], known.get("rows")) for known in records)
 
@@ -130,7 +131,7 @@ def settings(store):
 
 
 def holds(store):
-    """The releases on hold, with the reasons."""
+    """Returns the releases on hold, with the reasons."""
     try:
         with open(os.path.join(store, ".moult/holds.json")) as file:
             return [(hold["release"], hold["reason"]) for hold in json.load(file)["holds"]]
@@ -139,7 +140,7 @@ def holds(store):
 
 
 def installed(store):
-    """The number of installations in the history, and the result of the last one."""
+    """Returns the number of installations in the history, and the result of the last one."""
     try:
         lines = open(os.path.join(store, ".moult/history.jsonl"), errors="replace").read().splitlines()
     except FileNotFoundError:
@@ -155,7 +156,7 @@ def installed(store):
 
 
 def everything(store):
-    """The complete contents of a store, to detect any change."""
+    """Returns the complete contents of a store, to detect any change."""
     found = {}
     for directory, below, plain in os.walk(store):
         for name in below + plain + ["."]:

@@ -54,7 +54,7 @@ class Mounted:
 
 
 def why_not(kind):
-    """Why this machine cannot mount such a file system; None if it can."""
+    """Returns why this machine cannot mount such a file system; None if it can."""
     if os.geteuid() != 0:
         return "only root may mount"
     if not shutil.which(Mounted.MAKE[kind][0]):

@@ -73,7 +73,7 @@ class Place:
         return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}, calls
 
     def content(self, directory):
-        """A digest of all files that readers can find; they ignore names that begin with a dot."""
+        """Returns a digest of all files that readers can find; they ignore names that begin with a dot."""
         found = []
         for above, below, plain in os.walk(self.path(directory)):
             below[:] = sorted(name for name in below if not name.startswith("."))
@@ -83,8 +83,8 @@ class Place:
         return hashlib.sha256(repr(found).encode()).digest()
 
     def names(self, directory):
-        """Every name below the output, with a placeholder in the names of signatures, which contain a digest, and without the
-        store of a replaced file, in which each replacement adds names."""
+        """Returns every name below the output. Digests in the names of signatures are replaced by a placeholder, and the
+        store of a replaced file is left out, because each replacement adds names to it."""
         found = []
         for above, below, plain in os.walk(self.path(directory)):
             below[:] = [name for name in below if not name.endswith(".db.moult")]
@@ -180,8 +180,8 @@ def serial(place, directory):
 
 
 def following(*versions):
-    """Both stores follow the feed, and may have any of these versions afterwards; when the flow is complete, the new store
-    has the last one."""
+    """Returns a check that both stores follow the feed and then have one of these versions; when the flow is complete, the
+    new store has the last one."""
     def read(place, directory, is_over):
         if feed(place, directory) is None:
             if is_over:
@@ -202,7 +202,7 @@ def following(*versions):
 
 
 def rotated(place, directory, is_over):
-    """When the flow is complete, only the new key can sign the next feed, which stores accept."""
+    """Checks that, when the flow is complete, only the new key can sign the next feed, and stores accept that feed."""
     following("1.0.0")(place, directory, False)
     if is_over:
         if not os.path.exists(place.path(directory, "keys-1.json")):
@@ -222,7 +222,7 @@ def key_list(place, directory):
 
 
 def packed(place, directory, is_over):
-    """A manifest has its bundle next to it, and the release can be installed."""
+    """Checks that a manifest has its bundle next to it, and that the release can be installed."""
     if not os.path.exists(place.path(directory, "app.json")):
         if is_over:
             raise Wrong("no release")
@@ -249,7 +249,7 @@ def key_pair(place, directory):
 
 
 def whole_keys(place, directory, is_over):
-    """Both keys exist and are a pair, or the secret key is missing."""
+    """Checks that both keys exist and are a pair, or that the secret key is missing."""
     if not os.path.exists(place.path(directory, "release.key")):
         if is_over:
             raise Wrong("no key")
@@ -283,7 +283,7 @@ def replaced(place):
 
 
 def rows_of(place, directory):
-    """The rows that an app would find in the file, read from a copy; None if the file is missing."""
+    """Returns the rows that an app would find in the file, read from a copy; None if the file is missing."""
     if not os.path.exists(place.path(directory, "app.db")):
         return None
     with tempfile.TemporaryDirectory(dir=place.tools.scratch) as copy:
@@ -303,8 +303,8 @@ PRICES = {"old": [("bread", 320)], "new": [("bread", 350), ("milk", 150)]}
 
 
 def one_file(end):
-    """The file has the complete old or the complete new content, always with the row of the app. When the flow is complete,
-    it has the content that the flow installs, and after an undo the other content."""
+    """Returns a check that the file has the complete old or the complete new content, always with the row of the app. When
+    the flow is complete, the file must have the content that the flow installs, and after an undo the other content."""
     def read(place, directory, is_over):
         allowed = [end] if is_over else list(PRICES)
         found = rows_of(place, directory)
@@ -379,7 +379,7 @@ class Baseline:
         places.remove(world.directory)
 
     def count(self, flow, kind, tools, place):
-        """The calls of the command on this file system, with their kinds and paths."""
+        """Returns the calls of the command on this file system, with their kinds and paths."""
         if kind not in self.counts:
             world = self.fresh(tools, place)
             found, calls = world.strike(flow.command, "-l")
@@ -410,7 +410,7 @@ class Baseline:
         places.remove(world.directory)
 
     def points(self, fault, counted):
-        """The calls to strike at: all, except most calls of trial installations. Power is cut at every third call."""
+        """Returns the calls to strike at: all, except most calls of trial installations. Power is cut at every third call."""
         mark = {"calls": "", "data": " data", "room": " room"}[fault.counts]
         chosen, number = [], 0
         for line in counted["list"]:

@@ -18,8 +18,8 @@ def database(path, script, rows=()):
 
 
 def reference(name, version, kibibytes=8):
-    """A table in which every row has the version of its release, with random bytes, so that the database does not compress
-    into one small frame."""
+    """Returns a table in which every row has the version of its release, with random bytes, so that the database does not
+    compress into one small frame."""
     noise = random.Random(f"{name} {version}")
     rows = [(i, version, noise.randbytes(900)) for i in range(kibibytes)]
     return f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, release TEXT, more BLOB);", [
@@ -27,7 +27,7 @@ def reference(name, version, kibibytes=8):
 
 
 def edition(version):
-    """A table in which one row differs between releases."""
+    """Returns a table in which one row differs between releases."""
     script, rows = reference("food", "any", 1600)
     return script, rows + [("UPDATE food SET release = ? WHERE id = 7", [(version,)])]
 
@@ -53,7 +53,7 @@ THUMBS = "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);"
 
 
 def shelf(version):
-    """A pantry that also has a table into which only apps insert rows."""
+    """Returns a pantry that also has a table into which only apps insert rows."""
     script, rows = pantry(version)
     return script + FAVORITE, rows
 
@@ -81,7 +81,8 @@ class Releases:
         # Every row that a release shipped; all other rows come from an app or a user.
         self.shipped = set()
         os.makedirs(directory)
-        # Two sealed databases with several frames, of which one is removed and one added, and the user database.
+        # Two read-only databases with several frames, one of which the second release replaces by a new one, and the user
+        # database.
         self.pair("plain", lambda v: {
             "food": ("reference", reference("food", v, 1600), {}),
             "codes" if v == "1.0.0" else "units": ("reference", reference("codes", v), {}),

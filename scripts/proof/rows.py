@@ -12,12 +12,13 @@ REASONS = {"replaced", "rolled-back", "migrated", "reset", "taken-over", "unfit-
 
 
 def row(table, columns, values):
-    """A row as a comparable value: its table, and each column with its value."""
+    """Returns a row as a comparable value: its table, and each column with its value."""
     return table, frozenset(zip(columns, values))
 
 
 def read(path):
-    """The rows of a database, including its sidecars, and the rows in its `moult_rejected`; None if it does not load."""
+    """Returns the rows of a database, including its sidecars, and the rows in its `moult_rejected`; None if it does not
+    load."""
     with tempfile.TemporaryDirectory() as scratch:
         whole = os.path.join(scratch, "x.db")
         for suffix in ("",) + SIDECARS:
@@ -55,7 +56,7 @@ class Place:
         self.rows, self.rejected = read(path) or (collections.Counter(), collections.Counter())
 
     def count(self, wanted):
-        """How many times the file has a row. A newer schema may have more columns than the row."""
+        """Returns how many times the file contains a row. A newer schema may have more columns than the row."""
         table, values = wanted
         exact = self.rows[wanted] + self.rejected[wanted]
         if exact or self.kind != "database":
@@ -74,7 +75,7 @@ def quarantined(store):
 
 
 def sets(store):
-    """The complete sets in quarantine."""
+    """Returns the complete sets in quarantine."""
     shelf = os.path.join(store, ".moult/quarantine")
     return [Place("quarantine", name, os.path.join(shelf, name, os.path.basename(record(store, name)["path"])))
             for name in quarantined(store) if not fault(store, name)]
@@ -89,12 +90,12 @@ def adopted(store):
 
 
 def settled(store):
-    """Every place where a row may be in a store without an unfinished update."""
+    """Returns every place where a row may be in a store without an unfinished update."""
     return databases(store) + sets(store) + adopted(store)
 
 
 def anywhere(store):
-    """Every database file of a store, including those of an unfinished update."""
+    """Returns every database file of a store, including those of an unfinished update."""
     found = databases(store)
     for directory, _, names in os.walk(os.path.join(store, ".moult")):
         for name in names:
@@ -113,7 +114,7 @@ def record(store, name):
 
 
 def fault(store, name):
-    """Why a set in quarantine is not complete; None if it is complete."""
+    """Returns why a set in quarantine is not complete; None if it is complete."""
     known = record(store, name)
     if known is None:
         return "set.json is missing or cannot be read"
@@ -146,17 +147,18 @@ class Ledger:
                     self.most[wanted] = max(self.most[wanted], count)
 
     def with_rows(self, more):
-        """The same ledger, with rows that an app wrote later."""
+        """Returns this ledger with additional rows, which an app wrote later."""
         found = copy.copy(self)
         found.most = self.most + collections.Counter(more)
         return found
 
     def missing(self, places):
-        """The rows of which the places have fewer copies than before, or none."""
+        """Returns the rows of which the places have fewer copies than before, or none."""
         return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in places) < most]
 
     def doubled(self, places):
-        """The rows that the databases and their `moult_rejected` contain more often than any single place did before."""
+        """Returns the rows that the databases and their `moult_rejected` contain more often than any single place did
+        before."""
         current = [place for place in places if place.kind == "database"]
         return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in current) > most]
 

@@ -5,7 +5,7 @@
  *
  * ACTION   kill    every process dies before the call
  *          torn    half of the data is written, then every process dies
- *          cut     the file system of DIRECTORY loses what it has not written yet, and every process dies
+ *          cut     the file system of DIRECTORY loses the data that is not on the disk yet, and every process dies
  *          EIO, ENOSPC   the call fails, and with -g every later call fails as well
  *          run     PROGRAM runs in a shell before the call; a PROGRAM that waits for the command runs on next to it
  * CALL     counts only calls of this name; `lease` is the fcntl call for a write lease, which changes nothing on a disk

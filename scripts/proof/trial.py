@@ -15,7 +15,7 @@ class Wrong(Exception):
 
 
 def with_log(error, world, tools):
-    """The error, with the output of all commands."""
+    """Returns the error with the output of all commands."""
     text = f"{error}\n    " + "\n    ".join(world.log)
     return Wrong(text.replace(world.directory + "/", "").replace(tools.scratch + "/", ""))
 
@@ -136,11 +136,11 @@ class Baseline:
         return found
 
     def points(self, fault, counts):
-        """The numbers of the calls to strike at: all of them."""
+        """Returns the numbers of the calls to strike at: all of them."""
         return range(1, counts[fault.counts] + 1)
 
     def possible(self, ending):
-        """The results that are possible after an exit status: all of them if the command could not report one."""
+        """Returns the results that are possible after an exit status; all results if the command could not report a status."""
         return {name: end for name, end in self.ends.items() if ending not in NEW | OLD or (name == "new") == (ending in NEW)}
 
     def count(self, flow, kind, tools, place):
@@ -201,7 +201,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
 
 
 def check_readers_before_recovery(world, baseline):
-    """Before the recovery, a reader finds the complete old release or the complete new one."""
+    """Checks that a reader finds the complete old or the complete new release before the recovery."""
     ends = baseline.ends.values()
     found = look.sealed(world.store)
     for name in set.intersection(*(set(end.sealed) for end in ends)):
@@ -221,14 +221,14 @@ def check_readers_before_recovery(world, baseline):
 
 
 def check_rows_before_recovery(world, baseline):
-    """Before the recovery, every row of the app is in some file of the store."""
+    """Checks that every row of the app is in some file of the store before the recovery."""
     missing = baseline.ledger.missing(rows.anywhere(world.store))
     if missing:
         raise Wrong(f"before the recovery, rows are in no file: {rows.text(missing)}")
 
 
 def check_rows(ledger, world, when="after the recovery"):
-    """Every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
+    """Checks that every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
     found = rows.settled(world.store)
     faults = [f"{name} in quarantine is not complete: {fault}" for name in rows.quarantined(world.store)
               if (fault := rows.fault(world.store, name))]
@@ -242,7 +242,7 @@ def check_rows(ledger, world, when="after the recovery"):
 
 
 def check_exit_status(world, baseline, ending):
-    """If the command exited by itself, its exit status agrees with the state of the store."""
+    """Checks that the exit status agrees with the state of the store, if the command exited by itself."""
     if ending not in NEW | OLD | {6}:
         raise Wrong(f"the command exited with {ending}")
     if ending == 6:
@@ -259,8 +259,8 @@ def kill_recovery(world, number):
 
 
 def check_recovery(flow, baseline, world, fault, number, ending):
-    """The next command that writes recovers the store, which then has exactly one of the possible results: nothing is lost,
-    and nothing is left over."""
+    """Runs the next command that writes, which recovers the store, and checks that the store then has exactly one of the
+    possible results: nothing is lost or left over."""
     undo(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
     check_rows(baseline.ledger, world)
@@ -296,7 +296,7 @@ def undo(world, fault):
 
 
 def without_undone(state, fault):
-    """The state without the sets that an undo may have added to quarantine, because their content may be an app's."""
+    """Returns the state without the sets that an undo may have added to quarantine, because their content may be an app's."""
     if fault.undoes:
         names = {known[0] for known in state.kept if '"reason": "undone"' in known[1]}
         state.kept = [known for known in state.kept if known[0] not in names]
@@ -308,7 +308,8 @@ def without_undone(state, fault):
 
 
 def check_recovery_after_writes(flow, baseline, world, fault, number):
-    """After an app wrote between the crash and the recovery, its rows are not lost either, and the release is old or new."""
+    """Checks that rows that an app wrote between the crash and the recovery are not lost either, and that the release is old
+    or new."""
     ledger = baseline.ledger.with_rows(flows.write_between(world))
     undo(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
@@ -331,7 +332,7 @@ def check_recovery_after_writes(flow, baseline, world, fault, number):
 
 
 def check_history(world, end, state, outcome, fault):
-    """The history agrees with the installed release; only a power cut may lose one of its lines."""
+    """Checks that the history agrees with the installed release; only a power cut may lose one of its lines."""
     if state.installed != end.installed and not (fault.cuts and state.installed < end.installed):
         raise Wrong(f"the store is {outcome}, but its history has {state.installed} updates, expected {end.installed}")
     current = os.path.join(world.store, ".moult/current")

@@ -15,7 +15,7 @@ def table(head, rows):
 
 
 def at(shares, counts):
-    """The minutes after which these shares of all machines have the release."""
+    """Returns the minutes after which these shares of all machines have the release."""
     total, sum_, result, shares = sum(counts), 0, [], list(shares)
     for minute, count in enumerate(counts):
         sum_ += count

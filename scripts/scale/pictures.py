@@ -21,7 +21,7 @@ def short(number):
 
 
 def step(most):
-    """A round distance between grid lines, for about five lines."""
+    """Returns a round distance between grid lines, for about five lines."""
     size = 10 ** (len(str(int(most / 5 or 1))) - 1)
     return next(size * factor for factor in (1, 2, 5, 10, 20) if most / (size * factor) <= 5.5)
 
@@ -97,7 +97,7 @@ def releases(result):
 
 
 def leaving(staged, at_once):
-    """The machines that still have the withdrawn release, over three days."""
+    """Returns a chart of the machines that still have the withdrawn release, over three days."""
     chart = Chart("Machines on the withdrawn release, by hours since it was withdrawn",
                   "The fix is published 17 hours after the withdrawal, in stages or to all machines at once.", 72,
                   staged["withdrawn"], [], [(hour, f"{hour} h") for hour in range(0, 72, 12)])

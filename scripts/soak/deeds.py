@@ -51,7 +51,7 @@ class Deeds:
         self.run(QUIET, "recover", "-q", "--wait", "60")
 
     def whole(self, deed):
-        """The pointer, the read-only databases and the shared database must belong to one release."""
+        """Checks that the pointer, the read-only databases and the shared database belong to one release."""
         current = os.path.join(self.store, ".moult/current")
         version = int(json.load(open(os.path.join(current, "manifest.json")))["version"].split(".")[0])
         seen = {}
@@ -79,7 +79,7 @@ class Deeds:
             self.run(QUIET, "unhold", "--all", "-q")
 
     def two(self):
-        """Two updates at the same time: the second one exits with 75, or finds nothing to do."""
+        """Runs two updates at the same time: the second one exits with 75, or finds nothing to do."""
         manifest = self.publisher.next()
         both = [self.start("apply", "-q", manifest) for _ in range(2)]
         results = [(process.communicate(timeout=300)[1], process.returncode) for process in both]

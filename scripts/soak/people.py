@@ -17,7 +17,7 @@ class People:
         self.watch = subprocess.Popen([moult, "watch", "--store", store], stdout=subprocess.DEVNULL)
 
     def sizes(self):
-        """The memory (KiB) and the number of descriptors of `moult watch`."""
+        """Returns the memory (KiB) and the number of descriptors of `moult watch`."""
         status = open(f"/proc/{self.watch.pid}/status").read()
         return int(status.split("VmRSS:")[1].split()[0]), len(os.listdir(f"/proc/{self.watch.pid}/fd"))
 
@@ -38,7 +38,7 @@ class People:
         return reads, faults, full, acknowledged
 
     def lost(self, acknowledged):
-        """The rows that have neither the last acknowledged value nor a value that may have been written after it."""
+        """Returns the rows that have neither the last acknowledged value nor a value that may have been written after it."""
         found = {}
         for file, sql in {"pantry.db": "SELECT id, CAST(name AS INTEGER) FROM food WHERE mine = 1", "user.db": "SELECT slot, count FROM note"}.items():
             connection = sqlite3.connect(os.path.join(self.store, file))

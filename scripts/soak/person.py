@@ -16,7 +16,7 @@ def ended():
 
 
 def is_full(error):
-    """Whether the error may come from a full disk: then it is expected."""
+    """Returns whether the error may come from a full disk, and is therefore expected."""
     text = str(getattr(error, "stderr", None) or error)
     return any(word in text for word in ("disk is full", "disk I/O", "No space", "unable to open"))
 
