@@ -34,7 +34,7 @@ import Testing
             before: same + "CREATE VIRTUAL TABLE v USING fts5(t);",
             after: same + "CREATE VIRTUAL TABLE v USING fts5(t); INSERT INTO a VALUES(1);", tables: ["a", "v"]),
         Case(
-            testDescription: "too large to look at", before: same + "INSERT INTO a VALUES(zeroblob(40000000));",
+            testDescription: "too large to compare", before: same + "INSERT INTO a VALUES(zeroblob(40000000));",
             after: same + "INSERT INTO a VALUES(zeroblob(40000001));", tables: nil),
     ]
 
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `the changed tables of a sealed database are named`(_ example: Case) throws {
+    func `consumers get the names of the changed tables of a sealed database`(_ example: Case) throws {
         // The update to 2.0.0 needs a first release to compare with.
         try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
         let input = try listen()
@@ -70,7 +70,9 @@ import Testing
     /// The new release is compared with the current content of a writable database, not with the content that the old
     /// release shipped. moult's own table does not count.
     @Test(arguments: [("", []), ("INSERT INTO a VALUES('mine')", ["a"])])
-    func `the changed tables of a writable database are named`(_ sql: String, _ tables: [String]) throws {
+    func `consumers get the names of the changed tables of a writable database`(
+        _ sql: String, _ tables: [String]
+    ) throws {
         func release(_ number: Int, _ more: String) throws -> String {
             try maker.make("\(number).0.0", sequence: number, [.shared("pantry", Self.same + more, more: [])])
         }

@@ -93,7 +93,7 @@ import Testing
         #expect(reload["databases"]?.array?.first?["tables"]?.line == "[\"food\"]")
     }
 
-    @Test func `a process that is not running gets no signal`() throws {
+    @Test func `no signal is sent to a process that is not running`() throws {
         let gone = try Program(["true"])
         gone.wait()
         let file = shop.scratch.path("pid")
@@ -107,7 +107,7 @@ import Testing
     }
 
     /// If a process started after its pid file was written, the process ID has been reused.
-    @Test func `a reused process ID gets no signal`() throws {
+    @Test func `no signal is sent to a reused process ID`() throws {
         let file = shop.scratch.path("pid")
         let innocent = try Program.python("print('ready'); input()")
         #expect(innocent.line() == "ready")

@@ -106,7 +106,7 @@ struct FileAttributesTests {
         }
     #endif
 
-    @Test func `files of another user or of a foreign group cannot be reproduced`() throws {
+    @Test func `copying the attributes of a file of another user or group is refused`() throws {
         func reason(_ owner: UInt32, _ group: UInt32, as user: UInt32 = 1000) -> String? {
             Files.reasonAgainstGiving(owner: owner, group: group, as: user, in: [100, 27])
         }

@@ -167,7 +167,7 @@ import Testing
         #expect(try Tree(shop.root) == before)
     }
 
-    @Test(.enabled(if: getuid() == 0)) func `without permission, moult who says that it cannot see every process`()
+    @Test(.enabled(if: getuid() == 0)) func `without permission, who reports that it cannot see every process`()
         throws
     {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")

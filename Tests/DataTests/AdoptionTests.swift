@@ -24,7 +24,7 @@ import Testing
         #expect(try shop.adopted(file, "SELECT * FROM item", in: generation) == "MINE|1\n", note)
     }
 
-    @Test func `first install of a shared database keeps the file at its path`() throws {
+    @Test func `the first install of a shared database keeps an existing file at its path`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: ["shared", "reference", "cache"])
-    func `rollback to the adopted generation brings back a plain writable file`(kind: String) throws {
+    func `rollback to the adopted generation restores a plain writable file`(kind: String) throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", kind, "CREATE TABLE other(x);")
         try shop.install("1.0.0")
@@ -200,7 +200,7 @@ import Testing
         #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
-    @Test func `a rollback from a damaged database is refused with the command that resets it`() throws {
+    @Test func `a rollback from a damaged database is refused, and the error contains the reset command`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
         try shop.install("1.0.0")
@@ -270,7 +270,7 @@ import Testing
         try expectNotRemovableAsCache("4.0.0", "5.0.0")
     }
 
-    @Test func `a cache that a later release has again is kept if its schema matches`() throws {
+    @Test func `a cache that a release omitted is kept for a later release if its schema matches`() throws {
         try release("1.0.0", "cache", Self.item)
         try shop.install("1.0.0")
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
@@ -311,9 +311,7 @@ import Testing
 
     @Test(arguments: takeovers) func `a release cannot change the kind of a database without --take-over`(
         _ change: (old: String, new: String)
-    )
-        throws
-    {
+    ) throws {
         try changeKind(change)
         let before = try shop.tree()
         #expect(try shop.plan("2.0.0").status == 3)

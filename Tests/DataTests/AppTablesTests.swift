@@ -21,9 +21,7 @@ import Testing
     @Test(arguments: [[own], []])
     func `without --accept-unpreserved, an update is refused if the app has renamed a preserved table`(
         _ rules: [JSON]
-    )
-        throws
-    {
+    ) throws {
         try begin("ALTER TABLE item RENAME TO thing;", preserving: rules)
         let before = try shop.tree()
         let ended = try shop.apply("2.0.0")
@@ -36,7 +34,7 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM thing") == "MINE\n")
     }
 
-    @Test func `a table of the app next to a preserved table needs no --accept-unpreserved`() throws {
+    @Test func `an update does not require --accept-unpreserved for a table that the app created`() throws {
         try begin("CREATE TABLE thing(id INTEGER PRIMARY KEY, name); INSERT INTO thing VALUES(1, 'APP')")
         try shop.install("2.0.0")
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM thing") == "APP\n")

@@ -42,7 +42,7 @@ import Testing
     private static let exact =
         "SELECT id, typeof(t), CASE typeof(t) WHEN 'real' THEN printf('%!.17g', t) ELSE hex(t) END"
 
-    @Test(arguments: ["exchange", "live"]) func `every value arrives byte for byte`(way: String) throws {
+    @Test(arguments: ["exchange", "live"]) func `every value is carried over byte for byte`(way: String) throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);"
         let rows = Self.values.enumerated().map { "(\($0.offset + 10), \($0.element), 1)" }.joined(separator: ",")
         let app = "INSERT INTO item VALUES\(rows);"
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: ["UTF-16le", "UTF-16be"])
-    func `text arrives in a database of another encoding`(encoding: String) throws {
+    func `text is carried over to a database with a different encoding`(encoding: String) throws {
         let schema = "CREATE TABLE item(id INTEGER PRIMARY KEY, t, mine INT DEFAULT 1);"
         try must(
             update(

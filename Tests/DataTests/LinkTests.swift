@@ -71,8 +71,8 @@ import Testing
         #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
     }
 
-    @Test(arguments: ["delete", "wal"]) func `an open database behind a link keeps its connection`(mode: String) throws
-    {
+    @Test(arguments: ["delete", "wal"])
+    func `a connection to an open database behind a link stays usable`(mode: String) throws {
         try begin()
         let app = try App(opens: shop.path("pantry.db"), "PRAGMA journal_mode = \(mode)", "SELECT * FROM item")
         try shop.install("2.0.0")

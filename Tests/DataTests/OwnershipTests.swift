@@ -117,7 +117,7 @@ import Testing
 
     // MARK: As root
 
-    @Test(.enabled(if: geteuid() == 0, "only root may give a file away"))
+    @Test(.enabled(if: geteuid() == 0, "only root may change the owner of a file"))
     func `as root an update keeps the owner and group`() throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712"] + Self.names.map { shop.path("\($0).db") })
@@ -130,7 +130,7 @@ import Testing
         #expect(try access() == before)
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may give a file away"), arguments: names)
+    @Test(.enabled(if: geteuid() == 0, "only root may change the owner of a file"), arguments: names)
     func `as root a reset keeps the owner and group`(name: String) throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712"] + Self.names.map { shop.path("\($0).db") })
@@ -141,7 +141,7 @@ import Testing
         #expect(try shop.onlyKept(name).record["owner"]?["uid"]?.integer == 4711)
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may give a file away"))
+    @Test(.enabled(if: geteuid() == 0, "only root may change the owner of a file"))
     func `after an update by root, another user's app can still write`() throws {
         try setMode("660")
         try Shell.must(["chown", "4711:4712", shop.path("exchanged.db"), shop.path("replaced.db")])

@@ -34,7 +34,7 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test func `a release that preserves another table instead is also refused`() throws {
+    @Test func `a release that preserves a different table instead is also refused`() throws {
         try begin()
         try shop.pack("2.0.0", [.shared(shipped("TWO") + "CREATE TABLE fav(x);", [["table": "fav"]])])
         #expect(try shop.apply("2.0.0").status == 3)

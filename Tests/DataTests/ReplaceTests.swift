@@ -88,7 +88,7 @@ import Testing
         #expect(try refusal("moult replace app.db new2.db --preserve nothing").contains("has no table \"nothing\""))
     }
 
-    @Test func `the new database must be sound and pass its checks`() throws {
+    @Test func `replace refuses a new database that is damaged or fails a check`() throws {
         try scratch.must("head -c 6000 new1.db > cut.db; echo text > text.db")
         try scratch.must(
             "cp new1.db damaged.db; printf '\\377' | dd of=damaged.db bs=1 seek=4096 conv=notrunc status=none")
@@ -123,7 +123,7 @@ import Testing
         #expect(again.contains("\"copy\":\"") && !again.contains("\"undo\""), "\(again)")
     }
 
-    @Test func `a file that cannot be replaced is refused, with a command that works`() throws {
+    @Test func `a file that cannot be replaced is refused, and the suggested command works`() throws {
         try scratch.must("ln -s app.db link.db; ln app.db other.db; mkdir directory; mkfifo pipe")
         for (line, why) in [
             ("moult replace missing.db new1.db", "no such file"),
@@ -336,7 +336,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs a second user"), arguments: ["a store", "an empty directory", "a link"])
-    func `another user's store next to the file is not used`(planted: String) throws {
+    func `replace does not use another user's store next to the file`(planted: String) throws {
         try scratch.must("chmod 1777 . && chown 4711 app.db && mkdir own && chmod 777 own")
         let other = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         switch planted {

@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Every field that a verb prints is on the page about JSON, and every field on the page is printed.
-    @Test func `the JSON of every verb matches its page`() throws {
+    @Test func `the JSON output of every verb matches the page about JSON`() throws {
         let ended = try Project.run(["scripts/json-contract"], in: Project.root)
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }

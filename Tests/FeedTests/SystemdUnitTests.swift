@@ -10,7 +10,7 @@ import Testing
 struct SystemdUnitTests {
     private let scratch: Scratch
 
-    /// The units, with the built command instead of the installed one, for a store in `/var/lib/app`.
+    /// Writes the units for a store in `/var/lib/app`, with the built command instead of the installed one.
     init() throws {
         scratch = try Scratch()
         for ending in ["service", "timer"] {

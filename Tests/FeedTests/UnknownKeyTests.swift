@@ -13,7 +13,7 @@ import Testing
         try bench.must("moult publish public rel/test-1.0.0.json -k a.key -q")
     }
 
-    @Test func `a feed is not signed with a key that never signed it`() throws {
+    @Test func `publish does not sign a feed with a key that never signed the feed`() throws {
         let before = try Tree(bench.path("public"), times: false)
         let (old, new) = (try bench.id("a"), try bench.id("b"))
         #expect(

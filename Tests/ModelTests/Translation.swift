@@ -89,7 +89,7 @@ struct Translation {
         if flags.contains("O_APPEND") { appending.insert(open) } else { appending.remove(open) }
     }
 
-    /// SQLite writes to shared memory without system calls, and the first process recreates that memory.
+    /// Returns whether a file is shared memory, which SQLite writes without system calls, and recreates when needed.
     private func isSharedMemory(_ path: String) -> Bool { path.hasSuffix("-shm") }
 
     private mutating func file(_ call: TracedCall) throws {

@@ -257,7 +257,7 @@ import Testing
         Array("MSCF\0\0\0\0".utf8), Array("Rar!\u{1a}\u{7}\u{1}\0".utf8), Array("xar!\0\u{1c}\0\u{1}".utf8),
         Array("LRZI\0\u{6}".utf8), Array("GRZipII\0\u{2}\u{4}:)".utf8), [0x89] + Array("LZO\0\r\n\u{1a}\n".utf8),
     ])
-    func `an archive of another format is not opened with another reader or program`(magic: [UInt8]) throws {
+    func `an archive of an unsupported format is not opened with another reader or program`(magic: [UInt8]) throws {
         let scratch = try Scratch()
         let bytes = magic + [UInt8](repeating: 0x20, count: 4096)
         for name in ["a.tar", "a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"] {

@@ -42,7 +42,7 @@ import Testing
         ("1 1", "line 1, column 3: unexpected text after the end of the JSON value"),
         (String(repeating: "[", count: 100), "line 1, column 65: nested deeper than 64 levels"),
     ])
-    func `invalid JSON is refused with its place`(_ text: String, _ why: String) {
+    func `the error for invalid JSON text contains the position`(_ text: String, _ why: String) {
         let error = #expect(throws: MoultError.self) { try JSON(parsing: text, source: "m.json") }
         #expect(error?.what == "m.json is not valid JSON")
         #expect(error?.why == why)

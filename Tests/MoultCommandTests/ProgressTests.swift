@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `a UTF-8 terminal gets a bar of Unicode characters`() throws {
+    @Test func `progress on a UTF-8 terminal has a bar of Unicode characters`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal, ["LANG": "C.UTF-8"])
         bar.show(Progress("check food", done: 0, of: 10, unit: .items))
@@ -106,7 +106,7 @@ import Testing
         #expect(terminal.read() == "\rcopy food   50 %\u{1B}[K")
     }
 
-    @Test func `work without a size shows its duration`() throws {
+    @Test func `progress without a known size shows the duration`() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let (bar, clock, _) = bar(terminal)
         bar.show(Progress("check food", done: 0))

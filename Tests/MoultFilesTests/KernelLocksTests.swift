@@ -26,7 +26,7 @@ struct KernelLocksTests {
         #expect(try pids([whole, table((1...200).filter { $0 != 150 }), whole]).found == Set(1...200))
     }
 
-    @Test func `a table of one page is read once, and a longer one until it stays the same`() throws {
+    @Test func `a lock table of one page is read once, and a longer table until it stays the same`() throws {
         #expect(try pids([table(1...20)]).readings == 1)
         #expect(try pids([table(1...200)]).readings == 2)
         // If locks appear and disappear in each reading, moult stops after some readings.

@@ -19,7 +19,7 @@ import Testing
         #expect(result.complaint == "it was killed by signal 9")
     }
 
-    @Test func `a subprocess gets arguments, directory and environment`() throws {
+    @Test func `a subprocess starts with the given arguments, directory and environment`() throws {
         let scratch = try Scratch()
         let result = try Subprocess.run(
             ["sh", "-c", "pwd -P; echo \"$1|$X|$HOME\"", "sh", "a b;$(c)"], in: scratch.path, environment: ["X": "y z"])

@@ -32,7 +32,7 @@ struct DifferentialCase: Sendable, CustomTestStringConvertible {
     let script: Bytes
     let files: [String: Bytes]
 
-    /// A string literal as the script, instead of an array of texts and bytes.
+    /// Takes the script as a string literal instead of an array of texts and bytes.
     init(_ name: String, _ script: String, _ files: [String: Bytes] = [:]) {
         self.init(name, bytes: Bytes(stringLiteral: script), files)
     }

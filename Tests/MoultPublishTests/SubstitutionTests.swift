@@ -119,7 +119,7 @@ import Testing
         #expect(try Files.facts(scratch.path(".git/index")) == index)
     }
 
-    @Test func `a shallow clone has no count`() throws {
+    @Test func `build refuses to count the commits of a shallow clone`() throws {
         let (scratch, git) = try repository()
         _ = try git("commit", "-q", "--allow-empty", "-m", "two")
         let clone = try Scratch()

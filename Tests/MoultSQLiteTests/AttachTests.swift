@@ -66,7 +66,7 @@ import Testing
         #expect(error?.why == "\(limit) databases are attached, and the limit is \(limit)")
     }
 
-    @Test func `detach needs an idle database`() throws {
+    @Test func `a database can be detached only while no statement uses it`() throws {
         try connection.attach(scratch.path("food?.db"), as: "food", access: .readOnly)
         try connection.withStatement("SELECT * FROM food") { statement in
             let hasRow = try statement.step()

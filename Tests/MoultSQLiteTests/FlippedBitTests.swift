@@ -80,7 +80,7 @@ import Testing
     }
 
     /// A key in a table WITHOUT ROWID is changed, so that later rows are no longer found by their keys.
-    @Test func `a changed key of a table without rowid is found`() throws {
+    @Test func `a changed key of a table WITHOUT ROWID is detected`() throws {
         let path = try scratch.database(
             "a.db",
             """

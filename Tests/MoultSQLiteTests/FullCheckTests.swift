@@ -43,7 +43,7 @@ import Testing
             "UPDATE t SET b = 'B', c = 2.25 WHERE a = 2",
             "DELETE FROM t WHERE a = 10; INSERT INTO t VALUES (11, 'b', 3)",
         ])
-    func `an index that differs from its table is found`(_ index: String, _ change: String) throws {
+    func `an index that differs from its table is detected`(_ index: String, _ change: String) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -76,7 +76,7 @@ import Testing
         ("CREATE INDEX i ON t (b) WHERE c > 1", "CREATE INDEX i ON t (b)"),
         ("CREATE INDEX i ON t (b)", "CREATE INDEX i ON t (b) WHERE c > 1"),
     ])
-    func `an index with a different definition is found`(made: String, says: String) throws {
+    func `an index with a different definition is detected`(made: String, says: String) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -92,7 +92,7 @@ import Testing
     @Test(arguments: [
         "CREATE TABLE t (a NOT NULL, b)", "CREATE TABLE t (a CHECK (a > 0), b)", "CREATE TABLE t (a INTEGER, b) STRICT",
     ])
-    func `a row that violates the definition of its table is found`(_ table: String) throws {
+    func `a row that violates the definition of its table is detected`(_ table: String) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -106,7 +106,7 @@ import Testing
     }
 
     /// Two entries of a leaf are swapped: lookups do not find them, but the sums are the same.
-    @Test func `index entries in the wrong order are found`() throws {
+    @Test func `index entries in the wrong order are detected`() throws {
         let path = try scratch.database(
             "a.db",
             "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); CREATE INDEX i ON t (b)"

@@ -83,7 +83,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    @Test(.enabled(if: geteuid() == 0, "mounting needs root"), arguments: State.allCases)
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"), arguments: State.allCases)
     func `a database in a read-only directory can be read`(_ state: State) throws {
         let writer = try prepare(state)
         try Files.makeDirectory(scratch.path("m"))
@@ -126,7 +126,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test func `a reader reports a hot journal and leaves it`() throws {
+    @Test func `a reader reports a hot journal and does not change it`() throws {
         let writer = try prepare(.rollbackIdle)
         writer.execute("PRAGMA cache_size = 1")
         writer.execute("BEGIN")

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a statement lends columns without copies`() throws {
+    @Test func `a statement gives access to columns without copies`() throws {
         try connection.withStatement("SELECT 'naïve' AS word, x'00ff' AS raw, NULL, 1.5, 7") { statement in
             let names = statement.columnNames
             #expect(names == ["word", "raw", "NULL", "1.5", "7"])

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: 0..<8)
-    func `random damage is found and does not crash the checking process`(round: Int) throws {
+    func `random damage is detected and does not crash the checking process`(round: Int) throws {
         let examined = try Examined(Self.sql)
         let sound = try #require(try Files.read(examined.validation.path, limit: 1 << 24))
         #expect(try examined.report().findings == [])

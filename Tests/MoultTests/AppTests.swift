@@ -156,7 +156,7 @@ import Testing
         func reload(_ change: DatabaseChange) { reloads.add(1, ordering: .relaxed) }
     }
 
-    @Test func `a consumer is notified of updates through another value of the same directory`() async throws {
+    @Test func `a consumer is notified of updates through a different Store for the same directory`() async throws {
         try await store.update(to: first)
         try Files.symlink(to: scratch.path("store"), at: scratch.path("link"))
         let consumer = Counting()

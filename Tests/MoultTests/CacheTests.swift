@@ -56,7 +56,7 @@ import Testing
         #expect(try sets().isEmpty)
     }
 
-    @Test func `a different schema sets the cache and its sidecars aside`() throws {
+    @Test func `a cache with a different schema is set aside with its sidecars`() throws {
         try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         // A killed app has left rows that are only in the WAL.
         try Shell.must([

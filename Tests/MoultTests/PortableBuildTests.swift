@@ -27,7 +27,7 @@
                 ])
         }
 
-        @Test func `an update installs all kinds of databases, and a rollback goes back`() async throws {
+        @Test func `an update installs all kinds of databases, and a rollback restores the old release`() async throws {
             let (first, second) = (try make(1), try make(2))
             try await store.update(to: first)
             let before = try store.connect()

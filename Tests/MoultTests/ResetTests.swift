@@ -144,7 +144,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", salvaged, "PRAGMA integrity_check"]) == "ok\n")
     }
 
-    @Test func `a reset does not change where a rollback goes`() throws {
+    @Test func `a reset does not change the release to which a rollback returns`() throws {
         let maker = try ReleaseMaker(in: scratch.path("more"))
         try store.updateBlocking(
             to: maker.make(

@@ -47,9 +47,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may mount"))
-    func `a lack of disk space is found before anything changes`()
-        throws
-    {
+    func `insufficient disk space is detected before anything changes`() throws {
         let scratch = try Scratch()
         let small = try scratch.directory("small")
         try Shell.must(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small])

@@ -76,7 +76,7 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 1)
     }
 
-    @Test func `status finds a file in WAL mode that has lost its last page`() throws {
+    @Test func `status reports a file in WAL mode that has lost its last page`() throws {
         try Shell.must([
             "sqlite3", path("diary"),
             "PRAGMA journal_mode=WAL; WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO note SELECT 'note ' || i FROM n",
@@ -231,7 +231,7 @@ import Testing
         #expect(try follower.moult(["apply"]).output.hasPrefix("no newer release"))
     }
 
-    @Test func `a release that is used in place follows the app into another directory`() throws {
+    @Test func `applying an in-place release from another directory uses the files there`() throws {
         let first = try scratch.directory("first")
         try Files.writeNew(Array("CREATE TABLE t(x); INSERT INTO t VALUES('WORD');".utf8), to: "\(first)/words.sql")
         let draft: JSON = [

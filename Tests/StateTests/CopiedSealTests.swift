@@ -99,7 +99,7 @@ import Testing
         #expect(try original.moult(["status", "--nagios"]).status == 2)
     }
 
-    @Test func `a store that is restored at its own path works, also with the same inodes`() throws {
+    @Test func `a store that is restored at its own path works, even with the same inodes`() throws {
         for _ in 0..<3 {
             try Shell.must(["cp", "-r", original.path, scratch.path("backup")])
             try Shell.must(["sh", "-c", "chmod -R u+w '\(original.path)' && rm -rf '\(original.path)'"])

@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["", "/moult.json", "/.moult", "/.moult/generations", "/.moult/history.jsonl"])
-    func `root refuses a store of which a part belongs to another user`(_ part: String) throws {
+    func `root refuses a store that belongs partly to another user`(_ part: String) throws {
         #expect(try moult(["apply", manifest]).status == 0)
         try Files.remove(trace)
         try Shell.must(["chown", "65534", path + part])
@@ -125,7 +125,7 @@ import Testing
         #expect(try moult(["status"], as: 65534).status == 0)
     }
 
-    @Test func `programs in settings that another user can write to are not run for any user`() throws {
+    @Test func `no program in settings that another user can write to is run`() throws {
         try Shell.must(["chown", "-R", "65534:65534", path])
         #expect(try moult(["plan", manifest], as: 65534).status == 2)
         try Shell.must(["chmod", "666", "\(path)/moult.json"])

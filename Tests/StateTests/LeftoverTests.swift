@@ -74,7 +74,7 @@ import Testing
         #expect(killed >= 4)
     }
 
-    @Test func `a history line that a crash tore is removed by the next command`() throws {
+    @Test func `the next command removes a history line that a crash left incomplete`() throws {
         let store = try CopiedStore.make(.twoGenerations, at: path, releases)
         let history = "\(path)/.moult/history.jsonl"
         let whole = try Files.read(history, limit: 1 << 20)

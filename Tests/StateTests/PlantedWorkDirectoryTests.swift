@@ -90,7 +90,7 @@ import Testing
         #expect(try Files.facts("\(open)/.moult-pack.0") == nil)
     }
 
-    @Test func `a work directory that an attacker replaces redirects no write`() throws {
+    @Test func `no write is redirected if an attacker replaces a work directory`() throws {
         try Shell.must(["chmod", "777", open])
         let work = try WorkDirectory(in: open, named: ".work")
         try plant("mv open/.work.0 open/stolen && ln -s ../victim open/.work.0")
@@ -105,7 +105,7 @@ import Testing
         #expect(try Files.target(ofLink: "\(open)/.work.0") == "../victim")
     }
 
-    @Test func `an output directory that an attacker replaces redirects no write`() throws {
+    @Test func `no write is redirected if an attacker replaces an output directory`() throws {
         try Shell.must(["chmod", "777", scratch.path])
         let work = try WorkDirectory(in: open, named: ".work")
         try work.add("new.json", Array("new".utf8))
@@ -118,7 +118,7 @@ import Testing
         #expect(try Files.list(scratch.path("moved")) == ["new.json"])
     }
 
-    @Test func `a tree that took the place of another one is not removed`() throws {
+    @Test func `a tree that replaced another tree is not removed`() throws {
         let known = try #require(try Files.facts(open))
         try scratch.must("mv open moved; cp -a victim open")
         #expect(throws: MoultError.self) { try Files.removeTree(open, knownAs: known) }

@@ -42,7 +42,7 @@ import Testing
         return Set(requests.map(\.authorization))
     }
 
-    @Test func `a password goes to its host over TLS`() throws {
+    @Test func `a password is sent to its host over TLS`() throws {
         let server = try ScriptedServer(scratch.path("public"), certificate: certificate)
         try follow(server.url("feed.json"))
         try must("moult apply -q")
@@ -60,7 +60,7 @@ import Testing
         #expect(try credentials(at: server) == [""])
     }
 
-    @Test func `if a server wants a password and other users can read the netrc file, the error says so`() throws {
+    @Test func `the error for a missing password says that other users can read the netrc file`() throws {
         let server = try ScriptedServer(scratch.path("public"), .wantsPassword, certificate: certificate)
         try follow(server.url("feed.json"))
         try must("moult apply -q")
@@ -73,7 +73,7 @@ import Testing
         #expect(!refused.errors.contains("feather"))
     }
 
-    @Test func `no password goes over plain http`() throws {
+    @Test func `no password is sent over plain HTTP`() throws {
         let server = try ScriptedServer(scratch.path("public"))
         try follow(server.url("feed.json"))
         try must("moult apply -q")
@@ -90,7 +90,7 @@ import Testing
         #expect(try credentials(at: storage) == [""])
     }
 
-    @Test func `a redirect with a password in it is refused`() throws {
+    @Test func `a redirect to a URL with a password is refused`() throws {
         let storage = try ScriptedServer(scratch.path("public"), certificate: certificate)
         let server = try ScriptedServer(
             scratch.path("public"), .redirect(to: "https://other:secret@127.0.0.1:\(storage.port)"),
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// The message must not suggest to configure a password, which would not be sent.
-    @Test func `a server that wants a password over plain http is named`() throws {
+    @Test func `the error names a server that requests a password over plain HTTP`() throws {
         let server = try WebServer(scratch.path("public"))
         try follow(server.url("private/feed.json"))
         let ended = try run("moult check")

@@ -78,7 +78,7 @@ import Testing
         #expect(try proxy.requests().count == (outcome == .busy ? 3 : 1))
     }
 
-    @Test func `redirects stay within their scheme`() throws {
+    @Test func `redirects to another scheme are not followed`() throws {
         guard case .bytes(let bytes, _) = try transport().read(Location(server.url("moved")), limit: size) else {
             Issue.record("no bytes")
             return

@@ -21,7 +21,7 @@ extension Shop {
             {
                 try Files.copy("\(directory)/\(file)\(suffix)", to: scratch.path("\(file)\(suffix)"), mode: 0o600)
             }
-            try #require(try Files.facts(scratch.path(file)) != nil, "\(directory) does not hold the file \(file)")
+            try #require(try Files.facts(scratch.path(file)) != nil, "\(directory) does not contain the file \(file)")
             return try Shop.sql(scratch.path(file), sql)
         }
     }
@@ -47,7 +47,7 @@ extension Shop {
     /// Runs SQL on a file of an adopted generation, without changing it.
     func adopted(_ file: String, _ sql: String, in generation: String = "0+adopted") throws -> String {
         let path = "\(store)/.moult/generations/\(generation)/\(file)"
-        try #require(try Files.facts(path)?.kind == .file, "\(generation) does not hold \(file)")
+        try #require(try Files.facts(path)?.kind == .file, "\(generation) does not contain \(file)")
         return try Shell.must(["sqlite3", "file:\(path)?immutable=1", sql])
     }
 

@@ -89,7 +89,7 @@ import Testing
         #expect(error?.what.contains(name) == true)
     }
 
-    @Test func `the error for a draft calls it a draft`() throws {
+    @Test func `the error for a draft says that the file is a draft`() throws {
         let draft = try scratch.file(
             "x.json",
             #"{ "manifest": 1, "product": "org.x", "version": "1.0.0", "databases": { "a": { "kind": "cache" } } }"#)

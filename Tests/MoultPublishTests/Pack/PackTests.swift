@@ -224,7 +224,7 @@ import Testing
     }
 
     /// A page of an index is overwritten: the file can be opened, and its tables can be read.
-    @Test func `a damaged database is refused and left as it is`() throws {
+    @Test func `pack refuses a damaged database and does not change the file`() throws {
         let directory = try scratch.directory("in")
         let database = "\(directory)/food.db"
         try Shell.must([

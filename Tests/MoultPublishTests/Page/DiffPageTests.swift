@@ -33,7 +33,7 @@ import Testing
         return (Set(lists[0].array?.compactMap(\.string) ?? []), lists[1].array?.compactMap(\.string) ?? [])
     }
 
-    @Test func `names and values are never markup`() throws {
+    @Test func `names and values in a page are not interpreted as markup`() throws {
         let old = """
             CREATE TABLE "<script>" (id INTEGER PRIMARY KEY, "a<b>&""'" TEXT);
             INSERT INTO "<script>" VALUES (1, 'x'), (2, 'gone');

@@ -139,7 +139,7 @@ struct TransferCase {
         "CREATE UNIQUE INDEX i ON t(lower(a))", "CREATE UNIQUE INDEX i ON t(a COLLATE NOCASE) WHERE b > 0",
         "CREATE UNIQUE INDEX i ON t(g)",
     ])
-    func `conflicts in expression and partial indexes are found`(_ index: String) throws {
+    func `conflicts in expression and partial indexes are detected`(_ index: String) throws {
         let schema = "CREATE TABLE t(a, b INT, g AS (lower(a)));"
         let test = try TransferCase(
             old: schema + "INSERT INTO t VALUES('SALT',1)",

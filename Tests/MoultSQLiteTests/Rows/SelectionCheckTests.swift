@@ -19,7 +19,7 @@ import Testing
             """)
     }
 
-    @Test func `a misspelled table gets a suggestion`() throws {
+    @Test func `the error for a misspelled table contains a suggestion`() throws {
         let fault = try #require(try check.fault(inTable: "itm"))
         #expect(fault.subject == .table)
         #expect(fault.description == #"the database has no table "itm". Did you mean "item"?"#)
@@ -65,7 +65,7 @@ import Testing
         #expect(fault.subject == .condition)
     }
 
-    @Test func `a misspelled column in a condition gets a suggestion`() throws {
+    @Test func `the error for a misspelled column in a condition contains a suggestion`() throws {
         for condition in ["\"editd\" = 1", "item.editd = 1"] {
             let fault = try #require(try check.fault(inCondition: condition, of: "item"))
             #expect(fault.suggestion == #"Did you mean "edited"?"#)

@@ -123,7 +123,7 @@ extension JSON {
     /// The fields of this document, written as on the pages: `databases.NAME.preserve[].table`.
     fileprivate var fieldPaths: Set<String> { Set(paths.map(fieldPath)) }
 
-    /// A path in this document, written as on the pages.
+    /// Returns a path in this document, written as on the pages.
     fileprivate func fieldPath(of path: String) -> String {
         var (result, parent) = ("", "")
         for part in path.split(separator: "/") {

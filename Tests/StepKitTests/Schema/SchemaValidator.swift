@@ -87,7 +87,7 @@ final class SchemaValidator {
         }
     }
 
-    /// JSON Schema compares numbers by value.
+    /// Returns whether two values are equal. JSON Schema compares numbers by value.
     private static func equal(_ a: JSON, _ b: JSON) -> Bool {
         if let a = number(a), let b = number(b) { return a == b }
         return a == b

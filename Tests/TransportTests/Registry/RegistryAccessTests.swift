@@ -270,7 +270,7 @@ struct RegistryAccessTests {
     }
 
     /// The registry names the token service, and the password would be sent in clear text.
-    @Test func `no password goes to a token service without TLS`() throws {
+    @Test func `no password is sent to a token service without TLS`() throws {
         let service = try TokenService()
         let registry = try Registry(.token(service), certificate: certificate)
         try save(entry(registry), at: "home/.docker/config.json")

@@ -67,8 +67,8 @@ final class RegistryProxy {
 
     func address(_ repository: String) -> String { "oci+http://127.0.0.1:\(port)/\(repository)" }
 
-    /// From now on, requests whose line ("GET /v2/…") matches get the fault, after the first `skip` and at most `times`
-    /// of them.
+    /// Injects a fault into the requests whose line ("GET /v2/…") matches, after the first `skip` and into at most
+    /// `times` of them.
     func inject(_ fault: Fault, at pattern: String, skip: Int = 0, times: Int = 1_000_000) throws {
         let line = ([pattern, "\(skip)", "\(times)"] + fault.words).joined(separator: "\t")
         try Files.replace(scratch.path("rule"), with: Array(line.utf8))
