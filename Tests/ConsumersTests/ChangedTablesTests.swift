@@ -18,19 +18,24 @@ import Testing
         "CREATE TABLE a(x); CREATE TABLE b(x INTEGER PRIMARY KEY, y); INSERT INTO b VALUES(1, 'one'), (2, 'two');"
     static let cases = [
         Case(
-            testDescription: "a row", before: same, after: same + "UPDATE b SET y = 'TWO' WHERE x = 2;", tables: ["b"]),
-        Case(testDescription: "a row more", before: same, after: same + "INSERT INTO a VALUES(1);", tables: ["a"]),
-        Case(testDescription: "a row less", before: same, after: same + "DELETE FROM b WHERE x = 2;", tables: ["b"]),
-        Case(
-            testDescription: "a type", before: same, after: same + "UPDATE b SET y = x'6f6e65' WHERE x = 1;",
+            testDescription: "a changed row", before: same, after: same + "UPDATE b SET y = 'TWO' WHERE x = 2;",
             tables: ["b"]),
-        Case(testDescription: "a column", before: same, after: same + "ALTER TABLE a ADD COLUMN z;", tables: ["a"]),
         Case(
-            testDescription: "a table comes, another goes", before: same,
+            testDescription: "an additional row", before: same, after: same + "INSERT INTO a VALUES(1);", tables: ["a"]),
+        Case(testDescription: "a removed row", before: same, after: same + "DELETE FROM b WHERE x = 2;", tables: ["b"]),
+        Case(
+            testDescription: "a changed storage class", before: same,
+            after: same + "UPDATE b SET y = x'6f6e65' WHERE x = 1;",
+            tables: ["b"]),
+        Case(
+            testDescription: "an additional column", before: same, after: same + "ALTER TABLE a ADD COLUMN z;",
+            tables: ["a"]),
+        Case(
+            testDescription: "an added table and a removed table", before: same,
             after: same + "DROP TABLE a; CREATE TABLE c(x);", tables: ["a", "c"]),
-        Case(testDescription: "an index", before: same, after: same + "CREATE INDEX i ON b(y);", tables: []),
+        Case(testDescription: "an additional index", before: same, after: same + "CREATE INDEX i ON b(y);", tables: []),
         Case(
-            testDescription: "a virtual table, which only its module knows",
+            testDescription: "a virtual table, whose content only its module can read",
             before: same + "CREATE VIRTUAL TABLE v USING fts5(t);",
             after: same + "CREATE VIRTUAL TABLE v USING fts5(t); INSERT INTO a VALUES(1);", tables: ["a", "v"]),
         Case(

@@ -33,7 +33,7 @@ import Testing
     }
 
     /// Lines cross block boundaries, and one line is longer than several blocks.
-    @Test func `the newest entry comes first`() throws {
+    @Test func `the newest history entry is returned first`() throws {
         let entries = (0..<900).map { entry($0, reason: String(repeating: "x", count: $0 == 700 ? 200_000 : $0)) }
         for entry in entries { try History.append(entry, to: layout) }
         let reader = try HistoryReader(layout)

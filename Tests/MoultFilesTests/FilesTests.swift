@@ -23,7 +23,7 @@ import Testing
         #expect(try Files.list(path) == [])
     }
 
-    @Test func `facts describe a link or its target`() throws {
+    @Test func `the facts of a path describe a link or its target`() throws {
         let file = try write("file")
         let link = scratch.path("link")
         try Files.symlink(to: "file", at: link)

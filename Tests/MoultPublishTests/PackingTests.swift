@@ -25,7 +25,7 @@ import Testing
             testDescription: "a script in WAL mode", sql: "PRAGMA journal_mode = WAL; \(table) \(rows)",
             layout: .asWritten),
         Case(
-            testDescription: "an index, then rows out of its order",
+            testDescription: "an index, then rows in a different order",
             sql: "\(table) CREATE INDEX i ON food(name, note); \(rows)", layout: .vacuumed
         ),
         Case(
@@ -45,9 +45,11 @@ import Testing
                 \(rows)
                 """, layout: .vacuumed),
         Case(
-            testDescription: "a table goes away", sql: "CREATE TABLE t(a); \(table) \(rows) DROP TABLE t;",
+            testDescription: "a table is dropped", sql: "CREATE TABLE t(a); \(table) \(rows) DROP TABLE t;",
             layout: .vacuumed),
-        Case(testDescription: "a late page size", sql: "\(table) \(rows) PRAGMA page_size = 8192;", layout: .vacuumed),
+        Case(
+            testDescription: "a page size set after the rows", sql: "\(table) \(rows) PRAGMA page_size = 8192;",
+            layout: .vacuumed),
         Case(testDescription: "small", sql: "\(table) INSERT INTO food VALUES (1, 'a', 'b');", layout: .vacuumed),
     ]) func `a compact database is written only once`(_ it: Case) throws {
         let scratch = try Scratch()

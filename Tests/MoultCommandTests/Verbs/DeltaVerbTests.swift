@@ -41,7 +41,7 @@ import Testing
         #expect(refused.status == 64)
     }
 
-    @Test func `a directory that is missing is named`() throws {
+    @Test func `the error names a missing directory`() throws {
         let refused = try scratch.moult("moult delta old.db new.db -o none/p")
         #expect(refused.status == 1)
         #expect(

@@ -8,7 +8,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    @Test func `every history entry has the times of its phases`() throws {
+    @Test func `every history entry contains the times of its phases`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q")
         let entries = try #require(try world.json("moult history --json").first?["entries"]?.array)

@@ -9,7 +9,7 @@ import Testing
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func `init creates a store and shows the next command`() throws {
+    @Test func `init creates a store and suggests the next command`() throws {
         #expect(
             try scratch.moult("moult init --product org.example.test") == (
                 0,
@@ -38,7 +38,7 @@ import Testing
         #expect(try scratch.moult("[ -e store ]").status == 1)
     }
 
-    @Test func `from another directory, the next command names the store`() throws {
+    @Test func `from another directory, the suggested command specifies the store`() throws {
         #expect(
             try scratch.moult("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
                 0,

@@ -42,7 +42,9 @@ import Testing
             "the table has 2000 columns, and SQLite says: too many columns in result set"
         ),
     ])
-    func `preserve is refused for a table whose rows can never be carried`(_ table: String, _ why: String) throws {
+    func `pack refuses preserve for a table whose rows can never be carried over`(
+        _ table: String, _ why: String
+    ) throws {
         try scratch.write("make.sql", "\(table);")
         try scratch.write(
             "draft.json",

@@ -90,7 +90,7 @@ import Testing
                 """))
     }
 
-    @Test func `-v shows details of a plan`() throws {
+    @Test func `with -v, a plan contains details`() throws {
         try world.install(world.first)
         let plain = try text("moult plan rel/test-2.0.0.json").split(separator: "\n")
         let verbose = try text("moult plan -v rel/test-2.0.0.json").split(separator: "\n")
@@ -180,7 +180,7 @@ import Testing
         ("moult plan -o none/p rel/test-1.0.0.json", "none/p"), ("moult history --html none/h.html", "none/h.html"),
         ("moult keygen --no-password none/k", "none/k.key"),
     ])
-    func `a directory that is missing is named`(_ line: String, path: String) throws {
+    func `the error names a missing directory`(_ line: String, path: String) throws {
         try world.install()
         let run = try world.run(line)
         #expect(run.status == 1)

@@ -23,7 +23,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func `status of an empty store says how to install a release`() throws {
+    @Test func `status of an empty store suggests how to install a release`() throws {
         try world.install()
         #expect(
             try world.must("moult status") == """
@@ -82,7 +82,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func `status shows problems`() throws {
+    @Test func `status shows problems of a database`() throws {
         try world.install(world.first)
         try world.must(
             "rm store/user.db; chmod u+w store/.moult/current/ store/.moult/current/food.db; touch store/.moult/current/food.db-wal"

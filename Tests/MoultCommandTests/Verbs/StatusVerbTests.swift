@@ -101,7 +101,7 @@ import Testing
         #expect(try status()["known"] == nil)
     }
 
-    @Test func `status shows the last failure with its reason and remedy`() throws {
+    @Test func `status shows the last failure with the reason and the remedy`() throws {
         _ = try world.maker.make(
             "3.0.0", sequence: 3, World.databases(["rye"]),
             top: [.init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "> 100"]])])

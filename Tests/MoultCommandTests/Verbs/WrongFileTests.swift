@@ -17,7 +17,8 @@ import Testing
 
     private func error(_ line: String) throws -> String { try world.run(line).err }
 
-    @Test(arguments: ["store", "signed"]) func `the error for a database in place of a manifest says so`(
+    @Test(arguments: ["store", "signed"])
+    func `the error for a database in place of a manifest says that it is a database`(
         _ store: String
     ) throws {
         try world.must("sqlite3 my.sqlite 'CREATE TABLE t(a)'")
@@ -27,9 +28,8 @@ import Testing
                     + "  Pack a release from it: moult pack \(world.scratch.path("my.sqlite"))\n"))
     }
 
-    @Test(arguments: ["store", "signed"]) func `the error for a bundle in place of a manifest says so`(_ store: String)
-        throws
-    {
+    @Test(arguments: ["store", "signed"])
+    func `the error for a bundle in place of a manifest says that it is a bundle`(_ store: String) throws {
         let bundle = world.scratch.path("rel/test-1.0.0")
         #expect(
             try error("moult apply --store \(store) rel/test-1.0.0.tar.zst")
@@ -44,9 +44,8 @@ import Testing
                 "\n  Specify the manifest of the release. `moult pack` writes it next to the bundle.\n"))
     }
 
-    @Test(arguments: ["store", "signed"]) func `the error for a draft in place of a manifest says so`(_ store: String)
-        throws
-    {
+    @Test(arguments: ["store", "signed"])
+    func `the error for a draft in place of a manifest says that it is a draft`(_ store: String) throws {
         #expect(
             try error("moult apply --store \(store) d.json")
                 == """

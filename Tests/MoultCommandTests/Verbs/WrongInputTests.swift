@@ -340,7 +340,7 @@ import Testing
         arguments: [
             "status", "history", "verify --deep", "plan rel/test-1.0.0.json", "sql 'SELECT * FROM food.food'", "attach",
         ])
-    func `reading needs no write permission`(_ line: String) throws {
+    func `read-only verbs require no write permission`(_ line: String) throws {
         let world = try World()
         try world.install(world.first)
         try world.must("chmod 755 .; mkdir bin; cp \(Scratch.built)/moult bin; chmod 755 bin bin/moult")
