@@ -8,7 +8,7 @@ import Testing
 
 @testable import MoultSQLite
 
-/// `moult doctor` finds real damage in stores, and changes nothing.
+/// `moult doctor` reports damage in stores, and changes nothing.
 @Suite struct DoctorTests {
     let shop: Shop
 

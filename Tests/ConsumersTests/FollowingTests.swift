@@ -119,11 +119,11 @@ import Testing
             environment: [
                 "STORE": shop.root, "PATH": "\(Files.directory(of: BuiltCommand.path)):/usr/bin:/bin",
             ])
-        // The program reads the current release before it waits; a release installed before that would count as the old
-        // one.
+        // The recipe reads the current release before it waits, so a release that is installed earlier would not be
+        // reported.
         #expect(loop.line() == "begun")
         while try !Files.list("/proc").contains(where: { pid in
-            // A process that has ended in the meantime is not counted.
+            // A process that ends during the search is not counted.
             let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
             return line.starts(with: "moult\0watch\0--store\0\(shop.root)\0".utf8)
         }) {}

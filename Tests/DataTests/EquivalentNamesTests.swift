@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Unicode has two spellings of é. Swift treats them as equal, but SQLite does not, so a database may have a table for
+/// Unicode has two spellings of é, which Swift treats as equal, but SQLite does not, so a database may have a table for
 /// each spelling, and the app may own rows in both.
 @Suite struct EquivalentNamesTests {
     let shop: Shop

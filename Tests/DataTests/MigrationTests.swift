@@ -25,7 +25,7 @@ import Testing
             "a column", "ALTER TABLE d DROP COLUMN b;", "CREATE TABLE d(id INTEGER PRIMARY KEY, a); CREATE TABLE e(x);",
             "d", 2
         ),
-        // The statement sees its own change to the first row, so only that row has a different value.
+        // The statement reads its own change to the first row, so only that row gets a different value.
         (
             "values that overwrite each other", "UPDATE d SET a = (SELECT a FROM d AS o WHERE o.id = 3 - d.id);", one,
             "d", 1

@@ -8,7 +8,7 @@ import Testing
     let shop: Shop
     init() throws { shop = try Shop() }
 
-    /// A virtual table, and an app's table that SQLite takes for a part of it.
+    /// A virtual table, and an app's table that SQLite treats as a part of the virtual table.
     struct Case: CustomTestStringConvertible {
         let virtual: String
         let table: String

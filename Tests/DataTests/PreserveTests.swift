@@ -124,7 +124,7 @@ import Testing
 
     // MARK: Other content of the app
 
-    /// Each entry changes content other than the preserved rows, and has the table and the number of rows, if any.
+    /// Each case has SQL that changes content other than the preserved rows, the table, and the number of rows, if any.
     static let content: [(name: String, sql: String, table: String?, search: String)] = [
         ("a row that is not selected", "INSERT INTO item VALUES('APPROW', 0)", "item", "APPROW"),
         ("a shipped row that the app changed", "UPDATE item SET name = 'APPROW' WHERE name = 'ONE'", "item", "APPROW"),

@@ -372,7 +372,7 @@ import Testing
             try shop.pack("2.0.0", [.cache("CREATE TABLE c(x);")])
             try shop.install("2.0.0")
         }
-        // The cache has a different name, the same path, and a matching schema.
+        // The cache has a different name than the user database, the same path, and a matching schema.
         let cache = Shipped(name: "thumbs", kind: "cache", sql: sql, more: [.init("path", "diary.db")])
         try shop.pack("3.0.0", [cache])
         let refused = try shop.apply("3.0.0")

@@ -71,8 +71,8 @@ extension ReplaceTests {
         #expect(try !scratch.must("ls -A").contains(".app.db.moult"))
     }
 
-    /// The program keeps the file open, so the content is written into it. Rows that it commits after the kill are in
-    /// the file afterwards, or in the copy that an undo restores.
+    /// The program keeps the file open, so moult writes the content into the file. Rows that the program commits after
+    /// the kill are in the file afterwards, or in the copy that an undo restores.
     @Test(arguments: ["delete", "wal"])
     func `a killed replacement loses no later commit of a program that has the file open`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")

@@ -169,7 +169,7 @@ import Testing
         #expect(try scratch.must("stat -c %a .app.db.moult .b.db.moult") == "700\n700\n")
     }
 
-    /// Each program has an open connection, which reads and writes afterwards.
+    /// Each program keeps its connection open, and reads and writes with it after the replacement.
     @Test(arguments: ["delete", "wal"], ["", "PRAGMA page_size = 8192; VACUUM;", "PRAGMA encoding = 'UTF-16le';"])
     func `programs that have the file open continue with the new content`(mode: String, difference: String) throws {
         try scratch.must("rm new1.db")

@@ -32,7 +32,7 @@ import Testing
         let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
         var first = try #require(try Files.facts(database))
         let bytes = try Files.read(database, limit: 1 << 20)
-        // The build tool is also an input, and may be linked again after it was compiled.
+        // The build tool is also an input, and SwiftPM may link it again after the first build.
         for _ in 0..<3 {
             try ExampleApps.build()
             let now = try #require(try Files.facts(database))

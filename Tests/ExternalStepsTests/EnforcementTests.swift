@@ -9,7 +9,7 @@ import Testing
 
 /// The system calls that the kernel denies to a step while it plans.
 @Suite struct EnforcementTests {
-    /// A step that tries each call while it plans, and returns the results in its plan.
+    /// A step that tries each of these calls while it plans, and returns the results in its plan.
     static let prober = """
         #!/usr/bin/env python3
         import ctypes, errno, fcntl, json, os, signal, socket, sys

@@ -147,7 +147,7 @@ import Testing
         #expect((effect.phase, effect.text) == (.attach, "named by the manifest"))
     }
 
-    /// If a step fails after the update, this is reported and changes nothing.
+    /// If a step fails on the message about the outcome, the failure is reported, and the update stays.
     @Test(arguments: [Ending.done, .undone])
     func `a step is notified of the outcome of the update`(_ ending: Ending) throws {
         let program = try Programs.shell(

@@ -3,8 +3,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The module of the Ansible collection, called as Ansible calls it, but without Ansible; `make ansible-test` tests the
-/// whole collection.
+/// Calls the module of the Ansible collection as Ansible does, but without Ansible; `make ansible-test` tests the whole
+/// collection.
 @Suite struct AnsibleModuleTests {
     private let bench: Bench
     private let key: String

@@ -6,7 +6,8 @@ import Testing
 
 /// Malicious databases in a complete update: they are refused with the reason, and the store does not change.
 @Suite struct HostileDatabaseTests {
-    /// A store with release 1.0.0, and a release 2.0.0 whose file a script damages before it is sealed.
+    /// A store with release 1.0.0, and a release 2.0.0 whose database a script damages before the manifest gets its
+    /// digest.
     private struct Case {
         let bench: Bench
 
@@ -95,7 +96,7 @@ import Testing
         #expect(why.contains("unsafe use of load_extension()"), "\(why)")
     }
 
-    /// The process that holds the store lock never opens a new file before it has passed its check.
+    /// The process that holds the store lock does not open a new file before the file has passed its check.
     @Test func `moult does not open a new database before its check`() throws {
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")

@@ -104,7 +104,8 @@ import Testing
             #expect(try bench.must("cat out/app.json").contains("2.0.0"))
         }
         #expect(kills > 3 && gone > 0)
-        // If `pack` was killed before it had written the manifest, packing the older release again restores it.
+        // If `pack` was killed before it had written the manifest, packing the older release again restores that
+        // release.
         #expect(try Files.list(bench.path("out")) == ["app.json", "app.tar.zst"])
     }
 

@@ -44,7 +44,7 @@ import Testing
         try bench.must("moult publish -q public rel/test-2.0.0.json -k a.key --rollout 0")
         let before = try places("2.0.0")
         #expect(Set(before).count == 5)
-        // The position depends neither on the feed's serial, its other releases or its keys, nor on the store or its
+        // The position does not depend on the serial, keys or other releases of the feed, or on the store and its
         // installed release.
         try bench.key("b")
         try bench.release("3.0.0", sequence: 3)

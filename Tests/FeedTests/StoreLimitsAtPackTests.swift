@@ -44,7 +44,7 @@ import Testing
         try bench.must("moult apply -q out/*.json")
     }
 
-    /// Three groups of ten and a main database, with the same names in each.
+    /// Three groups of ten databases, with the same names in each group, and a main database.
     @Test func `a release with more databases is packed, installed and opened in groups`() throws {
         try bench.must(
             """

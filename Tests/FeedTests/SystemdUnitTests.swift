@@ -85,8 +85,8 @@ struct SystemdUnitTests {
         #expect(try bench.installed() == "1.0.0")
     }
 
-    /// systemd must not stop the command before it ends by itself, after `--retry`, `--wait` and the deadline of the
-    /// network.
+    /// systemd must not stop the command before the command ends by itself, after `--retry`, `--wait` and the network
+    /// deadline.
     @Test func `systemd does not stop the service before its command can end by itself`() throws {
         let service = try Self.unit("moult@.service")
         let command = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }).split(

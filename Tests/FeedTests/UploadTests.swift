@@ -4,7 +4,7 @@ import MoultLibc
 import TestSupport
 import Testing
 
-/// `moult publish --upload-with` copies the feed to another place, from which stores can follow it at every moment.
+/// `moult publish --upload-with` copies the feed to another place, where stores can follow the feed at every moment.
 @Suite struct UploadTests {
     private let bench: Bench
 

@@ -5,7 +5,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 1: a `-wal` next to a new main file is replayed into it, and `integrity_check` says "ok".
+/// Hazard 1: SQLite replays a `-wal` next to a new main file into that file, and `integrity_check` says "ok".
 @Suite struct Hazard01StaleWAL {
     let lab: Lab
     let path: String

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 3: a hot journal next to another main file is rolled back into it.
+/// Hazard 3: SQLite rolls back a hot journal next to a different main file into that file.
 @Suite struct Hazard03ForeignJournal {
     let lab: Lab
     let path: String

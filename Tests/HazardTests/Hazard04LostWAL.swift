@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 4: committed rows that are only in the `-wal` are lost with it.
+/// Hazard 4: committed rows that are only in the `-wal` are lost with that file.
 @Suite struct Hazard04LostWAL {
     let lab: Lab
     let path: String

@@ -4,7 +4,8 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 6: after a rename, a process with the old file open in rollback mode reads it forever, and is not notified.
+/// Hazard 6: after a rename, a process with the old file open in rollback mode keeps reading that file, and is not
+/// notified.
 @Suite struct Hazard06StaleReaders {
     let lab: Lab
     let path: String
@@ -17,7 +18,7 @@ import Testing
     private static let all = "SELECT count(*), min(text), max(text) FROM note"
     private static let write = "INSERT INTO note VALUES(9000, 'mine', 1)"
 
-    /// An idle reader holds no lock, continues with the deleted file, and notices this only when it writes.
+    /// An idle reader holds no lock, keeps reading the deleted file, and gets an error only when it writes.
     @Test func `without moult, an idle reader keeps the deleted file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))

@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Hazard 7: if a process reads a database file directly and closes it, it drops all its locks on the file.
+/// Hazard 7: a process that reads a database file directly and closes it drops all its locks on the file.
 @Suite struct Hazard07LostLocks {
     let lab: Lab
     let path: String
@@ -86,7 +86,7 @@ import Testing
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
-    /// The app itself has the database open while it is reset.
+    /// The app itself has the database open during the reset.
     @Test func `a reset keeps the locks of the app`() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)

@@ -122,7 +122,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A slow reader has an old snapshot; writers do not have to wait for it together with the update.
+    /// A slow reader has an old snapshot. The update waits for the reader, but writers do not have to wait as well.
     @Test func `an update does not make writers wait for a slow reader`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
@@ -143,7 +143,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// A reader with a snapshot of a WAL keeps it, and SQLite tells it that newer content exists.
+    /// A reader in WAL mode keeps its snapshot, and SQLite lets the reader detect that newer content exists.
     @Test func `a reader in WAL mode keeps its snapshot and can detect the update`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")

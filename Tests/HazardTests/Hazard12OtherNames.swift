@@ -23,7 +23,8 @@ import Testing
 
     // MARK: two names
 
-    /// SQLite derives the name of the `-wal` from the path, so a connection through the hard link does not find it.
+    /// SQLite derives the name of the `-wal` from the path, so a connection through the hard link does not find the
+    /// `-wal`.
     @Test func `without moult, a hard link misses the content of the WAL`() throws {
         let other = lab.scratch.path("other.db")
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))

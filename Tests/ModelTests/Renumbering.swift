@@ -58,7 +58,7 @@ struct Renumbering {
         let changed = try files.map { file -> JSON in
             guard let inode = file["inode"], let facts = try facts(inode) else { return file }
             var file = file.setting("inode", to: .inode(facts))
-            // The ctime of an adopted file is 0, because it is not compared.
+            // The recorded ctime of an adopted file is 0, because moult does not compare that ctime.
             if file["changed"]?.array?.first != 0 { file = file.setting("changed", to: .moment(facts.changed)) }
             return file["modified"] == nil ? file : file.setting("modified", to: .moment(facts.modified))
         }

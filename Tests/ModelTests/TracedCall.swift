@@ -41,7 +41,7 @@ struct TracedCall {
         return "\(try described(directory).path)/\(path)"
     }
 
-    /// Returns the number of a descriptor, and its path; empty if the file no longer has a name.
+    /// Returns the number and the path of a descriptor; `isGone` if the file no longer has a name.
     func described(_ index: Int) throws -> (number: Int, path: String, isGone: Bool) {
         let word = arguments[index]
         guard let open = word.firstIndex(of: "<") else { return (Int(word) ?? -1, "", true) }

@@ -56,8 +56,8 @@ import Testing
         return piece
     }
 
-    /// The search finds a single cover for unmoved content, so it can be skipped if the old file has the content at the
-    /// same position.
+    /// The search finds a single cover for unmoved content, so moult can skip the search if the old file has the
+    /// content at the same position.
     @Test func `unmoved content is a single cover`() throws {
         var dice = SeededRandom(3)
         let old = records(3000, &dice)

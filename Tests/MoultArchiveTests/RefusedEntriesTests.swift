@@ -145,8 +145,8 @@ import Testing
     /// The reader stops at the first undeclared entry, and does not read the rest.
     @Test func `the reader stops at the first of ten million undeclared entries`() throws {
         let scratch = try Scratch()
-        // 10,000,000 headers are 5 GB of tar; zstd compresses them to a few hundred KB. They are made from one repeated
-        // block.
+        // 10,000,000 headers are 5 GB of tar; zstd compresses them to a few hundred KB. The headers are made from one
+        // repeated block.
         try scratch.write("block", (0..<1000).flatMap { _ in TarBytes.header("x") })
         #expect(
             scratch.run(

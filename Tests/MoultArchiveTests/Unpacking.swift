@@ -25,7 +25,7 @@ enum Sample {
 extension Scratch {
     /// Reads an archive with the strict reader and returns each member's content.
     ///
-    /// Also checks that members begin and end in turn, and that the confined process has the same result.
+    /// Also checks that members begin and end in turn, and that the confined process gives the same result.
     func unpack(
         _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members
     ) throws -> [String: [UInt8]] {

@@ -2,7 +2,8 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// The command in the advice of an error works in the user's directory, and names the store as the command line did.
+/// The command in the advice of an error works in the user's directory, and specifies the store as the command line
+/// did.
 @Suite struct StoreAdviceTests {
     private let world: World
     init() throws { world = try World() }

@@ -39,8 +39,8 @@ import Testing
     private static let new = ["head": "new", "bundle": "new", "sign": "new", "notes": "mine"]
 
     #if DEBUG
-        /// Unless the command is killed, it undoes its work or reports the remaining files, and the next command
-        /// completes or undoes the rest.
+        /// A command that fails undoes its work or reports the remaining files, and the next command completes or
+        /// undoes the rest.
         @Test(arguments: [(EIO, false), (EIO, true), (ENOSPC, false)])
         func `a failed call leaves the old set of files or the new one`(code: Int32, goesOn: Bool) throws {
             var outcomes: Set<MoultError.Outcome> = []

@@ -67,9 +67,9 @@ import Testing
         )
     }
 
-    /// If a process reads a database file directly and closes it, it loses its POSIX locks on the file, and another
-    /// process may write in the middle of its transaction. Reading the header through SQLite's own descriptor keeps the
-    /// locks.
+    /// A process that reads a database file directly and closes it loses its POSIX locks on the file, and another
+    /// process may write in the middle of the first one's transaction. Reading the header through SQLite's own
+    /// descriptor keeps the locks.
     @Test func `reading a file directly drops its locks, and reading its header through SQLite does not`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         let connection = try Connection(path: path, access: .readWrite)

@@ -105,7 +105,7 @@ import Testing
         #expect(try connection.fullCheck() == known)
     }
 
-    /// Two entries of a leaf are swapped: lookups do not find them, but the sums are the same.
+    /// Two entries of a leaf are swapped: lookups do not find the entries, but the sums are the same.
     @Test func `index entries in the wrong order are detected`() throws {
         let path = try scratch.database(
             "a.db",

@@ -4,7 +4,8 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-/// A database from elsewhere is untrusted: its SQL must not access anything else, and reading it must end.
+/// A database from elsewhere is untrusted: SQL in the database must not access anything else, and a read of the
+/// database must end.
 @Suite struct GuardTests {
     let scratch: Scratch
 

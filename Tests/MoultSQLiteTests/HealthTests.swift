@@ -17,7 +17,8 @@ import Testing
         #expect(try connection.foreignKeyCheck() == [])
     }
 
-    /// The index was created on `a`, but the schema says that it is on `b`. Only a lookup of each row detects this.
+    /// The index was created on `a`, but the schema says that it is on `b`. Only a lookup of each row in the index
+    /// detects this damage.
     @Test func `only the integrity check finds a row that is missing from an index`() throws {
         let path = try scratch.database(
             "a.db",

@@ -44,8 +44,8 @@ struct Load {
             ])
     }
 
-    /// Code that the programs share. A gate can block them, like a consumer that blocks its own threads while it
-    /// releases. The programs end when their input ends.
+    /// Code that the programs share. A gate can block the programs, like a consumer that blocks its own threads while
+    /// it releases. The programs end when their input ends.
     private static let common = """
         import contextlib, fcntl, os, select, sqlite3, subprocess, sys, time
         path, gate = sys.argv[1], sys.argv[2]

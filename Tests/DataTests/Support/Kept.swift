@@ -44,7 +44,7 @@ extension Shop {
         return try #require(all.first)
     }
 
-    /// Runs SQL on a file of an adopted generation, without changing it.
+    /// Runs SQL on a file of an adopted generation, without changing the file.
     func adopted(_ file: String, _ sql: String, in generation: String = "0+adopted") throws -> String {
         let path = "\(store)/.moult/generations/\(generation)/\(file)"
         try #require(try Files.facts(path)?.kind == .file, "\(generation) does not contain \(file)")

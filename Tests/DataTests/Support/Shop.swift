@@ -145,7 +145,7 @@ struct Shop {
     @discardableResult
     static func sql(_ path: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    /// Returns the result of a query, or SQLite's message if it fails.
+    /// Returns the result of a query, or SQLite's message if the query fails.
     func read(_ name: String, _ sql: String) throws -> String { try Self.read(path(name), sql) }
 
     static func read(_ path: String, _ sql: String) throws -> String {

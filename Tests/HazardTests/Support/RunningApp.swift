@@ -10,7 +10,7 @@ final class RunningApp {
 
     var pid: Int32 { process.pid }
 
-    /// Opens the database with these pragmas, and reads it.
+    /// Opens the database with these pragmas, and runs a query.
     init(_ path: String, _ pragmas: String = "") throws {
         work = try Scratch()
         process = try Background(["python3", "-c", Self.program, path, work.path])

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The metrics of real stores, with the alert rules and the dashboard that use them, checked by `promtool`.
+/// `promtool` checks the metrics of real stores, and the alert rules and the dashboard that use the metrics.
 @Suite struct PrometheusTests {
     /// A state of a store: the commands that lead to the state, and the alerts that must fire.
     struct Case: Sendable, CustomTestStringConvertible {

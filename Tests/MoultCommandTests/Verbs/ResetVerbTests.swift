@@ -191,7 +191,7 @@ import Testing
 
     private static let asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- ./"
 
-    /// The file belongs to another user, and even without permission to read it, it can be renamed.
+    /// The file belongs to another user. moult can rename the file even without permission to read it.
     @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
     func `a file without read permission is reported`(name: String) throws {
         try giveToOrdinaryUser()
@@ -205,7 +205,7 @@ import Testing
         #expect(try Files.facts(scratch.path("\(aside)/\(name).db"))?.mode == 0)
     }
 
-    /// If the user may not write to the directory, the error names it, and nothing has changed.
+    /// If the user may not write to the directory, the error names the directory, and nothing has changed.
     @Test(.enabled(if: getuid() == 0))
     func `a directory without write permission is reported`() throws {
         try giveToOrdinaryUser()

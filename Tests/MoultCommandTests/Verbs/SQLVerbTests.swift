@@ -30,7 +30,7 @@ import Testing
                 + #"{"format":1,"columns":["2"],"rows":[]}"# + "\n")
     }
 
-    @Test func `output to a pipe has only the rows`() throws {
+    @Test func `with -q or --no-header, sql prints only the rows`() throws {
         #expect(try world.must("moult sql -q 'SELECT max(rowid) FROM food.food'") == "2\n")
         #expect(try world.must("moult sql --no-header 'SELECT rowid, name FROM food.food'") == "1  egg\n2  milk\n")
         #expect(try world.must("moult sql -q --write \"INSERT INTO note VALUES('x')\"") == "")

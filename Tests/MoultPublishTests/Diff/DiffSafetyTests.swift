@@ -112,7 +112,7 @@ import Testing
         #expect(error?.code == .diff && error?.what == "\(new) is damaged", "\(error?.description ?? "")")
     }
 
-    /// The sqlite3 shell creates the databases, because it has functions that write files.
+    /// The sqlite3 shell creates the databases, because the shell has functions that write files.
     @Test func `a comparison runs no functions of a hostile schema`() throws {
         let stolen = scratch.path("stolen")
         for (name, row) in [("old.db", ""), ("new.db", "INSERT INTO t (a) VALUES (1);")] {

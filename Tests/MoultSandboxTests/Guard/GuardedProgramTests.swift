@@ -78,7 +78,7 @@ struct GuardedProgramTests {
         #expect(try error(["true"], writing: ["/nothing"]) == "cannot open /nothing: No such file or directory")
     }
 
-    /// The tests have several threads, and confining only one of them would not be enough.
+    /// The test process has several threads, and confining only one of the threads would not be enough.
     @Test
     func `only a single-threaded process can confine itself`() throws {
         let error = try #require(throws: MoultError.self) { try Guard(.program()).confineThisProcess() }

@@ -3,7 +3,8 @@ import MoultFiles
 
 /// The ioctl requests in the kernel's headers.
 ///
-/// `ioctls.txt` has those of linux-libc-dev 6.1, with the numbers computed by a compiler; `scripts/ioctls` writes it.
+/// `ioctls.txt` has the requests of linux-libc-dev 6.1, with the numbers computed by a compiler;
+/// `scripts/ioctls` writes the file.
 enum KernelRequests {
     static func all() throws -> [(name: String, request: UInt64)] {
         let path = "\(Files.directory(of: #filePath))/ioctls.txt"

@@ -25,7 +25,7 @@ final class Probed {
         case spawned = "no"
         /// It confines itself.
         case alone
-        /// It confines itself, and may not read anything outside its directory.
+        /// The probe confines itself, and may not read anything outside its directory.
         case reads
     }
 
