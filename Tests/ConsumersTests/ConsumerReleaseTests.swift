@@ -106,7 +106,7 @@ import Testing
         #expect(ended.errors.contains("the consumer bad does not release pantry"))
         #expect(ended.errors.contains(why), "\(ended.errors)")
         #expect(try tree() == before)
-        // Only consumers that released are asked to reload.
+        // Only consumers that were asked to release are asked to reload.
         #expect(
             try shop.said == [
                 "last release pantry 1.0.0 ", "bad release pantry 1.0.0 ",
@@ -201,8 +201,8 @@ import Testing
     }
 }
 
-/// The command is killed while consumers have released, before and after the decision: the next command tells them the
-/// outcome.
+/// The command is killed after consumers have released, before and after the decision: the next command notifies the
+/// consumers of the outcome.
 @Suite struct KilledWhileReleasedTests {
     @Test func `the command after a crash tells released consumers the outcome`() throws {
         var outcomes: Set<String> = []

@@ -59,7 +59,7 @@ import Testing
         #expect(uses.first?.generation == first)
     }
 
-    /// A server that opened a path once continues to serve old data.
+    /// A server that keeps a file open after an update continues to serve old data.
     @Test func `apply names the processes that keep an older release open`() throws {
         let server = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(server.line() == "ready")

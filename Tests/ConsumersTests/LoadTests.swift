@@ -24,8 +24,8 @@ import Testing
         #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode"]) == "\(mode)\n")
     }
 
-    /// Every program opens the database for a single query or row, and waits at a gate that a consumer closes while a
-    /// release is installed.
+    /// Every program opens the database for one query or row at a time, and waits at a gate that a consumer closes
+    /// while a release is installed.
     @Test(arguments: ["wal", "delete"])
     func `replacements by exchange under load lose no row`(_ mode: String) throws {
         let load = try Load(way: "exchange")

@@ -177,7 +177,7 @@ import Testing
         try shop.install("1.0.0")
         let before = try shop.tree()
         let ended = try shop.moult("rollback", "--to", "0+adopted")
-        // The file cannot replace a database to which an app may be writing.
+        // A rollback cannot put this file in place of a database to which an app may be writing.
         #expect(ended.status == (kind == "shared" ? 3 : 0), "\(ended.errors)")
         if kind == "shared" {
             #expect(try shop.tree() == before)

@@ -80,7 +80,7 @@ extension AllOrNoneTests {
         #expect(try shop.version() == "2.0.0")
     }
 
-    /// Every kind of change checks the database before it starts.
+    /// Every kind of update checks the database before it starts.
     @Test(arguments: ["a feed", "a saved plan", "a rollback"])
     func `every change waits for a database that is locked against readers`(way: String) throws {
         try begin(["app"], mode: "delete", way: "live")

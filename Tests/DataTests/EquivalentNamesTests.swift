@@ -65,7 +65,7 @@ import Testing
         #expect(try content("app.db") == Self.filled)
     }
 
-    /// A dictionary in Swift holds only one of the two names.
+    /// A Swift dictionary would contain only one of the two names.
     @Test func `pack refuses two renamed columns whose names differ only in Unicode`() throws {
         let columns: JSON = .object(Self.both.map { .init($0, .string("\($0) new")) })
         let preserve: [JSON] = [["table": .string(Self.one), "columns": columns]]

@@ -102,7 +102,7 @@ import Testing
         #expect(ended.errors.contains("\(name).db"), "\(ended.errors)")
         #expect(try Files.facts("\(data)/\(name).db") == nil)
         #expect(try Files.facts(shop.path("\(name).db"))?.kind == .link)
-        // The disk is mounted again.
+        // The link has a target again, as after mounting its disk.
         try Files.rename("\(data)/unmounted.db", to: "\(data)/\(name).db")
         try shop.install("2.0.0")
     }

@@ -82,7 +82,7 @@ extension QuarantineTests {
         let first = try shop.moult("reset", "diary", "--set-user-data-aside", "--json")
         try Files.remove(scratch.path("fill"))
         if first.status == 0 {
-            // The result must not look complete, because the operator has to know that more rows can be salvaged.
+            // The report must not look complete, because the operator has to know that more rows can be salvaged.
             let salvage = try Shop.last(first)["salvage"]
             #expect(salvage?["rows"]?.integer == 6000 || salvage?["note"] != nil)
             let again = try shop.moult("reset", "diary", "--salvage-again")

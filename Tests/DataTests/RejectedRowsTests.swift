@@ -112,7 +112,7 @@ import Testing
             #expect(try shop.read("app.db", "SELECT t FROM item WHERE id = 7") == "MINE\n")
             #expect(try shop.read("app.db", "SELECT count(*) FROM moult_rejected WHERE row LIKE '%SHIPPED%'") == "1\n")
         }
-        // Another shipped row with that key also loses.
+        // A different shipped row with that key also loses the conflict.
         try shop.pack("5.0.0", [.shared(Self.open + "INSERT INTO item VALUES(7, 'OTHER', NULL, 0);", [Self.own()])])
         try shop.install("5.0.0")
         #expect(try shop.read("app.db", "SELECT count(*) FROM moult_rejected") == "2\n")

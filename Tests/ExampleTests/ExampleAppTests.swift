@@ -25,7 +25,7 @@ import Testing
 
         let second = try await phrasebook(two, "store")
         #expect(second.output.hasPrefix("installed 2.0.0+"))
-        // Only the second release has this row.
+        // Only the second release contains this row.
         #expect(second.output.contains("\n  en cykel - a bicycle\n"))
         #expect(second.output.hasSuffix("\nnote: it's mine\n"))
 

@@ -15,7 +15,7 @@ enum ExampleApps {
         }
     }
 
-    /// Builds what has changed.
+    /// Builds the apps that have changed.
     @discardableResult
     static func build() throws -> String {
         let arguments = ["swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples"]

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The documentation is correct: its commands run, and its links have targets.
+/// Tests the documentation: its commands run, and its links lead to existing files.
 @Suite struct ReadmeTests {
     /// Every terminal session on a page is run, and must print the shown output.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })

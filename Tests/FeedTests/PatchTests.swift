@@ -155,7 +155,7 @@ import Testing
         }
         try isSound("linked")
         if !shares {
-            // The ctime is not recorded, as after a crash between adding a name and recording the new ctime.
+            // The new ctime is not recorded, as after a crash between adding a name and recording the ctime.
             try bench.must("f=$(readlink -f store/codes.db); ln $f named && rm -f named")
             let look = try bench.must("moult verify --store store")
             #expect(look.contains("its SHA-256 matches"), "\(look)")

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// `moult publish --keep-releases`: the feed stays small, and every store can still be updated.
+/// With `moult publish --keep-releases`, the feed stays small, and older stores can still be updated.
 @Suite struct RetentionTests {
     private let bench: Bench
     init() throws {

@@ -150,7 +150,7 @@ struct Probe {
                 call(SYS_capget, Int(bitPattern: header.baseAddress), Int(bitPattern: sets.baseAddress))
             }
         }
-        // Only root can lose its bounding set, which limits the programs that root runs.
+        // Only a process of root can drop its bounding set, which limits the capabilities of the programs that it runs.
         let bounding = geteuid() == 0 && (0..<41).contains { call(SYS_prctl, 23, $0) == 1 }
         if asked != 0 || bounding || sets.contains(where: { $0 != 0 }) { return 0 }
         moult_set_errno(EPERM)

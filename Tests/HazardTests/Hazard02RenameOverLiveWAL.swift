@@ -24,7 +24,7 @@ import Testing
         COMMIT;
         """
 
-    /// The new release is lost, and `integrity_check` says "ok".
+    /// The content of the new file is lost, and `integrity_check` says "ok".
     @Test func `without moult, the next opener replays the old WAL over the new file`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))

@@ -45,7 +45,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// The open connection has the new content at its next query, can detect the change, and can write.
+    /// The open connection reads the new content with its next query, can detect the change, and can write.
     @Test func `after a live replacement, an open connection reads the new content`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)

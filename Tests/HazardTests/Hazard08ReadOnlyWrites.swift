@@ -45,7 +45,7 @@ import Testing
     /// The state in which a database in WAL mode was left.
     enum Left: String, CaseIterable, Sendable { case closed, killed, killedWithoutIndex, open }
 
-    /// Every row is visible, and no file, time or inode changes.
+    /// The reader sees every row, and no file, time or inode changes.
     @Test(arguments: Left.allCases)
     func `reading sees every row and changes no file`(left: Left) throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "first"))

@@ -70,7 +70,7 @@ import Testing
         try connection.close()
     }
 
-    /// No SQL can write to shipped content through the connection.
+    /// SQL cannot write to shipped content through the connection.
     @Test func `a connection cannot write to shipped content`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
         try lab.store.updateBlocking(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))

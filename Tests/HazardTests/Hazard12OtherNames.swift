@@ -43,7 +43,8 @@ import Testing
 
     // MARK: links in the path
 
-    /// A program that writes through `current` writes into a release, and after a switch into a removed release.
+    /// A program that opens a file through `current` writes into a release, and after a switch into the old release,
+    /// which may be removed.
     @Test func `without moult, a program can write into a release`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
