@@ -49,6 +49,27 @@ import Testing
         #expect(found == `case`.offers)
     }
 
+    /// Adds a hold to the settings; `release` is part of a script of sed.
+    private func hold(_ release: String) throws {
+        let settings = "\"hold\": { \"release\": \"\(release)\", \"reason\": \"x\" }, \"keep\""
+        try scratch.must("sed -i 's/\"keep\"/\(settings)/' 'my store/moult.json'")
+    }
+
+    @Test(arguments: ["bash", "fish"])
+    func `completion runs no command in a name`(shell: String) throws {
+        try hold("$(touch PWNED)")
+        #expect(try scratch.must("moult completions holds -s 'my store'") == "$(touch PWNED)\n3.0.0\n")
+        let quoted = shell == "bash" ? "\\$\\(touch\\ PWNED\\)" : "$(touch PWNED)"
+        #expect(try offers(shell, "unhold|-s|my store|").contains(quoted))
+        #expect(try scratch.must("find . -name PWNED").isEmpty)
+    }
+
+    @Test func `a name with a control character is not offered`() throws {
+        try hold("4.0.0\\\\nother")
+        #expect(try scratch.must("moult status -s 'my store'").contains("4.0.0"))
+        #expect(try scratch.must("moult completions holds -s 'my store'") == "3.0.0\n")
+    }
+
     @Test func `looking up names for completion changes nothing`() throws {
         let before = try Tree(scratch.path("my store"))
         for kind in ["databases", "releases", "holds", "quarantine"] {

@@ -44,11 +44,18 @@ package struct BashCompletions {
                 file|directory)
                     compopt -o filenames 2> /dev/null
                     mapfile -t COMPREPLY < <(compgen -A "$kind" -- "$current") ;;
-                store)
-                    words=$(moult completions "$words" ${store:+--store "$store"} 2> /dev/null)
-                    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
-                *) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
+                store) _moult_offer "$current" < <(moult completions "$words" ${store:+--store "$store"} 2> /dev/null) ;;
+                *) _moult_offer "$current" <<< "${words// /$'\\n'}" ;;
             esac
+        }
+        # Offers the input lines that begin with a word. Another user may have chosen these names: compgen -W would run $(...) in them,
+        # so they are compared as text and quoted.
+        _moult_offer() {
+            local word
+            COMPREPLY=()
+            while IFS= read -r word; do
+                [[ $word ]] && printf -v word %q "$word" && [[ $word == "$1"* ]] && COMPREPLY+=("$word")
+            done
         }
         complete -F _moult moult
 

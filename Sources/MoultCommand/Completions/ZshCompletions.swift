@@ -31,8 +31,9 @@ package struct ZshCompletions {
             local store=${opt_args[--store]:-${opt_args[-s]}}
             # Backslashes are doubled there.
             store=${store//'\\\\'/'\\'}
-            store=${(Q)store}
-            local -a names=(${(f)"$(moult completions ${@[-1]} ${store:+--store} ${store:+${~store}} 2> /dev/null)"})
+            # The name of a directory may be a pattern with commands, so only ~ is expanded.
+            store=${${(Q)store}/#\\~/$HOME}
+            local -a names=(${(f)"$(moult completions ${@[-1]} ${store:+--store} ${store:+"$store"} 2> /dev/null)"})
             compadd -a names
         }
         if [[ $funcstack[1] == _moult ]]; then _moult "$@"; else compdef _moult moult; fi

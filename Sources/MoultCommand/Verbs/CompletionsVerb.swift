@@ -41,7 +41,10 @@ enum CompletionsVerb {
             if let place {
                 throw call.wrongUsage("only man takes a directory", why: "unexpected argument \"\(place)\"")
             }
-            let names = Set(try call.snapshot().names(names)).sorted()
+            // Shells split these lines, so a name that another user chose must not contain a line break.
+            let names = Set(try call.snapshot().names(names)).sorted().filter { name in
+                name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+            }
             call.output.print(json: ["names": .array(names.map { .string($0) })]) { page in
                 for name in names { page.line("\(name)") }
             }
