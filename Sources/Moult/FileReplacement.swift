@@ -107,6 +107,7 @@ package struct FileReplacement {
             // The next release's number is known only after recovery.
             if try !isDry && orchestrator.isUnfinished() { _ = try orchestrator.recover(wait: seconds) }
             let killed = try installedByKilled()
+            try requireSelectable(content.preserve)
             let work = try WorkDirectory(in: layout.root, named: Self.workName)
             defer { work.remove() }
             let number = try lastNumber() + 1
@@ -117,6 +118,27 @@ package struct FileReplacement {
         // Removes a store in which nothing was ever replaced. A failure here does not change the result.
         orchestrator.warning { try Removable.removeUnused(layout) }
         return try result.get()
+    }
+
+    /// Throws if an option selects no rows because the file has no such table or column: the user meant rows that exist.
+    private func requireSelectable(_ preserve: [(table: String, rows: String?)]) throws {
+        guard !preserve.isEmpty, try Files.factsThroughLinks(path) != nil else { return }
+        try NonInvasiveReader.into(path) { connection in
+            for rule in preserve {
+                let option = "--preserve \(rule.table)\(rule.rows.map { ":\($0)" } ?? "")"
+                guard try RowSelection.hasTable(rule.table, in: connection) else {
+                    throw refusal(
+                        "\(option) selects nothing, because \(name) has no table \"\(rule.table)\"",
+                        "Correct the option, or leave it out.")
+                }
+                do {
+                    _ = try RowSelection(table: rule.table, conditions: [rule.rows]).count(in: connection)
+                } catch let error as MoultError {
+                    guard let message = error.sqlite?.message, message.hasPrefix("no such column") else { throw error }
+                    throw refusal("\(option) cannot select rows: \(message)", "Correct the option, or leave it out.")
+                }
+            }
+        }
     }
 
     /// Installs the packed release. If a killed command had already installed the same release, nothing is left to do.

@@ -85,7 +85,14 @@ import Testing
         let text = try scratch.must("moult replace app.db new1.db --preserve \"note:v = 'mine'\"")
         #expect(text.contains("1 row of note carried over"))
         #expect(try content() == "new1\nmine\n")
-        #expect(try refusal("moult replace app.db new2.db --preserve nothing").contains("has no table \"nothing\""))
+        #expect(
+            try refusal("moult replace app.db new2.db --preserve nothing").contains("app.db has no table \"nothing\""))
+        try scratch.must("sqlite3 new2.db 'ALTER TABLE note ADD COLUMN own DEFAULT 1; CREATE TABLE notes(x)'")
+        for (option, why) in [("notes", "app.db has no table \"notes\""), ("note:own = 1", "no such column: own")] {
+            for line in ["moult replace", "moult replace --dry-run"] {
+                #expect(try refusal("\(line) app.db new2.db --preserve '\(option)'").contains(why))
+            }
+        }
     }
 
     @Test func `replace refuses a new database that is damaged or fails a check`() throws {

@@ -66,6 +66,13 @@ struct ContentTransfer {
         var placed: [RowRule] = []
         var unplaced: [(rule: Preservation.Rule, rows: Int)] = []
         let rules = try self.rules.filter { try selects($0, in: live) }
+        if isForeign {
+            // Rows that no condition can select stay behind in the kept file, and are told.
+            for rule in self.rules where try !rules.contains(rule) && RowSelection.hasTable(rule.table, in: live) {
+                let rows = try RowSelection(table: rule.table, conditions: [nil]).count(in: live)
+                if rows > 0 { fates.add(rule.table) { $0.kept += rows } }
+            }
+        }
         for rule in rules {
             if let placement = rule.placement, try canHold(rule, new) {
                 placed.append(try rowRule(rule, placement, new))

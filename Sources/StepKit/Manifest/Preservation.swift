@@ -8,6 +8,9 @@ internal import MoultBasics
 ///
 /// The older release was published first and cannot be changed to fit rows of the newer one. So no row blocks a rollback: a row
 /// that does not fit goes to `moult_rejected`, and renamed columns get their old names back.
+///
+/// A release may list the renames of earlier releases as well, for stores that skip those. So a rename that both releases list is
+/// older than both, and the rows have its new name already.
 public struct Preservation: Sendable, Equatable {
     /// The rule for the selected rows of one table.
     public struct Rule: Sendable, Equatable {
@@ -32,12 +35,17 @@ public struct Preservation: Sendable, Equatable {
         var rules: [Rule] = []
         for entry in before + after where !rules.contains(where: { same($0.table, entry.table) }) {
             let own = before.filter { same($0.table, entry.table) }
-            let placement = after.first { same($0.table, entry.table) }
+            var placement = after.first { same($0.table, entry.table) }
+            if isBack {
+                placement = Self.placementBack(own.first, placement)
+            } else if let columns = placement?.columns {
+                placement?.columns = Self.renames(columns, without: own.first?.columns)
+            }
             let selecting = own.isEmpty ? after.filter { same($0.table, entry.table) } : own
             rules.append(
                 Rule(
                     table: entry.table, conditions: selecting.map(\.where), isForeign: own.isEmpty,
-                    placement: isBack ? Self.placementBack(own.first, placement) : placement))
+                    placement: placement))
         }
         self.rules = rules
     }
@@ -48,7 +56,13 @@ public struct Preservation: Sendable, Equatable {
         guard var entry = older ?? newer else { return nil }
         entry.onReject = .table
         if entry.onConflict == .fail { entry.onConflict = .keepUser }
-        entry.columns = Dictionary((newer?.columns ?? [:]).map { ($1, $0) }) { first, _ in first }
+        let renames = renames(newer?.columns ?? [:], without: older?.columns)
+        entry.columns = Dictionary(renames.map { ($1, $0) }) { first, _ in first }
         return entry
+    }
+
+    private static func renames(_ newer: [String: String], without older: [String: String]?) -> [String: String] {
+        let known = Dictionary((older ?? [:]).map { (SQLName($0), SQLName($1)) }) { first, _ in first }
+        return newer.filter { known[SQLName($0.key)] != SQLName($0.value) }
     }
 }

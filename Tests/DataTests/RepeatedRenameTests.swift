@@ -1,0 +1,71 @@
+import MoultBasics
+import TestSupport
+import Testing
+
+/// A release lists the renames of earlier releases as well, for stores that skip those. Each row is renamed once.
+@Suite struct RepeatedRenameTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    /// Packs a release whose table `t` has these columns, and whose content differs from that of every other release.
+    private func release(_ version: String, _ columns: String, _ renames: [JSON.Member] = []) throws {
+        var preserve: [JSON.Member] = [.init("table", "t"), .init("where", "id < 900")]
+        if !renames.isEmpty { preserve.append(.init("columns", .object(renames))) }
+        try shop.pack(
+            version,
+            [
+                .shared(
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, \(columns)); CREATE TABLE v(n); INSERT INTO v VALUES('\(version)')",
+                    [.object(preserve)])
+            ])
+    }
+
+    private func row() throws -> String { try shop.read("app.db", "SELECT * FROM t WHERE id < 900") }
+
+    @Test func `columns that exchange their names are exchanged once`() throws {
+        let swap: [JSON.Member] = [.init("a", "b"), .init("b", "a")]
+        try release("1.0.0", "a, b")
+        for version in ["2.0.0", "3.0.0"] { try release(version, "a, b", swap) }
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t(id, a, b) VALUES(1, 'A', 'B')")
+        try shop.install("2.0.0")
+        #expect(try row() == "1|B|A\n")
+        try shop.install("3.0.0")
+        #expect(try row() == "1|B|A\n")
+        try #require(shop.moult("rollback").status == 0)
+        #expect(try row() == "1|B|A\n")
+        try #require(shop.moult("rollback").status == 0)
+        #expect(try row() == "1|A|B\n")
+    }
+
+    @Test(arguments: [false, true])
+    func `each name moves on once, also if a store skips a release`(skips: Bool) throws {
+        let chain: [JSON.Member] = [.init("a", "b"), .init("b", "c")]
+        try release("1.0.0", "a, b")
+        for version in ["2.0.0", "3.0.0", "4.0.0"] { try release(version, "b, c", chain) }
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t(id, a, b) VALUES(1, 'was a', 'was b')")
+        for version in skips ? ["4.0.0"] : ["2.0.0", "3.0.0", "4.0.0"] {
+            try shop.install(version)
+            #expect(try row() == "1|was a|was b\n", "\(version)")
+        }
+        #expect(try shop.kept("app").isEmpty)
+        try #require(shop.moult("rollback", "--to", "1.0.0").status == 0)
+        #expect(try shop.read("app.db", "SELECT a, b FROM t WHERE id < 900") == "was a|was b\n")
+    }
+
+    @Test func `an old name that a later release uses again keeps its own values`() throws {
+        let rename: [JSON.Member] = [.init("desc", "note")]
+        try release("1.0.0", "\"desc\"")
+        try release("2.0.0", "note", rename)
+        for version in ["3.0.0", "4.0.0"] { try release(version, "note, \"desc\"", rename) }
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO t VALUES(1, 'old')")
+        for version in ["2.0.0", "3.0.0"] { try shop.install(version) }
+        try shop.sql("app.db", "UPDATE t SET \"desc\" = 'new' WHERE id = 1")
+        try shop.install("4.0.0")
+        #expect(try row() == "1|old|new\n")
+        try #require(shop.moult("rollback").status == 0)
+        #expect(try row() == "1|old|new\n")
+    }
+}
