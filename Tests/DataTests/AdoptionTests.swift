@@ -341,9 +341,10 @@ import Testing
     }
 
     @Test func `a misspelled --take-over is refused even if the release is already installed`() throws {
-        try release("1.0.0", "user", "CREATE TABLE note(t);")
-        try release("2.0.0", "user", "CREATE TABLE note(t); CREATE TABLE more(x);")
-        for version in ["1.0.0", "2.0.0"] { try shop.install(version) }
+        for version in ["1.0.0", "2.0.0"] {
+            try release(version, "shared", "CREATE TABLE note(t); INSERT INTO note VALUES('\(version)')")
+            try shop.install(version)
+        }
         let commands = [
             ["apply", shop.manifest("2.0.0"), "--take-over", "appp"], ["rollback", "--take-over", "appp"],
             ["rollback", "--dry-run", "--take-over", "appp"],

@@ -77,7 +77,7 @@ import Testing
         let third = try scratch.moult("moult pack 3.json -o rel")
         #expect(
             third.out.contains(
-                "installs into an empty store, over 2.0.0; not tried over 1.0.0: it requires an installed version >=2"),
+                "installed into an empty store, over 2.0.0; not tried over 1.0.0: it requires an installed version >=2"),
             "\(third)")
         #expect(try Files.list(scratch.path("rel")).filter { $0.hasPrefix(".") } == [])
     }
