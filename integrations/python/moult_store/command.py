@@ -27,16 +27,17 @@ _SLICE = 0.5
 
 
 def option(name: str, value: Union[None, bool, int, str]) -> Words:
-    """Returns the arguments for an option; none if its value is None or False."""
-    if value is None or value is False or value == 0 and not isinstance(value, str):
+    """Returns the argument for an option; none if its value is None or False."""
+    if value is None or value is False:
         return []
-    return [name] if value is True else [name, str(value)]
+    # A value in an argument of its own could be mistaken for an option.
+    return [name] if value is True else [f"{name}={value}"]
 
 
 def repeated(name: str, values: Iterable[str]) -> Words:
     if isinstance(values, str):
         values = [values]
-    return [word for value in values for word in (name, value)]
+    return [word for value in values for word in option(name, value)]
 
 
 class Command:

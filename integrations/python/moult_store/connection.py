@@ -9,10 +9,17 @@ import sqlite3
 import sys
 import warnings
 import weakref
-from typing import Optional
+from types import TracebackType
+from typing import List, Literal, Optional, Type
 
 from .errors import MoultError
 from .lease import Database, Lease
+
+
+try:
+    import ctypes
+except ImportError:
+    ctypes = None  # type: ignore[assignment]
 
 
 class Connection(sqlite3.Connection):
@@ -20,7 +27,13 @@ class Connection(sqlite3.Connection):
 
     lease: Lease
     closed = False
+    #: How many `with` blocks on this connection the program is in.
+    entered = 0
+    #: With `autocommit = False`: the last call was commit() or rollback(), and the store has not returned it since.
+    is_between_transactions = False
+    _changes_before = 0
     _own_references = 0
+    _is_of_parent = False
 
     @property
     def generation(self) -> str:
@@ -34,8 +47,12 @@ class Connection(sqlite3.Connection):
 
     @property
     def in_use(self) -> bool:
-        """Whether a transaction is open, or a cursor has rows left to fetch."""
-        if self.in_transaction:
+        """Whether a `with` block on it is entered, a transaction is open, or a cursor has rows left to fetch.
+
+        With `autocommit = False`, sqlite3 begins the next transaction at once. Then a transaction counts as open from when
+        `store.connection` returns the connection until `commit()` or `rollback()`.
+        """
+        if self.entered or self.has_transaction:
             return True
         try:
             self._define()
@@ -43,12 +60,55 @@ class Connection(sqlite3.Connection):
             return True
         return False
 
+    @property
+    def has_transaction(self) -> bool:
+        """Whether the program has begun a transaction, as defined for `in_use`."""
+        return self.in_transaction and (not self.is_between_transactions or self._has_changed_rows)
+
+    @property
+    def _begins_at_once(self) -> bool:
+        return getattr(self, "autocommit", None) is False
+
+    @property
+    def _has_changed_rows(self) -> bool:
+        return self.total_changes != self._changes_before
+
+    def commit(self) -> None:
+        if self._is_of_parent:
+            raise sqlite3.ProgrammingError("this connection belongs to the parent process")
+        super().commit()
+        self._note_end()
+
+    def rollback(self) -> None:
+        if not self._is_of_parent:
+            super().rollback()
+            self._note_end()
+
+    def _note_end(self) -> None:
+        self.is_between_transactions, self._changes_before = self._begins_at_once, self.total_changes
+
+    # The store returns this connection until the block ends, because only this connection is then committed or rolled back.
+    def __enter__(self) -> Connection:
+        super().__enter__()
+        self.entered += 1
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> Literal[False]:
+        self.entered -= 1
+        if not self._is_of_parent:
+            super().__exit__(kind, error, trace)
+            self._note_end()
+        return False
+
     def _define(self) -> None:
         # SQLite refuses to redefine a function while a statement is running. This is the only way to detect that.
         self.create_function("moult_in_use", 0, int)
 
     def close(self) -> None:
-        super().close()
+        if not self._is_of_parent:
+            super().close()
         self.closed = True
         if hasattr(self, "lease"):
             self.lease.close()
@@ -59,9 +119,29 @@ class Connection(sqlite3.Connection):
             self._abandon()
 
     def _abandon(self) -> None:
-        if not self.closed and self.in_transaction:
+        unsaved = not self.closed and self.in_transaction and (not self._begins_at_once or self._has_changed_rows)
+        if unsaved and not self._is_of_parent:
             warnings.warn(f"uncommitted changes of {self!r} were rolled back", ResourceWarning, source=self)
         self.close()
+
+
+# All connections of this process, and those of the process that forked it.
+_opened: weakref.WeakSet[Connection] = weakref.WeakSet()
+_of_parent: List[Connection] = []
+
+
+def _leave_to_parent() -> None:
+    """Keeps a forked child from closing connections of its parent: SQLite would roll back the parent's transactions on disk."""
+    for connection in [connection for connection in _opened if not connection.closed]:
+        connection._is_of_parent = True
+        _of_parent.append(connection)
+        # When CPython ends, it also destroys objects that a module references, so this reference is never released.
+        if ctypes is not None and hasattr(ctypes, "pythonapi"):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+    _opened.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def close_if_unused(reference: weakref.ref[Connection]) -> bool:
@@ -115,6 +195,7 @@ def open_release(
             check_same_thread=check_same_thread,
             cached_statements=cached_statements,
         )
+        _opened.add(connection)
         connection.lease = lease
         connection._define()
         if main is None and databases:
@@ -124,6 +205,7 @@ def open_release(
         # SQLite reads a file only when the file is first used.
         connection.execute("PRAGMA schema_version").fetchone()
         for opening in databases:
+            _check_content(opening, lease)
             if opening is not main:
                 schema = opening.schema.replace('"', '""')
                 connection.execute(f'ATTACH ? AS "{schema}"', [opening.uri(read_only)])
@@ -147,12 +229,22 @@ def _encoding(uri: str) -> str:
     return encoding
 
 
+def _check_content(database: Database, lease: Lease) -> None:
+    # SQLite opens an empty file as a database without tables. Releases contain no such file; an app may empty a cache.
+    if database.kind != "cache" and os.path.exists(database.path) and os.path.getsize(database.path) == 0:
+        what = f"cannot open database {database.name} at {database.path}"
+        verify = f"Check the store: moult verify --store {shlex.quote(lease.directory)}"
+        raise MoultError(what, "the file is empty", verify, code="E521")
+
+
 def _explain(error: sqlite3.Error, database: Database, lease: Lease) -> Optional[MoultError]:
     """Returns the cause, if the file shows it. Other errors, such as a locked file, remain errors of sqlite3."""
     what = f"cannot open database {database.name} at {database.path}"
     verify = f"Check the store: moult verify --store {shlex.quote(lease.directory)}"
     if not os.path.exists(database.path):
         return MoultError(what, "the file is missing", verify, code="E521")
+    if not os.path.isfile(database.path):
+        return MoultError(what, "it is not a regular file", verify, code="E401")
     if not os.access(database.path, os.R_OK):
         now = f"Run the program as a user who may read it, or change its mode: ls -l {shlex.quote(database.path)}"
         return MoultError(what, "this user may not read the file", now, code="E401")

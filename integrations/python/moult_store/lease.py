@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import re
 import shlex
+import stat
 import struct
 import weakref
 from types import TracebackType
@@ -74,14 +76,22 @@ class Lease:
         return found
 
     def _database(self, name: str, described: Any, is_main: bool) -> Database:
-        kind, member = described["kind"], described["member"]
+        # In an archive that another tool packed, a member may be in a directory; the store has only the file name.
+        kind, member = described["kind"], os.path.basename(described["member"])
         if kind == "reference":
             path = f"{self._path}/{member}"
         else:
-            root = (_cache_root(self.directory) if kind == "cache" else None) or self.directory
-            path = f"{root}/{described.get('path', member)}"
+            path = self._writable(kind, described.get("path", member))
         schema = "main" if is_main else described.get("attach", {}).get("as", name)
         return Database(name, schema, kind, path, _group(described))
+
+    def _writable(self, kind: str, file: str) -> str:
+        root = _cache_root(self.directory) if kind == "cache" else None
+        only = _ONE_FILE.fullmatch(os.path.basename(self.directory))
+        if not root and only and re.fullmatch("database(-.*)?", file):
+            # The store `.app.db.moult` has one database, the file app.db next to it, which releases call `database`.
+            root, file = os.path.dirname(self.directory), only[1] + file[len("database") :]
+        return f"{root or self.directory}/{file}"
 
     def close(self) -> None:
         self._release()
@@ -95,23 +105,45 @@ class Lease:
         self.close()
 
 
+#: The name of the store of a single file.
+_ONE_FILE = re.compile(r"\.(.+)\.moult", re.DOTALL)
+
+
 def _group(described: Any) -> Optional[str]:
     group: Optional[str] = described.get("attach", {}).get("group")
     return group
 
 
+#: The target of `.moult/current`: a generation is named after a version and a digest.
+_CURRENT = re.compile(r"generations/(?!\.)(?!.*\.\.)([0-9A-Za-z.-]+\+[0-9A-Za-z+.-]*)")
+
+
 def installed(directory: str) -> str:
     """Returns the name of the installed generation."""
+    current, shell = f"{directory}/.moult/current", shlex.quote(directory)
     try:
-        return os.path.basename(os.readlink(f"{directory}/.moult/current"))
+        found = _CURRENT.fullmatch(os.readlink(current))
     except (FileNotFoundError, NotADirectoryError):
-        exists = os.path.isdir(directory)
-        raise MoultError(
-            f"nothing is installed in {directory}",
-            "no release has been installed yet" if exists else "no such directory",
-            f"Install a release: moult apply {'' if exists else '--create '}--store {shlex.quote(directory)} MANIFEST",
-            code="E800",
-        ) from None
+        raise _nothing_installed(directory, shell) from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        found, why = None, "it is not a symbolic link"
+    else:
+        why = "it does not point to a generation of this store"
+    if not found:
+        raise MoultError(f"{current} cannot be used", why, f"Restore it with: moult recover --store {shell}", code="E800")
+    return found[1]
+
+
+def _nothing_installed(directory: str, shell: str) -> MoultError:
+    if os.path.lexists(f"{directory}/moult.json"):
+        what, why, create = f"nothing is installed in {directory}", "no release has been installed yet", ""
+    elif os.path.isdir(directory):
+        what, why, create = f"{directory} is not a store", "it has no moult.json", "--create "
+    else:
+        what, why, create = f"{directory} is not a store", "no such directory", "--create "
+    return MoultError(what, why, f"Install a release: moult apply {create}--store {shell} MANIFEST", code="E800")
 
 
 def _take(directory: str) -> Tuple[int, str]:
@@ -135,15 +167,25 @@ def _take(directory: str) -> Tuple[int, str]:
         os.close(descriptor)
 
 
+#: Errors that mean that this file cannot be a lease. Then the lock on the generation is the lease.
+_NO_LEASE_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO}
+
+
 def _lock(directory: str, name: str) -> int:
     hidden = f"{directory}/.moult"
+    has_lease_file = True
     try:
         descriptor = os.open(f"{hidden}/leases/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        has_lease_file = True
-    except FileNotFoundError:
-        # An older moult created the store, and no update has run since.
-        descriptor = os.open(f"{hidden}/generations/{name}", os.O_RDONLY | os.O_DIRECTORY)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            has_lease_file = False
+    except OSError as error:
+        # An older moult created the store, and no update has run since; or something else is in place of the file.
+        if error.errno not in _NO_LEASE_FILE:
+            raise
         has_lease_file = False
+    if not has_lease_file:
+        descriptor = os.open(f"{hidden}/generations/{name}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         if has_lease_file:
             # struct flock on 64-bit Linux: a read lock on the whole file.
@@ -173,7 +215,16 @@ _NOT_JSON = re.compile(
 
 
 def _cache_root(directory: str) -> Optional[str]:
-    with open(f"{directory}/moult.json", encoding="utf-8-sig") as file:
-        settings = json.loads(_NOT_JSON.sub(lambda found: found[1] or " ", file.read()))
+    path = f"{directory}/moult.json"
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            settings = json.loads(_NOT_JSON.sub(lambda found: found[1] or " ", file.read()))
+    except PermissionError:
+        raise MoultError(
+            f"cannot read the settings {path}",
+            "this user may not read the file, which says where cache databases are",
+            f"Let the user read it with a group: chmod g+r {shlex.quote(path)}",
+            code="E401",
+        ) from None
     root: Optional[str] = settings.get("cacheRoot")
     return root

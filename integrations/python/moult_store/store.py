@@ -43,9 +43,15 @@ class _Connections(threading.local):
         #: Connections to earlier releases. Only cursors and variables of the program keep them open.
         self.earlier: List[weakref.ref[Connection]] = []
 
+    def in_transaction(self) -> Optional[Connection]:
+        """Returns the connection that commit() must reach: a `with` block or a transaction may be of an earlier connection.
 
-# A child process must not close connections of its parent, so they are kept for its lifetime.
-_of_parent: List[Connection] = []
+        The newest of several is returned first, and the others after its transaction has ended.
+        """
+        all_ = [self.newest, *(reference() for reference in reversed(self.earlier))]
+        open_ = [connection for connection in all_ if connection is not None and not connection.closed]
+        entered = [connection for connection in open_ if connection.entered]
+        return next(iter(entered or [connection for connection in open_ if connection.has_transaction]), None)
 
 
 class Store:
@@ -84,7 +90,8 @@ class Store:
 
     def close(self) -> None:
         """Closes the connection of this thread. The next use of `connection` opens another one."""
-        newest, self._connections.newest = self._connections.newest, None
+        mine = self._of_this_process()
+        newest, mine.newest = mine.newest, None
         if newest is not None:
             newest.close()
 
@@ -152,33 +159,31 @@ class Store:
     def connection(self) -> Connection:
         """This thread's connection to the newest release.
 
-        It stays the same while a transaction is open or a cursor has rows left to fetch, and switches to a new release
-        between them. The previous connection stays open for its cursors, which continue to read their release; it is closed
-        when neither they nor the program reference it.
+        It stays the same while the program is in a `with` block on it, a transaction is open or a cursor has rows left to
+        fetch, and switches to a new release between them. The previous connection stays open for its cursors, which continue
+        to read their release; it is closed when neither they nor the program reference it.
         """
+        mine = self._of_this_process()
+        connection = mine.in_transaction()
+        if connection is None:
+            newest = mine.newest
+            if newest is None or newest.closed:
+                mine.newest = self.connect()
+            elif newest.generation != self.generation and not newest.in_use:
+                mine.earlier.append(weakref.ref(newest))
+                mine.newest = self.connect()
+            connection, newest = mine.newest, None
+            mine.earlier = [reference for reference in mine.earlier if not close_if_unused(reference)]
+        assert connection is not None
+        connection.is_between_transactions = False
+        return connection
+
+    def _of_this_process(self) -> _Connections:
         mine = self._connections
         if mine.process != os.getpid():
-            self._leave_to_parent()
-        if mine.earlier:
-            # A cursor from before a switch may have begun a transaction, and commit() must reach it.
-            for connection in (reference() for reference in mine.earlier):
-                if connection is not None and not connection.closed and connection.in_transaction:
-                    return connection
-        newest = mine.newest
-        if newest is None or newest.closed:
-            newest = mine.newest = self.connect()
-        elif newest.generation != self.generation and not newest.in_use:
-            mine.earlier.append(weakref.ref(newest))
-            newest = mine.newest = self.connect()
-        connection = None
-        mine.earlier = [reference for reference in mine.earlier if not close_if_unused(reference)]
-        return newest
-
-    def _leave_to_parent(self) -> None:
-        mine = self._connections
-        references = [mine.newest, *(reference() for reference in mine.earlier)]
-        _of_parent.extend(connection for connection in references if connection is not None)
-        mine.process, mine.newest, mine.earlier = os.getpid(), None, []
+            # The connections of the parent stay open, see connection.py.
+            mine.process, mine.newest, mine.earlier = os.getpid(), None, []
+        return mine
 
     def plan(
         self,

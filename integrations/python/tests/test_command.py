@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -35,6 +36,17 @@ def test_plan_apply_and_rollback(store, releases):
     with pytest.raises(MoultError) as raised:
         store.apply(releases[2])
     assert (raised.value.code, raised.value.exit_status) == ("E500", 3)
+
+
+def test_a_zero_and_a_leading_dash_are_values(store, releases):
+    with open(f"{store.path}/moult.json", "w") as file:
+        file.write('{"moult": 1, "product": "org.example.shop", "waitForReaders": 30}')
+    with store.connect():
+        begin = time.monotonic()
+        store.apply(releases[2], wait_for_readers=0)
+        assert time.monotonic() - begin < 25
+        store.rollback(reason="-1 rows", wait_for_readers=0)
+    assert store.status().json["holds"][0]["reason"] == "-1 rows"
 
 
 def test_a_saved_plan_is_applied_once(store, releases, place):

@@ -2,8 +2,10 @@
 
 import gc
 import os
+import shlex
 import sqlite3
 import subprocess
+import sys
 import threading
 import warnings
 
@@ -71,6 +73,72 @@ def test_a_transaction_that_a_with_statement_spans_is_committed(store, releases)
         install(store, releases[2])
         store.connection.execute("INSERT INTO note (writer, number) VALUES ('a', 2)")
     assert notes(store) == 2
+
+
+def test_a_with_statement_keeps_its_connection_before_the_first_write(store, releases):
+    with store.connection:
+        assert release(store.connection) == 1
+        install(store, releases[2])
+        store.connection.execute("INSERT INTO note (writer, number) VALUES ('a', 1)")
+    assert notes(store) == 1
+    with pytest.raises(ZeroDivisionError), store.connection, store.connection:
+        assert release(store.connection) == 2
+        install(store, releases[1])
+        store.connection.execute("INSERT INTO note (writer, number) VALUES ('a', 2)")
+        raise ZeroDivisionError
+    assert not store.connection.in_transaction
+    assert (notes(store), release(store.connection)) == (1, 1)
+
+
+def test_a_with_statement_on_an_old_connection_commits_its_block(store, releases):
+    old = store.connection
+    install(store, releases[2])
+    assert release(store.connection) == 2
+    with old:
+        store.connection.execute("INSERT INTO note (writer, number) VALUES ('a', 1)")
+    assert (notes(store), release(store.connection)) == (1, 2)
+
+
+def test_commit_reaches_the_newest_of_several_transactions(store, releases):
+    cursor = store.connection.cursor()
+    install(store, releases[2])
+    store.connection.execute("INSERT INTO note (writer, number) VALUES ('new', 1)")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        cursor.connection.execute("PRAGMA busy_timeout = 0")
+        cursor.execute("INSERT INTO note (writer, number) VALUES ('old', 1)")
+    store.connection.commit()
+    assert notes(store) == 1
+    # The failed statement has begun a transaction, too.
+    store.connection.rollback()
+    assert release(store.connection) == 2
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sqlite3 has no autocommit")
+def test_a_connection_that_always_has_a_transaction_switches_after_its_end(store, releases):
+    with Store(store.path, configure=lambda connection: setattr(connection, "autocommit", False)) as own:
+        assert release(own.connection) == 1
+        install(store, releases[2])
+        assert release(own.connection) == 1
+        own.connection.commit()
+        assert release(own.connection) == 2
+        own.connection.execute("INSERT INTO note (writer, number) VALUES ('a', 1)")
+        install(store, releases[1])
+        own.connection.execute("INSERT INTO note (writer, number) VALUES ('a', 2)")
+        own.connection.rollback()
+        assert release(own.connection) == 1
+        cursor = own.connection.cursor()
+        own.connection.commit()
+        cursor.execute("INSERT INTO note (writer, number) VALUES ('a', 3)")
+        install(store, releases[2])
+        with own.connection:
+            assert release(own.connection) == 1
+        assert release(own.connection) == 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            del cursor
+            own.connection.rollback()
+            own.connection
+    assert notes(store) == 1
 
 
 def test_a_cursor_with_rows_left_keeps_the_connection(store, releases):
@@ -209,6 +277,32 @@ def test_a_forked_process_opens_its_own_connection(store):
     assert notes(store) == 1
 
 
+@pytest.mark.parametrize("end", ["sys.exit()", "store.close(); sys.exit()", "raise KeyboardInterrupt", "connection.close()"])
+def test_the_end_of_a_forked_process_keeps_the_transaction_of_its_parent(store, end):
+    program = f"""if True:
+        import os, sys
+        from moult_store import Store
+        with Store({store.path!r}) as store:
+            connection, other = store.connection, store.connect(read_only=True)
+            connection.execute("PRAGMA cache_size = 5")
+            with connection:
+                # More than the cache holds, so that SQLite writes to the file before the commit.
+                rows = [("x" * 1000, number) for number in range(2000)]
+                connection.executemany("INSERT INTO note (writer, number) VALUES (?, ?)", rows)
+                child = os.fork()
+                if child == 0:
+                    {end}
+                    os.close(2)
+                    sys.exit()
+                os.waitpid(child, 0)
+                assert os.path.exists({store.path!r} + "/notes.db-journal")
+            assert store.connection is connection
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert notes(store) == 2000
+    assert store.verify(deep=True).sound
+
+
 def test_releases_are_read_only(store):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         store.connection.execute("DELETE FROM food.food")
@@ -261,6 +355,60 @@ def test_a_missing_database_is_named(store):
     assert release(store.connection) == 1
 
 
+@pytest.mark.parametrize("name", ["notes.db", "prices.db"])
+def test_an_empty_file_is_not_a_database(store, name):
+    os.truncate(os.path.join(store.path, name), 0)
+    with pytest.raises(MoultError, match=f"{name}: the file is empty") as raised:
+        store.connection
+    assert raised.value.code == "E521"
+
+
+def test_a_cache_may_be_empty(store):
+    os.truncate(os.path.join(store.path, "thumbs.db"), 0)
+    assert release(store.connection) == 1
+
+
+def test_a_directory_in_place_of_a_database_is_named(store):
+    os.remove(os.path.join(store.path, "prices.db"))
+    os.mkdir(os.path.join(store.path, "prices.db"))
+    with pytest.raises(MoultError, match="prices.db: it is not a regular file"):
+        store.connection
+
+
+@pytest.mark.parametrize("instead", ["missing", "link", "pipe", "directory", "no directory"])
+def test_a_store_without_a_lease_file_is_read(store, instead):
+    leases = os.path.join(store.path, ".moult", "leases")
+    path = os.path.join(leases, store.generation)
+    os.remove(path)
+    if instead == "link":
+        os.symlink("/etc/passwd", path)
+    elif instead == "pipe":
+        os.mkfifo(path)
+    elif instead == "directory":
+        os.mkdir(path)
+    elif instead == "no directory":
+        os.rename(leases, leases + ".old")
+        open(leases, "w").close()
+    assert release(store.connection) == 1
+
+
+@pytest.mark.parametrize("instead", ["file", "directory", "elsewhere", "parent"])
+def test_a_damaged_link_to_the_release_is_named(store, instead):
+    current = os.path.join(store.path, ".moult", "current")
+    generation = store.generation
+    os.remove(current)
+    if instead == "file":
+        open(current, "w").close()
+    elif instead == "directory":
+        os.mkdir(current)
+    else:
+        os.symlink(f"../../elsewhere/{generation}" if instead == "elsewhere" else "generations/..", current)
+    with pytest.raises(MoultError, match="current cannot be used") as raised:
+        store.connection
+    assert raised.value.code == "E800"
+    assert raised.value.now == f"Restore it with: moult recover --store {shlex.quote(store.path)}"
+
+
 def test_a_damaged_database_is_named(store):
     with open(os.path.join(store.path, "notes.db"), "r+b") as file:
         file.write(b"this is not a database")
@@ -276,6 +424,9 @@ def test_a_store_without_a_release(place, moult):
         store.connection
     assert (raised.value.code, raised.value.exit_status) == ("E800", None)
     assert "--create" in raised.value.now
+    os.mkdir(store.path)
+    with pytest.raises(MoultError, match="is not a store: it has no moult.json"):
+        store.connection
     subprocess.run([moult, "init", "-q", store.path, "--product", "org.example.shop"], check=True)
     with pytest.raises(MoultError, match="no release has been installed yet"):
         store.generation

@@ -1,13 +1,16 @@
 """Stores with databases that are outside the store, or not in UTF-8."""
 
+import contextlib
+import hashlib
 import json
 import sqlite3
 import subprocess
+import tarfile
 
 import pytest
 from conftest import pack
 
-from moult_store import MoultError, Store
+from moult_store import MoultError, Store, replace
 
 
 def test_databases_in_another_encoding_without_a_user_database(place, moult):
@@ -46,6 +49,40 @@ def test_databases_in_place_and_a_cache_elsewhere(place, moult):
     (place / "out" / "main.db").rename(place / "out" / "moved.db")
     with pytest.raises(MoultError, match="the file is missing"):
         store.connection
+
+
+def test_members_in_a_directory_of_the_archive(place, moult):
+    databases = {}
+    (place / "data").mkdir()
+    for name, kind in [("maps", "reference"), ("notes", "user")]:
+        with contextlib.closing(sqlite3.connect(place / "data" / f"{name}.db")) as database:
+            database.execute("CREATE TABLE t (x)")
+        content = (place / "data" / f"{name}.db").read_bytes()
+        databases[name] = {"kind": kind, "member": f"data/{name}.db", **described(content)}
+    with tarfile.open(place / "bundle.tar", "w") as archive:
+        archive.add(place / "data", "data")
+    manifest = {"manifest": 1, "product": "org.example.maps", "version": "1.0.0", "sequence": 1, "databases": databases}
+    manifest["bundle"] = {"file": "bundle.tar", **described((place / "bundle.tar").read_bytes())}
+    (place / "release.json").write_text(json.dumps(manifest))
+    store = Store(place / "store")
+    store.apply(place / "release.json", create=True)
+    assert store.connection.execute("SELECT count(*) FROM maps.t, main.t").fetchone() == (0,)
+
+
+def described(content):
+    return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def test_the_store_of_a_replaced_file(place):
+    for name, number in [("app.db", 1), ("new.db", 2)]:
+        with contextlib.closing(sqlite3.connect(place / name)) as database:
+            database.execute("CREATE TABLE t (x)")
+            database.execute("INSERT INTO t VALUES (?)", [number])
+            database.commit()
+    replace(place / "app.db", place / "new.db")
+    store = Store(place / ".app.db.moult")
+    assert store.connection.execute("SELECT x FROM database.t").fetchone() == (2,)
+    assert store.lease().databases[0].path == str(place / "app.db")
 
 
 def test_databases_in_wal_mode(store, releases):

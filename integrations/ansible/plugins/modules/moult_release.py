@@ -138,6 +138,11 @@ class Moult:
             words.append("--allow-unsigned")
         return words + (["--allow-downgrade"] if self.parameters["allow_downgrade"] else [])
 
+    def installed(self):
+        """Returns the installed release, which the plan of a feed without new releases does not contain."""
+        status = self.run("status")[1][0]
+        return {key: status[key] for key in ("version", "generation") if key in status}
+
     def plan(self):
         """Returns whether there are changes, the plan, and the lines that moult prints for it."""
         status, (plan,) = self.run("plan", *self.release(), fine=(0, 2))
@@ -168,7 +173,7 @@ def main():
     moult.prove_trust()
     if module.check_mode or module._diff:
         changes, plan, lines = moult.plan()
-        result = {"changed": changes or made, "plan": lines, **plan["to"]}
+        result = {"changed": changes or made, "plan": lines, **(plan.get("to") or moult.installed())}
         if changes:
             result["diff"] = {"prepared": "\n".join(lines) + "\n"}
     if not module.check_mode:
