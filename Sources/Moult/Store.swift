@@ -49,7 +49,8 @@ public struct Store: Sendable {
     }
 
     /// Installs a release unless it is already installed, and creates the store if necessary. If this throws, the previous
-    /// state is unchanged.
+    /// state is unchanged, except if the error has the outcome `stuck`: then the update could be neither finished nor undone, and
+    /// the error says what to do.
     ///
     /// `follow` determines whether an older release is accepted; by default the store's settings do. A store created here
     /// follows `match`, so that a downgraded app gets its own data back. If the task is cancelled before anything has changed,

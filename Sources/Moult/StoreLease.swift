@@ -51,7 +51,7 @@ public final class StoreLease: Sendable {
     /// Every database of the release without a group, for libraries that open databases themselves. `main` is first.
     ///
     ///     for database in try lease.attachments where database.schema != "main" {
-    ///         try db.execute(sql: "ATTACH ? AS \(database.schema)", arguments: [database.uri])
+    ///         try db.execute(sql: "ATTACH ? AS \"\(database.schema)\"", arguments: [database.uri])
     ///     }
     public var attachments: [Attachment] { get throws { try attachments(ofGroup: nil) } }
 

@@ -35,7 +35,7 @@ class Connection:
         sqlite.sqlite3_busy_timeout(self.db, 10000 if is_reader else 30000)
         self.run("PRAGMA foreign_keys = ON")
         for schema, file in attached.items():
-            self.run("ATTACH DATABASE '{}' AS {}".format(file.replace("'", "''"), schema))
+            self.run("ATTACH DATABASE '{}' AS \"{}\"".format(file.replace("'", "''"), schema))
         self.run("SELECT * FROM sqlite_master LIMIT 1")
 
     def run(self, sql):
