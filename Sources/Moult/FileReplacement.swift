@@ -182,7 +182,7 @@ package struct FileReplacement {
         var settings = Settings(product: Self.product)
         // The current content is in the file itself, and the replaced content is a generation that stays.
         settings.keep = 1
-        try Orchestrator.create(layout, settings, wanting: ["product"], mode: 0o700)
+        try Orchestrator.create(layout, settings, wanting: ["product"], mode: 0o700, wait: 0)
     }
 
     private static let draftName = "draft.json"

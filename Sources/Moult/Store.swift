@@ -81,7 +81,8 @@ public struct Store: Sendable {
     ) throws -> Update {
         try Advice.forApps {
             let orchestrator = try orchestrator(progress, stop)
-            let isNew = try orchestrator.createIfMissing(for: manifest, trusting: try trusted())
+            let isNew = try orchestrator.createIfMissing(
+                for: manifest, trusting: try trusted(), wait: waiting.wholeSeconds)
             try requireSameKeys()
             return try orchestrator.firstInstalling(isNew: isNew) {
                 Update(

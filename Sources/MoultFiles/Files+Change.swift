@@ -177,25 +177,6 @@ extension Files {
         try file.close()
     }
 
-    /// Returns the path of a file's new content before it replaces the file. An existing file at that path is removed, so its
-    /// name is one that no user would choose.
-    package static func staged(_ path: String) -> String { "\(directory(of: path))/.\(name(of: path)).moult-new" }
-
-    /// Replaces a file's content so that after a crash it is either the old or the new content, complete.
-    package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
-        let temporary = staged(path)
-        try remove(temporary)
-        do {
-            try writeNew(bytes, to: temporary, mode: mode)
-            try rename(temporary, to: path)
-        } catch {
-            // The first error is the one to report; the next attempt removes leftover files.
-            try? remove(temporary)
-            throw error
-        }
-        try syncDirectory(directory(of: path))
-    }
-
     /// Replaces a file that has other names as well (hard links, as `cp -al` creates them) by a copy, so that data appended
     /// through this name does not reach the others.
     package static func detach(_ path: String) throws {

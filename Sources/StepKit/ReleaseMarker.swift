@@ -7,7 +7,7 @@ public enum ReleaseMarker {
     /// The table of rows that did not fit into a new release.
     public static let rejects = "moult_rejected"
     /// Tables that moult adds, which are not part of a database's identity.
-    public static let tables: Set<String> = [table, rejects]
+    public static let tables: Set<String> = ownTables
     /// Returns whether a table is moult's own, by SQLite's rule for equal names.
     public static func isOwn(_ name: String) -> Bool { tables.contains { SQLName($0) == SQLName(name) } }
     /// Selects tables and views with these names that are not moult's own, because their columns differ.

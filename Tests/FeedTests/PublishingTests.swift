@@ -48,6 +48,34 @@ import Testing
             """)
     }
 
+    @Test func `publishing a version again with other options says what can be changed`() throws {
+        try refused(
+            "rel/test-1.0.0.json --rollout 10 -k a.key",
+            """
+            version 1.0.0 is already published: it is rolled out to 100 % of machines, and this command would change that to 10 %
+              To change the rollout of a published release: moult publish public --release 1.0.0 --rollout 10 --key FILE
+            """)
+        try refused(
+            "rel/test-1.0.0.json --channel beta -k a.key",
+            """
+            version 1.0.0 is already published: it is in the channel stable, and the channel of a version cannot be changed
+              Choose another version for the release.
+            """)
+        try bench.must("moult publish public --withdraw 1.0.0 --reason typo -q -k a.key")
+        try refused(
+            "rel/test-1.0.0.json -k a.key",
+            """
+            version 1.0.0 is already published: it was withdrawn: typo; a withdrawal cannot be undone
+              Choose another version for the release.
+            """)
+        try refused(
+            "--release 1.0.0 --rollout 100 -k a.key",
+            """
+            release 1.0.0 cannot be rolled out: it was withdrawn: typo
+              Publish its content as a new version.
+            """)
+    }
+
     @Test func `the serial of a feed only increases`() throws {
         try refused(
             "--serial 1 -k a.key",
@@ -87,7 +115,7 @@ import Testing
             "rel/test-2.0.0.json -k a.key",
             """
             public/test-2.0.0.tar.zst already exists with different content: published files must not change
-              Choose another version for the release.
+              Choose another version for the release. If its files are not named by their version, pack it without --name.
             """)
     }
 

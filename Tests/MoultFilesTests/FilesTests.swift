@@ -62,6 +62,27 @@ import Testing
         #expect(try Files.list(scratch.path) == ["file"])
     }
 
+    @Test func `threads that replace the same file take turns`() async throws {
+        let file = try write("file")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...8 { group.addTask { try Files.replace(file, with: [UInt8(number)]) } }
+            try await group.waitForAll()
+        }
+        #expect(try Files.read(file, limit: 10)?.count == 1)
+        #expect(try Files.list(scratch.path) == ["file"])
+    }
+
+    @Test func `a leftover staged file is removed`() throws {
+        let file = try write("file")
+        try Files.writeNew([7, 7], to: Files.staged(file), mode: 0o400)
+        try Files.replace(file, with: [9])
+        #expect(try Files.read(file, limit: 10) == [9])
+        try Files.symlink(to: "file", at: Files.staged(file))
+        try Files.replace(file, with: [8])
+        #expect(try Files.read(file, limit: 10) == [8])
+        #expect(try Files.list(scratch.path) == ["file"])
+    }
+
     @Test func `replacing a link replaces the link and not its target`() throws {
         let file = try write("file")
         let link = scratch.path("link")

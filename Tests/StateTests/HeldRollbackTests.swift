@@ -33,6 +33,29 @@ import Testing
         #expect(try store.version() == "2.0.0")
     }
 
+    @Test func `rollback skips withdrawn releases, and status suggests no rollback that would fail`() throws {
+        let store = try ReleasesStore(3)
+        try store.must("moult publish public rel/test-*.json -q")
+        func withdraw(_ version: String) throws {
+            try store.must(
+                "moult publish public --withdraw \(version) --reason 'leaks data' -q; moult check -q --feed public")
+        }
+        try withdraw("2.0.0")
+        let plan = try store.run("moult rollback -n")
+        #expect(
+            (plan.output + plan.errors).contains(
+                "release 2.0.0 is skipped: it was withdrawn by its publisher: leaks data"))
+        let named = try store.run("moult rollback -n --to 2.0.0")
+        #expect((named.output + named.errors).contains("release 2.0.0 was withdrawn by its publisher: leaks data"))
+        try withdraw("3.0.0")
+        #expect(try store.run("moult status").output.contains("go back with: moult rollback"))
+        try withdraw("1.0.0")
+        #expect(try !store.run("moult status").output.contains("go back with"))
+        let refused = try store.run("moult rollback")
+        #expect(refused.status == 3 && refused.errors.contains("is on hold or withdrawn"), "\(refused)")
+        #expect(refused.errors.contains("moult rollback --to 2.0.0\n"))
+    }
+
     @Test func `a rollback to a release on hold requires --to and --force`() throws {
         let store = try ReleasesStore(3)
         try store.must("moult rollback -q --reason 'bad totals'")

@@ -50,9 +50,11 @@ struct UserSchema {
     /// Throws if a database lacks parts of the schema that the app of this release needs.
     func check(_ template: String) throws {
         guard database.schemaOwner == .release, context.purpose == .update else { return }
-        let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
+        let expected = try SchemaShape.ofContent(Connection(path: template, access: .immutable))
         do {
-            guard let lack = try NonInvasiveReader.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first
+            guard
+                let lack = try NonInvasiveReader.into(place, { try SchemaShape.ofContent($0) }).lacks(of: expected)
+                    .first
             else { return }
             throw context.schemaMisfit(lack, at: place)
         } catch let error as MoultError where error.outcome == .busy {

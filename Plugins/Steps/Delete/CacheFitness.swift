@@ -24,9 +24,7 @@ struct CacheFitness {
             // If the release turns a sealed database into a cache, the link is removed separately.
             return nil
         }
-        switch try Fitness.of(
-            path, judge: { try differs(Identity(of: $0, ignoring: ReleaseMarker.tables), schema: schema) })
-        {
+        switch try Fitness.of(path, judge: { try differs($0, schema: schema) }) {
         case .fits, .missing: return nil
         case .unfit(let why): return why
         case .unknown(let error):
@@ -36,9 +34,13 @@ struct CacheFitness {
         }
     }
 
-    private func differs(_ found: Identity, schema: String) throws -> String? {
-        let digest = "sha256:\(try SHA256.digest(of: Array(found.shape.canonicalText.utf8)).hex)"
-        if digest != schema { return "its schema does not match release \(context.release.version)" }
+    private func differs(_ connection: Connection, schema: String) throws -> String? {
+        let found = try Identity(of: connection)
+        // The release's own file has moult's tables if its source comes from a store, and a cache has them if it was shared before.
+        let isSame = try [found.shape, .ofContent(connection)].contains {
+            "sha256:\(try SHA256.digest(of: Array($0.canonicalText.utf8)).hex)" == schema
+        }
+        if !isSame { return "its schema does not match release \(context.release.version)" }
         return database.compatible?.fault(
             applicationID: Int(found.applicationID), userVersion: Int(found.userVersion))
     }

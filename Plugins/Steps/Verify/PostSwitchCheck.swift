@@ -45,8 +45,9 @@ struct PostSwitchCheck {
             return try verifyBytes(path, published)
         }
         do {
-            let expected = try SchemaShape(of: Connection(path: published, access: .immutable))
-            if let lack = try NonInvasiveReader.into(path, { try SchemaShape(of: $0) }).lacks(of: expected).first {
+            let expected = try SchemaShape.ofContent(Connection(path: published, access: .immutable))
+            if let lack = try NonInvasiveReader.into(path, { try SchemaShape.ofContent($0) }).lacks(of: expected).first
+            {
                 throw failed("\(path): \(lack)")
             }
         } catch let error as MoultError where error.outcome == .busy {

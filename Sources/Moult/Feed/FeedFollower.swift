@@ -189,16 +189,21 @@ struct FeedFollower {
         }
     }
 
-    /// Returns the release of a saved plan, found by its digest.
-    func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
-        let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
-        let keys = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
-        return try incoming(
-            file, origin, places[0], version: nil, patches: Set(patches.map(\.file))
-        ) { bytes, place in
-            let manifest = try Manifest(parsing: bytes, as: .sealed, source: place.description)
-            return (.planned, try isSignedItself(manifest, bytes, at: place, by: keys))
+    /// Returns the release of a saved plan, with the same checks as an update without a plan: keys may have been revoked since,
+    /// and a plan file is not signed. Nil if the feed no longer has the release with this manifest, or has withdrawn it.
+    mutating func incoming(planned origin: Plan.Origin) throws -> Planner.Incoming? {
+        guard origin.serial != nil else {
+            let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
+            let bytes = try bytes(of: places[0], file, transport)
+            return try incoming(ReleaseSource.Content(address: places[0].address, bytes: bytes), looksOnly: false)
         }
+        let current = try ask()
+        prefer(current.place)
+        try remember(current)
+        let release = current.feed.releases.first {
+            $0.withdrawn == nil && $0.manifest.sha256 == origin.sha256 && $0.manifest.name == origin.manifest
+        }
+        return try release.map { try incoming($0, of: current, then: origin.then, notes: origin.notes) }
     }
 
     private func incoming(

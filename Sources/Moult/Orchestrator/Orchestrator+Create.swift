@@ -10,7 +10,7 @@ extension Orchestrator {
     /// listed in `wanting` must match; returns false in this case.
     @discardableResult
     package static func create(
-        at root: String, _ settings: Settings, wanting names: [String] = ["product"]
+        at root: String, _ settings: Settings, wanting names: [String] = ["product"], wait: Int = 0
     ) throws -> Bool {
         let layout = try StoreLayout(root: root)
         if let file = layout.onlyFile {
@@ -19,35 +19,29 @@ extension Orchestrator {
                 why: "this name is reserved for the old copies of \(file), which `moult replace` keeps",
                 now: "Choose another name, or replace the file: \(shellLine(["moult", "replace", file])) NEW.db")
         }
-        return try create(layout, settings, wanting: names, mode: 0o755)
+        return try create(layout, settings, wanting: names, mode: 0o755, wait: wait)
     }
 
     /// Does the same, also for a store of a single file.
     @discardableResult
     static func create(
-        _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32
+        _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32, wait: Int
     ) throws -> Bool {
-        if try Files.facts(layout.settings) != nil {
-            let there = try Settings.written(layout)
-            guard let name = names.first(where: { there.written[$0] != settings.written[$0] }) else { return false }
-            // A feed's URL may contain a password.
-            let value = there.written[name]?.string.map { ": \"\($0)\"" } ?? ""
-            throw MoultError(
-                .store, .refused, what: "\(layout.root) is already a store with different settings",
-                why: "\(layout.settings) has a different value for \"\(name)\"\(value)",
-                now: "Edit that file, or use another directory.")
-        }
+        if try isThere(layout, settings, wanting: names) { return false }
         try PathLimit(layout).checkRoot()
         try Files.ensureDirectories(layout.root, mode: mode)
+        try Files.ensureDirectory(layout.hidden)
+        // Another process may create the same store at this moment.
+        let lock = try StoreLock.take(layout, wait: max(wait, patience))
+        defer { withExtendedLifetime(lock) {} }
+        if try isThere(layout, settings, wanting: names) { return false }
         for directory in [
-            layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
+            layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
         ] {
             try Files.ensureDirectory(directory)
         }
         // Tells backup tools that these files can be recreated.
         try CacheTag.put(in: layout.downloads)
-        // The lock file is created here, so that a later command that fails does not leave it behind.
-        _ = try StoreLock.takeIfFree(layout)
         // Every user may read the settings unless these contain a secret.
         let hasSecrets = settings.feed?.addresses.contains(where: \.hasSecrets) ?? false
         try Files.replace(
@@ -56,12 +50,30 @@ extension Orchestrator {
         return true
     }
 
+    /// How many seconds to wait at least for another process that creates the same store.
+    private static let patience = 5
+
+    /// Returns whether the store exists; throws if it differs from the settings in one of the names.
+    private static func isThere(
+        _ layout: StoreLayout, _ settings: Settings, wanting names: [String]
+    ) throws -> Bool {
+        guard try Files.facts(layout.settings) != nil else { return false }
+        let there = try Settings.written(layout)
+        guard let name = names.first(where: { there.written[$0] != settings.written[$0] }) else { return true }
+        // A feed's URL may contain a password.
+        let value = there.written[name]?.string.map { ": \"\($0)\"" } ?? ""
+        throw MoultError(
+            .store, .refused, what: "\(layout.root) is already a store with different settings",
+            why: "\(layout.settings) has a different value for \"\(name)\"\(value)",
+            now: "Edit that file, or use another directory.")
+    }
+
     /// Creates the store for a release if it is missing, as an app does at its first start. Returns false if the store exists.
-    package func createIfMissing(for manifest: String, trusting keys: TrustedKeys?) throws -> Bool {
+    package func createIfMissing(for manifest: String, trusting keys: TrustedKeys?, wait: Int) throws -> Bool {
         guard try Files.facts(layout.settings) == nil else { return false }
         var settings = Settings(product: try Self.product(of: manifest), follow: .match)
         settings.keys = keys
-        return try Self.create(at: layout.root, settings)
+        return try Self.create(at: layout.root, settings, wait: wait)
     }
 
     /// Returns the product of the release with this manifest.

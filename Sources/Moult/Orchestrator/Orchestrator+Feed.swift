@@ -173,14 +173,20 @@ extension Orchestrator {
         return try generation.map { try planner(store).kept($0) }
     }
 
-    /// Downloads the release of a saved plan, so that the plan can be applied.
+    /// Verifies and downloads the release of a saved plan, so that the plan can be applied.
     func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
         try SavedPlan(plan: saved, layout: layout).requireUpToDate()
         let store = snapshot()
-        let follower = try follower(FeedRequest(place: origin.place), store)
+        // In a store without keys, `plan` has already required the consent to an unsigned release.
+        var follower = try follower(
+            FeedRequest(
+                place: origin.place, allowDowngrade: saved.request.allowDowngrade, allowUnsigned: true), store)
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        let incoming = try follower.incoming(origin, patches: saved.patches)
+        guard let incoming = try follower.incoming(planned: origin) else {
+            throw SavedPlan(plan: saved, layout: layout).stale(
+                "\(origin.place) no longer offers the planned release \(saved.to.version)")
+        }
         let prepared = try waitingForApps(store) { try planner.update(incoming, saved.updateRequest) }
         try follower.fetchFiles(of: prepared, watcher)
         return incoming

@@ -170,7 +170,8 @@ extension Doctor {
                 }
             }
             guard let fault else { return nil }
-            let words = (remedy ?? ["moult", "verify", database.name]) + ["--store", layout.root]
+            let words = Assessment.Remedy.complete(
+                remedy ?? ["moult", "verify", database.name], store: ["--store", layout.root])
             return Finding(
                 kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) in this state",
                 fix: shellLine(words)

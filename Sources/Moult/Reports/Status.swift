@@ -52,6 +52,8 @@ package struct Status: Sendable {
     /// When the publisher made the installed release, and when it expires.
     package let created: Timestamp?
     package let expires: Timestamp?
+    /// Whether `moult rollback` would find a release to return to.
+    package let canRollBack: Bool
     /// The feed's content at the last request.
     package let known: KnownFeed?
     package let databases: [File]
@@ -89,6 +91,11 @@ package struct Status: Sendable {
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
+        if let installed {
+            canRollBack = try RollbackTarget(layout: layout, current: installed, holds: holds).exists
+        } else {
+            canRollBack = false
+        }
         known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest)
         databases = try installed.map { try Self.files($0, store) } ?? []
         unfinished = try Unfinished(in: layout)

@@ -92,7 +92,7 @@ struct StatusReport: Report {
         }
         if let reason = known.choice.withdrawn {
             page.wrapped(StyledText("the installed release was withdrawn by its publisher: \(reason)", .warning))
-            if known.newest == nil, status.generations.count > 1 {
+            if known.newest == nil, status.canRollBack {
                 page.line("go back with: \(command("rollback"), .heading)")
             }
         }
@@ -141,6 +141,10 @@ struct StatusReport: Report {
             guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
             // In the store of a single file, the database has no name.
             let name = status.file.map(Files.name(of:)) ?? file.name
+            if case .replace? = file.finding?.remedy {
+                lines.append("replace \(name) with: \(shellLine(remedy), .heading)")
+                continue
+            }
             let first = file.state == .missing ? "restore \(name), or" : "set \(name) aside and"
             let new =
                 status.file != nil

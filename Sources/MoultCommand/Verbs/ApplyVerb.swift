@@ -130,7 +130,8 @@ enum ApplyVerb {
         }
         if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
         // The other settings of an existing store may differ from this command's.
-        return try Orchestrator.create(at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [])
+        return try Orchestrator.create(
+            at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [], wait: call.wait)
     }
 
     /// Follows the feed that is given as the release, by an option, or in the settings.
@@ -140,12 +141,22 @@ enum ApplyVerb {
         let request = try call.feedRequest()
         let (status, result) = try call.orchestrator(display.watcher).follow(
             feed.map(request.at) ?? request, wait: call.wait, announce: display.announce)
+        if call.has(create), result.generation == nil { throw nothingOffered(status) }
         if result.plan == nil, call.output.format == .text {
             call.output.print(FeedReport(status: status, storeWords: call.storeWords))
         } else {
             let answer = result.plan == nil ? FeedReport(status: status, storeWords: call.storeWords).json : nil
             display.finish(result, storeWords: call.storeWords, feed: answer)
         }
+    }
+
+    /// The error for a first install from a feed without a release for this store: an app would start without its databases.
+    private static func nothingOffered(_ status: Orchestrator.FeedStatus) -> MoultError {
+        let skipped = status.choice.skipped.map { "\($0.version): \($0.why)" }
+        return MoultError(
+            .refused, .refused, what: "nothing was installed: \(status.feed) has no release for this store",
+            why: skipped.isEmpty ? nil : skipped.joined(separator: "; "),
+            now: "Try again after the publisher has added one, or specify the manifest of a release.")
     }
 
     private static func apply(_ call: Call, _ file: String) throws {

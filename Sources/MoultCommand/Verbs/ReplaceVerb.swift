@@ -212,6 +212,20 @@ extension Call {
     }
 }
 
+extension Orchestrator.Result {
+    /// Whether the file kept its content.
+    fileprivate var changesNothing: Bool {
+        plan.map { plan in
+            plan.effects.allSatisfy { effect in
+                switch effect.change {
+                case .create, .replace, .quarantine, .move, .adopt: false
+                default: true
+                }
+            }
+        } ?? recovered.isEmpty
+    }
+}
+
 private struct ReplaceReport: Report {
     private let replacement: FileReplacement
     private let result: Orchestrator.Result
@@ -245,6 +259,8 @@ private struct ReplaceReport: Report {
             } else {
                 page.line("restore the old content with: \(shellLine(undo), .heading)")
             }
+        } else if result.changesNothing {
+            page.wrapped("\("=", .dim) \(replacement.name) already has its old content: nothing was restored")
         } else {
             let time = broughtBack.map { " at \($0.text(for: page.terminal))" } ?? ""
             page.wrapped("\(tick) \(replacement.name) is restored to its state\(time), before it was replaced")

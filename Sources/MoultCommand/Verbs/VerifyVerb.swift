@@ -82,7 +82,7 @@ private struct VerifyReport: Report {
         for remedy in checks.compactMap(\.remedy) where !said.contains(remedy) {
             said.append(remedy)
             let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["RELEASE"] : remedy
-            let all = words[0] == "moult" ? words + storeWords : words
+            let all = Assessment.Remedy.complete(words, store: storeWords)
             let verb =
                 remedy[0] == "chmod"
                 ? "to let this user read it"

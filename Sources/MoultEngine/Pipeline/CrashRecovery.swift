@@ -82,7 +82,7 @@ package struct CrashRecovery {
         for file in [
             layout.settings, layout.links, layout.checks, layout.holds, layout.history, ReplayGuard.path(layout),
         ] {
-            try Files.remove(Files.staged(file))
+            try Files.removeStaged(of: file)
         }
         try History.dropTornLine(layout)
     }

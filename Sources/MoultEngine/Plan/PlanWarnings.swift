@@ -14,17 +14,25 @@ enum PlanWarnings {
         return try warnings + misfits(manifest, in: context)
     }
 
-    /// Returns a warning if the publisher has withdrawn the release, according to a feed on this machine: the last one that the
-    /// store has seen, or one next to the manifest. The warning is only informative, so an unreadable feed is ignored.
+    /// Returns a warning if the publisher has withdrawn the release.
     static func withdrawal(of manifest: Manifest, in feeds: [String?]) -> [String] {
+        guard let reason = withdrawalReason(of: manifest.version, product: manifest.product, in: feeds) else {
+            return []
+        }
+        return ["release \(manifest.version) was withdrawn by its publisher: \(reason)"]
+    }
+
+    /// Returns why the publisher has withdrawn a release, according to a feed on this machine: the last one that the store has
+    /// seen, or one next to the manifest. This is only informative, so an unreadable feed is ignored.
+    static func withdrawalReason(of version: Version, product: String, in feeds: [String?]) -> String? {
         for path in feeds.compactMap(\.self) {
             guard let bytes = try? Files.read(path, limit: Feed.largest),
                 let feed = try? Feed(parsing: bytes, source: path),
-                feed.product == manifest.product, let reason = feed.release(manifest.version)?.withdrawn
+                feed.product == product, let reason = feed.release(version)?.withdrawn
             else { continue }
-            return ["release \(manifest.version) was withdrawn by its publisher: \(reason)"]
+            return reason
         }
-        return []
+        return nil
     }
 
     /// Returns warnings about the schemas of user databases. A rollback is the way out of a failing release, so these do not
@@ -61,8 +69,8 @@ enum PlanWarnings {
     /// read now, which the steps handle.
     private static func lack(of place: String, _ template: String) throws -> String? {
         do {
-            let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
-            return try NonInvasiveReader.into(place) { try SchemaShape(of: $0) }.lacks(of: expected).first
+            let expected = try SchemaShape.ofContent(Connection(path: template, access: .immutable))
+            return try NonInvasiveReader.into(place) { try SchemaShape.ofContent($0) }.lacks(of: expected).first
         } catch let error as MoultError where error.outcome == .busy || error.code == .databaseCorrupt { return nil }
     }
 

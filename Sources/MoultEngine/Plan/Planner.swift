@@ -164,12 +164,13 @@ package struct Planner {
                 now: "Install a release first: moult apply RELEASE")
         }
         let holds = try store.holds
-        let name = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
-        let target = try store.generation(name)
+        let choice = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
+        let target = try store.generation(choice.name)
         try check(consent, target.manifest)
         var policy = Self.policy(settings)
         (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
-        var prepared = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
+        var prepared = try make(.rollback, target.manifest, kept(target, settings), generation: choice.name, policy)
+        prepared.plan.warnings += choice.skipped
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
         // In the store of a single file, each replacement is a new version, so that a hold would have no effect.
@@ -292,7 +293,7 @@ package struct Planner {
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
         plan.warnings += try PlanWarnings.of(manifest, in: context)
         plan.warnings += PlanWarnings.of(consumers, manifest, installed?.manifest)
-        if purpose == .update {
+        if purpose != .reset {
             let beside = incoming.path.map { "\(Files.directory(of: $0))/\(Feed.fileName)" }
             plan.warnings += PlanWarnings.withdrawal(of: manifest, in: ["\(layout.feed)/\(Feed.fileName)", beside])
         }

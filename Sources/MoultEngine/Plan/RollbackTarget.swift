@@ -1,12 +1,39 @@
 internal import MoultBasics
-internal import MoultStore
+package import MoultStore
 internal import StepKit
 
-/// The kept generation that a rollback returns to: the given one, otherwise the newest older release that is not on hold.
+/// The kept generation that a rollback returns to: the given one, otherwise the newest older release that is neither on hold nor
+/// withdrawn by its publisher.
 package struct RollbackTarget {
     let layout: StoreLayout
     let current: Generation
     let holds: Holds
+
+    /// The chosen generation, and the newer ones that were skipped because their publisher has withdrawn them.
+    struct Choice {
+        let name: String
+        var skipped: [String] = []
+    }
+
+    package init(layout: StoreLayout, current: Generation, holds: Holds) {
+        (self.layout, self.current, self.holds) = (layout, current, holds)
+    }
+
+    /// Whether `moult rollback` would find a release.
+    package var exists: Bool {
+        get throws {
+            do { _ = try choose(nil, force: false) } catch let error as MoultError where error.outcome == .refused {
+                return false
+            }
+            return true
+        }
+    }
+
+    /// Returns why the publisher has withdrawn a release, according to the feed that the store has saved.
+    private func withdrawal(of version: Version) -> String? {
+        PlanWarnings.withdrawalReason(
+            of: version, product: current.manifest.product, in: ["\(layout.feed)/\(Feed.fileName)"])
+    }
 
     /// A generation identified by its name, which contains the version: an unreadable generation must not prevent returning to
     /// another.
@@ -29,15 +56,15 @@ package struct RollbackTarget {
         wanted == generation || wanted == version(of: generation)
     }
 
-    func choose(_ wanted: String?, force: Bool) throws -> String {
+    func choose(_ wanted: String?, force: Bool) throws -> Choice {
         let all = try Generation.names(layout).filter { $0 != current.name }
         if let wanted, all.isEmpty, Self.isNamed(wanted, current.name) {
             throw MoultError(
                 .refused, .refused, what: "\(wanted) is already installed", why: "no other generation is kept",
                 now: "Install an older release: moult apply RELEASE --allow-downgrade")
         }
-        if let wanted, !all.isEmpty { return try named(wanted, among: all, force: force) }
-        if layout.onlyFile != nil { return try fileBefore() }
+        if let wanted, !all.isEmpty { return Choice(name: try named(wanted, among: all, force: force)) }
+        if layout.onlyFile != nil { return Choice(name: try fileBefore()) }
         // Files from before moult are restored only if the operator specifies them.
         let kept = all.filter { !$0.hasPrefix(Generation.adopted) }.compactMap { Kept($0) }
         guard !kept.isEmpty else { throw nothingKept(all) }
@@ -49,12 +76,24 @@ package struct RollbackTarget {
                 why: "kept generations: \(kept.map(\.name).joined(separator: ", "))",
                 now: "Choose one: moult rollback --to GENERATION")
         }
-        if let target = older.first(where: { holds.rollbackRefusal(of: $0.version) == nil }) { return target.name }
+        var skipped: [String] = []
+        for target in older where holds.rollbackRefusal(of: target.version) == nil {
+            guard let reason = withdrawal(of: target.version) else {
+                return Choice(name: target.name, skipped: skipped)
+            }
+            skipped.append("release \(target.version) is skipped: it was withdrawn by its publisher: \(reason)")
+        }
         if holds.fault != nil, let refusal = holds.refusal(of: older[0].version) { throw refusal }
+        let obstacles = older.map { kept in
+            "\(kept.version): \(holds.obstacle(to: kept.version) ?? "it was withdrawn: \(withdrawal(of: kept.version) ?? "")")"
+        }
+        let isHeld = holds.rollbackRefusal(of: older[0].version) != nil
         throw MoultError(
-            .refused, .refused, what: "every kept release older than \(current.manifest.version) is on hold",
-            why: older.map { "\($0.version): \(holds.obstacle(to: $0.version) ?? "")" }.joined(separator: "; "),
-            now: "To roll back anyway: moult rollback --to \(older[0].version) --force")
+            .refused, .refused,
+            what:
+                "every kept release older than \(current.manifest.version) is on hold\(skipped.isEmpty ? "" : " or withdrawn")",
+            why: obstacles.joined(separator: "; "),
+            now: "To roll back anyway: moult rollback --to \(older[0].version)\(isHeld ? " --force" : "")")
     }
 
     /// In the store of a single file: returns the newest kept copy of the file that is older than the present one.

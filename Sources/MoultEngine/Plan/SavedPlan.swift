@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 package import MoultStore
 internal import StepKit
@@ -46,7 +46,7 @@ package struct SavedPlan {
 
     private func short(_ value: String) -> String { value.utf8.count == 64 ? String(value.prefix(8)) : value }
 
-    private func stale(_ why: String) -> MoultError {
+    package func stale(_ why: String) -> MoultError {
         MoultError(
             .stale, .stale, what: "the plan \(plan.id) is out of date", why: why,
             now: "Create a new plan with: moult plan --output FILE RELEASE")

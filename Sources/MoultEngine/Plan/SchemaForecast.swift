@@ -59,9 +59,10 @@ package struct SchemaForecast {
 
     private func check(_ database: Database, _ plan: Plan, _ template: String) throws {
         let place = place(database, plan)
-        let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
+        let expected = try SchemaShape.ofContent(Connection(path: template, access: .immutable))
         do {
-            if let lack = try NonInvasiveReader.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first {
+            if let lack = try NonInvasiveReader.into(place, { try SchemaShape.ofContent($0) }).lacks(of: expected).first
+            {
                 throw context.schemaMisfit(lack, at: place)
             }
         } catch let error as MoultError where error.outcome == .busy {

@@ -65,8 +65,7 @@ package struct DatabaseComparison {
 
     private func compare(_ sides: Sides, _ diff: inout DatabaseDiff) throws {
         let (was, now) = try (
-            Identity(of: sides.old, ignoring: ReleaseMarker.tables),
-            Identity(of: sides.new, ignoring: ReleaseMarker.tables)
+            Identity(of: sides.old, ignoring: ownTables), Identity(of: sides.new, ignoring: ownTables)
         )
         diff.properties = Self.properties(was, now)
         diff.schema = SchemaChange.all(from: was.shape, to: now.shape)

@@ -47,12 +47,27 @@ extension ReleaseDiff {
         self.new = Side(path: new.path, kind: new.kind, version: new.manifest?.version.description)
         notes = old.notes + new.notes
         for (name, was, now) in try Self.pairs(old, new, only: names) {
+            if let was = was?.declared, let now = now?.declared { notes += Self.ownership(name, was, now) }
             let isWritableCopy = [was, now].contains { [.user, .cache].contains($0?.declared?.kind) }
             if isWritableCopy, was != nil, now != nil, old.kind == .store || new.kind == .store {
                 databases.append(.kept(name))
             } else {
                 databases.append(try Self.entry(name, was, now, of: (old.path, new.path), options))
             }
+        }
+    }
+
+    /// Returns the changes in what belongs to apps, for which stores ask the operator.
+    private static func ownership(_ name: String, _ old: Database, _ new: Database) -> [String] {
+        if old.kind != new.kind {
+            let change = "\(name): its kind changes from \(old.kind.rawValue) to \(new.kind.rawValue)"
+            let isAsked = old.kind.holdsAppData && !new.kind.continues(old.kind)
+            return [isAsked ? "\(change); stores refuse that without --take-over \(name)" : change]
+        }
+        guard new.kind == .shared, new.unpreserved == .refuse else { return [] }
+        let kept = Set(new.preserve.map { SQLName($0.table) })
+        return Set(old.preserve.map { SQLName($0.table) }).subtracting(kept).sorted().map {
+            "\(name): rows of \($0) are no longer preserved; stores with such rows refuse that without --accept-unpreserved"
         }
     }
 

@@ -61,7 +61,10 @@ struct FeedDirectory {
     private static func taken(_ file: String) -> MoultError {
         MoultError(
             .publishing, .refused, what: "\(file) already exists with different content",
-            why: "published files must not change", now: "Choose another version for the release.")
+            why: "published files must not change",
+            now:
+                "Choose another version for the release. If its files are not named by their version, pack it without --name."
+        )
     }
 
     /// Returns the signature files for bytes: the first signer's under the usual name, and with several signers, also each

@@ -215,9 +215,7 @@ package struct FeedPublisher {
                 var entry = try new.entry
                 entry.patches = old.patches
                 if entry == old { return false }
-                throw refusal(
-                    "version \(version) is already published", "the content of a version must never change",
-                    "Choose another version for the release.")
+                throw published(entry, as: old)
             }
             if old.sequence == sequence || (old.sequence < sequence) != old.version.precedes(version) {
                 throw refusal(
@@ -231,10 +229,43 @@ package struct FeedPublisher {
         return true
     }
 
+    /// Returns the error for a version that the feed already has with different facts.
+    private func published(_ new: Feed.Release, as old: Feed.Release) -> MoultError {
+        let what = "version \(old.version) is already published"
+        let another = "Choose another version for the release."
+        guard new.manifest == old.manifest else {
+            return refusal(what, "the content of a version must never change", another)
+        }
+        if let reason = old.withdrawn {
+            return refusal(what, "it was withdrawn: \(reason); a withdrawal cannot be undone", another)
+        }
+        if new.channel != old.channel {
+            return refusal(
+                what, "it is in the channel \(old.channel), and the channel of a version cannot be changed", another)
+        }
+        guard new.rollout != old.rollout else {
+            return refusal(what, "its entry in the feed differs, and cannot be changed", another)
+        }
+        let words =
+            ["moult", "publish", directory.path, "--release", "\(old.version)", "--rollout", "\(new.rollout)"]
+            + (options.keys.isEmpty ? [] : ["--key", "FILE"])
+        return refusal(
+            what,
+            "it is rolled out to \(old.rollout) % of machines, and this command would change that to \(new.rollout) %",
+            "To change the rollout of a published release: \(shellLine(words))")
+    }
+
     private func make(_ change: PublishOptions.Change, in feed: inout Feed) throws {
         switch change {
         case .withdraw(let version, let reason): feed.releases[try index(of: version, in: feed)].withdrawn = reason
-        case .roll(let version, let share): feed.releases[try index(of: version, in: feed)].rollout = share
+        case .roll(let version, let share):
+            let index = try index(of: version, in: feed)
+            if let reason = feed.releases[index].withdrawn {
+                throw refusal(
+                    "release \(version) cannot be rolled out", "it was withdrawn: \(reason)",
+                    "Publish its content as a new version.")
+            }
+            feed.releases[index].rollout = share
         case .trust, .keyList: break
         }
     }

@@ -33,10 +33,14 @@ struct KeyDirectory {
         var list = try KeyList(parsing: bytes, source: path)
         let serial = (before?.serial ?? 0) + 1
         guard list.serial == serial, Files.name(of: path) == KeyList.fileName(serial) else {
+            let first = "\(Files.directory(of: path))/\(KeyList.fileName(serial))"
+            let isThere = try list.serial > serial && Files.facts(first) != nil
             throw MoultError(
                 .publishing, .refused, what: "\(path) is not the next key list",
                 why: "its serial is \(list.serial), and the next key list is \(KeyList.fileName(serial))",
-                now: "Create the next list with: moult trust DIRECTORY --key ROOT.key")
+                now: isThere
+                    ? "Publish every list, in order; first: moult publish DIRECTORY --trust \(shellLine([first])) --key FILE"
+                    : "Create the next list with: moult trust DIRECTORY --key ROOT.key")
         }
         let find = { (name: String) in try Files.read(name, limit: 1 << 14) }
         if let before {

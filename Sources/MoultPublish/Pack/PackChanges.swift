@@ -40,8 +40,10 @@ package struct PackChanges: Sendable {
             let inspected = try new.part(database.name).flatMap {
                 try DatabaseInspection($0, isWritableCopy: false, counting: { _ in })
             }
-            return (inspected?.tables ?? []).filter { !preserved.contains(SQLName($0.name)) }
-                .map { (database.name, $0.name) }
+            return (inspected?.tables ?? []).filter {
+                !preserved.contains(SQLName($0.name)) && !ReleaseMarker.isOwn($0.name)
+            }
+            .map { (database.name, $0.name) }
         }
         bundleSizeBefore = older.bundle?.size
         patchSize = manifest.worthwhilePatches(from: older)?.reduce(0) { $0 + $1.size }

@@ -21,6 +21,7 @@ package struct Packer {
         if let name = options.name, let fault = PlainName.fault(name) {
             throw MoultError(.packing, .usage, what: "\"\(name)\" cannot be the name of a release", why: "it \(fault)")
         }
+        try refuseReservedName("\(options.name ?? "").json")
         let draftPath = try Files.absolute(path)
         let directory = Files.directory(of: draftPath)
         let substitution = Substitution(
@@ -49,6 +50,15 @@ package struct Packer {
         var report = try write(manifest, work)
         if counted { report.counted = before?.path ?? "" }
         return report
+    }
+
+    /// Throws if a feed has a file of this name: stores could not read the feed if the release were in it.
+    private func refuseReservedName(_ file: String) throws {
+        guard file == Feed.fileName || KeyList.isFileName(file) else { return }
+        throw MoultError(
+            .packing, .usage, what: "\(file) cannot be the manifest of a release",
+            why: file == Feed.fileName ? "a feed has this name" : "a key list has this name",
+            now: "Choose another name with --name.")
     }
 
     private func read(_ path: String, _ substitution: Substitution) throws -> Manifest {
@@ -174,6 +184,7 @@ package struct Packer {
         if options.name == nil, try isOther("\(stem).json", ready) {
             throw Self.refuseChange(of: "\(options.output)/\(stem).json")
         }
+        try warnOfSequence(manifest, except: "\(stem).json")
         let trials = try Trials(
             of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: outputStaging,
             by: options.tryInstall)
@@ -190,6 +201,22 @@ package struct Packer {
             version: manifest.version.description, sequence: manifest.sequence, patches: manifest.patches,
             databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) }, trials: trials,
             changes: changes)
+    }
+
+    /// Warns if stores would refuse to update between this release and one in the output directory.
+    private func warnOfSequence(_ manifest: Manifest, except name: String) throws {
+        let (version, sequence) = (manifest.version, manifest.sequence)
+        // The command replaces the release with this name.
+        let others = try EarlierRelease.all(in: options.output).filter { Files.name(of: $0.path) != name }
+        for old in others.map(\.manifest)
+        where old.product == manifest.product && !old.version.ranksWith(version) {
+            guard old.sequence == sequence || (old.sequence < sequence) != old.version.precedes(version) else {
+                continue
+            }
+            return options.warn(
+                "release \(version) has sequence \(sequence), and \(old.version) in \(options.output) has \(old.sequence): "
+                    + "stores refuse a newer version whose sequence is not higher")
+        }
     }
 
     /// Returns the name in the draft, or one made from product and version.
@@ -218,6 +245,7 @@ package struct Packer {
         func isThere(_ file: String) throws -> Bool {
             guard try Files.facts("\(options.output)/\(file)") != nil else { return false }
             if try !isOther(file, ready) { return true }
+            try refuseForeignFile(file, of: name)
             if options.name == nil { throw Self.refuseChange(of: "\(options.output)/\(file)") }
             return false
         }
@@ -236,6 +264,20 @@ package struct Packer {
         }
         for file in set.first + [name] { try Files.seal("\(ready)/\(file)", mode: 0o644) }
         try work.deliver(set)
+    }
+
+    /// Throws if another manifest in the output directory names a file: that release could no longer be installed.
+    private func refuseForeignFile(_ file: String, of name: String) throws {
+        let owner = try EarlierRelease.all(in: options.output).first {
+            Files.name(of: $0.path) != name && Self.files(of: $0.manifest).contains(file)
+        }
+        guard let owner else { return }
+        throw MoultError(
+            .packing, .refused, what: "\(options.output)/\(file) already exists with different content",
+            why: "it belongs to the release \(owner.path)",
+            now:
+                "Pack this release into another directory: --output DIR. If the directory needs only the newest release, "
+                + "remove the older one first, then pack each release with the same --name NAME.")
     }
 
     /// Returns the files next to a manifest that belong to it.

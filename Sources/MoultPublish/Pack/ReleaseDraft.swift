@@ -47,7 +47,8 @@ package struct ReleaseDraft {
         guard let product = product ?? before?.manifest.product else {
             throw refusal(
                 "the release has no product", "\(output) has no earlier release",
-                "Set the product in reverse DNS: --product org.example.app")
+                "Specify the directory with the earlier releases, such as a feed: --output DIR. For a first release, set the product in reverse DNS: --product org.example.app"
+            )
         }
         var databases: [JSON.Member] = []
         for file in files {

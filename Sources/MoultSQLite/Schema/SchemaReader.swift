@@ -10,6 +10,12 @@ extension SchemaShape {
         self = try connection.isInTransaction ? read() : connection.transaction(.deferred, read)
     }
 
+    /// The shape without moult's own tables, for comparing a database with the file of a release: both sides are read by this
+    /// function, because either may have these tables.
+    package static func ofContent(_ connection: Connection) throws -> SchemaShape {
+        try SchemaShape(of: connection, ignoring: ownTables)
+    }
+
     /// The shape that these statements create in an empty database.
     package init(madeBy sql: String) throws {
         let connection = try Connection.inMemory()

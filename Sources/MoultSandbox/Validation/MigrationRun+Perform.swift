@@ -38,7 +38,7 @@ extension MigrationRun {
         (report.applicationID, report.userVersion) = (Int(found.applicationID), Int(found.userVersion))
         (report.before, report.after) = (before, try RowCounts(of: connection).tables)
         let template = try Connection(path: template, access: .immutable)
-        report.lack = try found.shape.lacks(of: SchemaShape(of: template)).first
+        report.lack = try SchemaShape.ofContent(connection).lacks(of: .ofContent(template)).first
         try template.close()
         let after = try soundness(connection)
         report.notChecked = after.notChecked

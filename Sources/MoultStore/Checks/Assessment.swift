@@ -21,6 +21,8 @@ package struct Assessment {
     package enum Remedy: Sendable {
         /// Installing the release again, which has all that is needed.
         case apply
+        /// In the store of a single file, which has no releases: replacing that file.
+        case replace(String)
         /// A reset, which only the operator may request, because it sets the existing file aside.
         case reset
         /// A migration, by the app or by a release.
@@ -32,10 +34,16 @@ package struct Assessment {
         package func command(for database: Database) -> [String]? {
             switch self {
             case .apply: ["moult", "apply"]
+            case .replace(let file): ["moult", "replace", file, "NEW.db"]
             case .reset: ["moult", "reset", database.name, "--set-user-data-aside"]
             case .migrate: nil
             case .permit(let command): command
             }
+        }
+
+        /// Returns a command with the store's option, unless it names the file instead.
+        package static func complete(_ command: [String], store words: [String]) -> [String] {
+            command.starts(with: ["moult"]) && !command.starts(with: ["moult", "replace"]) ? command + words : command
         }
     }
 
@@ -102,6 +110,12 @@ package struct Assessment {
 
     /// Checks a database that apps write to, without changing anything.
     package func finding(of database: Database, _ depth: Depth) throws -> Finding {
+        var found = try finding(ofWritable: database, depth)
+        if case .apply? = found.remedy, let file = store.layout.onlyFile { found.remedy = .replace(file) }
+        return found
+    }
+
+    private func finding(ofWritable database: Database, _ depth: Depth) throws -> Finding {
         let place = try store.place(of: database)
         let own = generation.path(database.member)
         if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {
@@ -116,7 +130,7 @@ package struct Assessment {
             return unread("cannot read \(own): \(Errno.denied)", .read(own))
         }
         do {
-            template = try SchemaShape(of: Connection(path: own, access: .immutable))
+            template = try .ofContent(Connection(path: own, access: .immutable))
         } catch let error as MoultError {
             return Finding(
                 fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
@@ -157,7 +171,7 @@ package struct Assessment {
     ) throws -> String? {
         // A file from before moult has no release that describes its content.
         if generation.name.hasPrefix(Generation.adopted) { return nil }
-        let shape = try SchemaShape(of: connection, ignoring: ReleaseMarker.tables)
+        let shape = try SchemaShape.ofContent(connection)
         switch database.kind {
         case .reference: return nil
         case .cache:

@@ -10,8 +10,6 @@ package enum Provenance: Sendable, Equatable {
     case unsigned
     /// The release comes from a kept generation, which was verified when it was installed.
     case kept
-    /// A saved and approved plan contains the digest of the release.
-    case planned
 
     package var isSigned: Bool { if case .signed = self { true } else { false } }
 
@@ -21,7 +19,6 @@ package enum Provenance: Sendable, Equatable {
         case .unchecked: "signature not checked: this store has no key"
         case .unsigned: "not signed"
         case .kept: "verified when it was installed"
-        case .planned: "as planned"
         }
     }
 }

@@ -66,12 +66,6 @@ package struct ReplayGuard: Equatable {
         ])
         try Files.ensureDirectory(layout.feed)
         let bytes = Array((json.line + "\n").utf8)
-        if durable { return try Files.replace(Self.path(layout), with: bytes) }
-        let temporary = Files.staged(Self.path(layout))
-        try Files.remove(temporary)
-        let file = try Descriptor(temporary, .create, mode: 0o644)
-        try file.write(bytes)
-        try file.close()
-        try Files.rename(temporary, to: Self.path(layout))
+        try Files.replace(Self.path(layout), with: bytes, durable: durable)
     }
 }

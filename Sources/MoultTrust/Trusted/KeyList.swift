@@ -37,6 +37,12 @@ package struct KeyList: Sendable, Equatable {
     /// Returns the name of a list next to the feed.
     package static func fileName(_ serial: Int) -> String { "keys-\(serial).json" }
 
+    /// Returns whether a list can have this name.
+    package static func isFileName(_ name: String) -> Bool {
+        guard name.hasPrefix("keys-"), name.hasSuffix(".json") else { return false }
+        return Int(name.dropFirst(5).dropLast(5)) != nil
+    }
+
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in
             MoultError(

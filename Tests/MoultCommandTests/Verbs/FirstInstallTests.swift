@@ -35,6 +35,23 @@ import Testing
         try scratch.must("MOULT_STORE=named moult apply -q --create \(first) && test -f named/moult.json")
     }
 
+    @Test func `two processes can create a store at the same time`() throws {
+        for _ in 1...3 {
+            for line in [
+                "moult apply -q --create --wait 60 -s both \(first)", "moult init -q both --product org.example.test",
+            ] {
+                try scratch.must("rm -rf both; \(line) & \(line) && wait $!")
+                #expect(try Files.facts(scratch.path("both/.moult.json.moult-new")) == nil)
+            }
+        }
+    }
+
+    @Test func `creating a store from a feed without a release for it fails and leaves no store`() throws {
+        try scratch.must("moult publish -q public \(first) -k k.key")
+        try scratch.must("moult publish -q public --withdraw 1.0.0 --reason bad -k k.key")
+        try refused("moult apply -q --create -s new --key k.pub public", 3, "1.0.0: it was withdrawn: bad")
+    }
+
     @Test func `without --create, a missing store is an error`() throws {
         try refused("moult apply -s store \(first)", 1, "moult apply --create \(first) --store store\n")
         try refused("mkdir -p e; cd e; moult apply \(first); s=$?; cd ..; rmdir e; exit $s", 1, "moult apply --create")

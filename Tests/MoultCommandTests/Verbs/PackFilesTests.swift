@@ -45,6 +45,60 @@ import Testing
         )
     }
 
+    @Test func `a release cannot have the name of a feed or a key list`() throws {
+        for name in ["feed", "keys-1"] {
+            try refused("moult pack food.db --product org.example.food --name \(name)", 64, "\(name).json cannot be")
+        }
+    }
+
+    @Test func `a name does not replace files of another release`() throws {
+        try scratch.write(
+            "d.json",
+            """
+            {"manifest": 1, "product": "org.example.food", "version": "1.0.0", "bundle": {"file": "data.tar.zst"},
+             "databases": {"food": {"kind": "reference"}}}
+            """)
+        try scratch.must("moult pack -q d.json")
+        try make("food.db", "two")
+        try scratch.must("sed -i s/1.0.0/1.1.0/ d.json")
+        for option in ["", "--name latest"] {
+            try refused("moult pack d.json \(option)", 3, "it belongs to the release releases/food-1.0.0.json")
+        }
+    }
+
+    @Test func `pack warns about a sequence that is not higher`() throws {
+        try scratch.write(
+            "d.json",
+            """
+            {"manifest": 1, "product": "org.example.food", "version": "1.0.0", "sequence": 5,
+             "databases": {"food": {"kind": "reference"}}}
+            """)
+        try scratch.must("moult pack -q d.json && sed -i s/1.0.0/1.1.0/ d.json")
+        let ended: Shell.Ended = try scratch.run("moult pack d.json")
+        #expect(ended.status == 0 && ended.errors.contains("release 1.1.0 has sequence 5, and 1.0.0"), "\(ended)")
+    }
+
+    @Test func `pack and diff report a new kind and tables that are no longer preserved`() throws {
+        func draft(_ version: String, _ database: String) throws {
+            try scratch.must("rm -f d.json")
+            try scratch.write(
+                "d.json",
+                """
+                {"manifest": 1, "product": "org.example.food", "version": "\(version)",
+                 "databases": {"food": \(database)}}
+                """)
+        }
+        try draft("1.0.0", "{\"kind\": \"user\"}")
+        try scratch.must("moult pack -q d.json")
+        try draft("1.1.0", "{\"kind\": \"shared\", \"preserve\": [{\"table\": \"t\"}]}")
+        let text: String = try scratch.must("moult pack d.json")
+        #expect(text.contains("its kind changes from user to shared"), "\(text)")
+        try draft("1.2.0", "{\"kind\": \"shared\"}")
+        try scratch.must("moult pack -q d.json")
+        let diff: Shell.Ended = try scratch.run("moult diff releases/food-1.1.0.json releases/food-1.2.0.json")
+        #expect(diff.output.contains("rows of t are no longer preserved"), "\(diff)")
+    }
+
     @Test func `the settings of the previous release are reused`() throws {
         try scratch.write(
             "draft.json",

@@ -1,0 +1,90 @@
+internal import CLinux
+internal import MoultBasics
+internal import MoultLibc
+
+extension Files {
+    /// Returns the path of a file's new content before it replaces the file. An existing file at that path is removed, so its
+    /// name is one that no user would choose.
+    package static func staged(_ path: String) -> String { "\(directory(of: path))/.\(name(of: path)).moult-new" }
+
+    /// Replaces a file's content so that after a crash it is either the old or the new content, complete. Processes that replace
+    /// the same file at the same time take turns. Without `durable`, a power failure may leave the file empty.
+    package static func replace(
+        _ path: String, with bytes: [UInt8], mode: UInt32 = 0o644, durable: Bool = true
+    ) throws {
+        let temporary = staged(path)
+        let file = try createStaged(temporary)
+        do {
+            // Sets the mode independently of the umask.
+            try file.setMode(mode)
+            try file.write(bytes)
+            if durable { try file.sync() }
+            try rename(temporary, to: path)
+        } catch {
+            // The first error is the one to report; the next attempt removes leftover files.
+            try? remove(temporary)
+            throw error
+        }
+        try file.close()
+        if durable { try syncDirectory(directory(of: path)) }
+    }
+
+    /// Removes the staged file that a killed process left behind, if any. Returns false if a process is writing the file.
+    @discardableResult
+    package static func removeStaged(of path: String) throws -> Bool { try removeUnlocked(staged(path)) }
+
+    /// Creates the staged file, which stays locked until it is closed. An unlocked one was left behind by a killed process.
+    private static func createStaged(_ path: String) throws -> Descriptor {
+        // No longer, because other users can lock a leftover file that they may read.
+        var backoff = Backoff(.seconds(5))
+        while true {
+            if let file = try createLocked(path) { return file }
+            if try !removeUnlocked(path), !backoff.pause() { try remove(path) }
+        }
+    }
+
+    /// Nil if the name exists, or another process took the new file for a leftover one before it was locked.
+    private static func createLocked(_ path: String) throws -> Descriptor? {
+        do {
+            let file = try Descriptor(path, .create)
+            guard try lock(file.number, path), try file.facts().isSameFile(facts(path)) else { return nil }
+            return file
+        } catch let error as MoultError {
+            if error.cause as? Errno == .exists { return nil }
+            throw error
+        }
+    }
+
+    private static func removeUnlocked(_ path: String) throws -> Bool {
+        guard let found = try facts(path) else { return true }
+        guard found.kind == .file else {
+            try remove(path)
+            return true
+        }
+        do {
+            let file = Descriptor(owning: try Syscall.open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW), path)
+            guard try lock(file.number, path) else { return false }
+            // Otherwise another process has replaced the leftover file in the meantime.
+            if try file.facts().isSameFile(facts(path)) { try remove(path) }
+            try file.close()
+        } catch let error as Errno {
+            // Permission to remove another user's file depends on the directory.
+            if error == .noEntry { return true }
+            guard error == .denied else { throw error.error("cannot open \(path)", .read(path)) }
+            try remove(path)
+        }
+        return true
+    }
+
+    /// Locks an open file; returns false if another process has it locked. True if the file system does not support locks.
+    private static func lock(_ file: Int32, _ path: String) throws -> Bool {
+        do {
+            try Syscall.flock(file, LOCK_EX | LOCK_NB)
+            return true
+        } catch {
+            if error == .wouldBlock { return false }
+            if [ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL].map({ Errno($0) }).contains(error) { return true }
+            throw error.error("cannot lock \(path)")
+        }
+    }
+}

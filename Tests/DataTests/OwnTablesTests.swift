@@ -1,0 +1,41 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A release whose source comes from a store has moult's own tables, which are not part of its content.
+@Suite struct OwnTablesTests {
+    let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+        let sql = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 320)"
+        try scratch.must("sqlite3 prices.db \"\(sql)\"; sqlite3 new.db \"\(sql)\"; moult replace -q prices.db new.db")
+        #expect(try scratch.must("sqlite3 prices.db .tables").contains("moult_release"))
+    }
+
+    @Test func `a file that replaced another one can replace a third one`() throws {
+        try scratch.must(
+            "cp new.db prod.db; sqlite3 prices.db 'CREATE TABLE moult_rejected(release, \"table\", reason, row)'")
+        try scratch.must("moult replace -q prod.db prices.db; moult verify -s .prod.db.moult")
+        #expect(try !scratch.must("moult status -s .prod.db.moult").contains("needs repair"))
+    }
+
+    @Test(arguments: ["shared", "user", "cache"]) func `a release made from a live database is sound`(kind: String)
+        throws
+    {
+        try scratch.must("moult pack -q prices.db --kind prices=\(kind) --product org.example.test")
+        try scratch.must("moult apply -q --create -s s releases/test-1.0.0.json")
+        try scratch.must("sqlite3 s/prices.db \"INSERT INTO price VALUES('mine', 1)\"; moult verify -s s")
+        #expect(try !scratch.must("moult status -s s").contains("needs repair"))
+        // The same release again does not empty a cache.
+        try scratch.must("moult apply -q -s s releases/test-1.0.0.json")
+        #expect(try scratch.must("sqlite3 s/prices.db 'SELECT count(*) FROM price'") == "2\n")
+    }
+
+    @Test func `pack does not report moult's own tables as not preserved`() throws {
+        try scratch.must("moult pack -q new.db --kind new=shared --product org.example.test")
+        try scratch.must("cp prices.db new.db; sqlite3 new.db \"INSERT INTO price VALUES('eggs', 290)\"")
+        let text: String = try scratch.must("moult pack new.db")
+        #expect(!text.contains("moult_release") && text.contains("add to price are not preserved"), "\(text)")
+    }
+}
