@@ -49,8 +49,12 @@ class Lease:
         self._release = weakref.finalize(self, os.close, descriptor)
         self.directory = directory
         self._path = f"{directory}/.moult/generations/{self.generation}"
-        with open(f"{self._path}/manifest.json", encoding="utf-8") as file:
-            self._manifest = json.load(file)
+        try:
+            with open(f"{self._path}/manifest.json", encoding="utf-8") as file:
+                self._manifest = json.load(file)
+        except (OSError, ValueError) as error:
+            self.close()
+            raise _unreadable(directory, self.generation, str(error)) from error
         #: The version of the release.
         self.version: str = self._manifest["version"]
 
@@ -151,16 +155,11 @@ def _take(directory: str) -> Tuple[int, str]:
         name = installed(directory)
         try:
             descriptor = _lock(directory, name)
-        except FileNotFoundError as missing:
+        except (FileNotFoundError, NotADirectoryError) as missing:
             if installed(directory) != name:
                 # An update removed the generation after its name was read.
                 continue
-            raise MoultError(
-                f"generation {name} of {directory} cannot be read",
-                f"{missing.filename} is missing",
-                f"Check the store: moult verify --store {shlex.quote(directory)}",
-                code="E803",
-            ) from None
+            raise _unreadable(directory, name, f"{missing.filename} is missing") from None
         # A lease is valid only if its generation is still installed after locking.
         if installed(directory) == name:
             return descriptor, name
@@ -169,6 +168,11 @@ def _take(directory: str) -> Tuple[int, str]:
 
 #: Errors that mean that this file cannot be a lease. Then the lock on the generation is the lease.
 _NO_LEASE_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO}
+
+
+def _unreadable(directory: str, name: str, why: str) -> MoultError:
+    now = f"Check the store: moult verify --store {shlex.quote(directory)}"
+    return MoultError(f"generation {name} of {directory} cannot be read", why, now, code="E803")
 
 
 def _lock(directory: str, name: str) -> int:

@@ -409,6 +409,19 @@ def test_a_damaged_link_to_the_release_is_named(store, instead):
     assert raised.value.now == f"Restore it with: moult recover --store {shlex.quote(store.path)}"
 
 
+@pytest.mark.parametrize("instead", ["missing", "damaged"])
+def test_a_damaged_generation_is_named(store, instead):
+    generation = os.path.join(store.path, ".moult", "generations", store.generation)
+    os.chmod(generation, 0o755)
+    os.remove(os.path.join(generation, "manifest.json"))
+    if instead == "damaged":
+        with open(os.path.join(generation, "manifest.json"), "w") as file:
+            file.write("{")
+    with pytest.raises(MoultError, match="cannot be read") as raised:
+        store.connection
+    assert raised.value.code == "E803"
+
+
 def test_a_damaged_database_is_named(store):
     with open(os.path.join(store.path, "notes.db"), "r+b") as file:
         file.write(b"this is not a database")
