@@ -211,7 +211,15 @@ package struct FileReplacement {
     /// Runs one stage of the replacement. Rewrites errors about the new content for a user who has only two files, and has seen
     /// no draft and no release.
     package func explaining<R>(_ content: Content, isPacking: Bool = false, _ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as MoultError
+        do { return try body() } catch let error as MoultError where error.code == .preserve {
+            throw MoultError(
+                .preserve, error.outcome, what: "\(name) was not replaced",
+                why: error.what.replacing(" in \(StoreLayout.onlyDatabase).", with: " in ")
+                    .replacing(" in \(StoreLayout.onlyDatabase) ", with: " ")
+                    + (error.why.map { ": \($0)" } ?? ""),
+                now: "Leave out --preserve for that table: a complete copy of the old content is kept in any case.",
+                cause: error)
+        } catch let error as MoultError
             where error.code == .wrongContent
             || isPacking
                 && (error.outcome == .refused || error.code == .databaseCorrupt || error.what.contains(Self.draftName))

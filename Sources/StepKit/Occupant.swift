@@ -197,6 +197,17 @@ extension MoultError {
             now: "Nothing was changed. To leave the rows behind in quarantine: moult apply --accept-unpreserved",
             cause: cause)
     }
+
+    /// Returns the error for rows of a file from before moult that cannot be read; `table` is nil if no table can be read.
+    public static func unreadable(_ database: Database, _ table: String?, _ cause: MoultError) -> MoultError {
+        MoultError(
+            .preserve, .refused,
+            what: "the rows to preserve in \(database.name)\(table.map { ".\($0)" } ?? "") cannot be read",
+            why: [cause.what, cause.why].compactMap(\.self).joined(separator: ": "),
+            now: "Nothing was changed. To leave the rows behind in the old file, which is kept: "
+                + "moult apply --accept-unpreserved",
+            cause: cause)
+    }
 }
 
 extension MoultError.Code {

@@ -21,15 +21,22 @@ struct RowForecast {
         let rules = rules(origin)
         var fates = RowFates()
         var selected: [SQLName: [String?]] = [:]
+        let size = try Files.factsThroughLinks(place)?.size ?? 0
         for rule in rules {
             let selection = RowSelection(table: rule.table, conditions: rule.conditions)
-            guard try RowSelection.hasTable(rule.table, in: live) else { continue }
             let count: Int
-            do { count = try selection.count(in: live) } catch let error as MoultError
-                where error.outcome != .busy
-            {
+            switch try selection.reach(in: live, isChecked: isOwn || size > Self.largest) {
+            case .absent: continue
+            case .rows(let rows): count = rows
+            case .unselectable(let rows, let cause):
+                if !isOwn, rows > 0 {
+                    if cause.code == .databaseCorrupt, !mayLeaveDamaged {
+                        throw MoultError.unreadable(database, rule.table, cause)
+                    }
+                    fates.add(rule.table) { $0.kept += rows }
+                }
                 if mayLeave(rule) { continue }
-                throw MoultError.unselectable(database, rule.table, error)
+                throw MoultError.unselectable(database, rule.table, cause)
             }
             selected[SQLName(rule.table)] = rule.conditions
             if try rule.placement == nil || !targetHas(rule.table), count > 0 {
@@ -103,6 +110,10 @@ struct RowForecast {
     /// Returns whether rows of the rule that cannot be selected stay behind in quarantine.
     private func mayLeave(_ rule: Preservation.Rule) -> Bool {
         !isOwn || rule.isForeign || context.purpose != .update || context.policy.acceptUnpreserved
+    }
+
+    private var mayLeaveDamaged: Bool {
+        context.purpose != .update || context.policy.acceptUnpreserved || database.unpreserved == .keep
     }
 
     private func accept(_ rule: Preservation.Rule, _ count: Int) throws {

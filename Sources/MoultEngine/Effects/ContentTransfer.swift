@@ -39,6 +39,9 @@ struct ContentTransfer {
     /// Whether the file existed before moult.
     var isForeign: Bool { if case .foreign = old { true } else { false } }
 
+    /// Whether the operator must agree if no row can be carried over.
+    var mustCarry: Bool { !rules.isEmpty && !acceptsUnpreserved }
+
     /// Returns whether the file existed before moult and is not a database.
     func isForeignNonDatabase(_ path: String) throws -> Bool {
         guard isForeign else { return false }
@@ -65,14 +68,7 @@ struct ContentTransfer {
         var fates = RowFates()
         var placed: [RowRule] = []
         var unplaced: [(rule: Preservation.Rule, rows: Int)] = []
-        let rules = try self.rules.filter { try selects($0, in: live) }
-        if isForeign {
-            // Rows that no condition can select stay behind in the kept file, and are told.
-            for rule in self.rules where try !rules.contains(rule) && RowSelection.hasTable(rule.table, in: live) {
-                let rows = try RowSelection(table: rule.table, conditions: [nil]).count(in: live)
-                if rows > 0 { fates.add(rule.table) { $0.kept += rows } }
-            }
-        }
+        let rules = try self.rules.filter { try selects($0, in: live, &fates) }
         for rule in rules {
             if let placement = rule.placement, try canHold(rule, new) {
                 placed.append(try rowRule(rule, placement, new))
@@ -101,13 +97,18 @@ struct ContentTransfer {
         _ displacement: Displacement?
     ) throws {
         var fates = fates
+        let more = try isForeign ? 0 : RejectTable(name: ReleaseMarker.rejects, label: "").recordsWithMore(in: live)
+        if more > 0 { fates.add(ReleaseMarker.rejects) { ($0.kept, $0.incomplete) = ($0.kept + more, more) } }
         switch old {
         case .foreign:
             displacement?.proveAdopted(fates.all)
         case .takenOver:
-            for (table, rows) in try RowCounts(of: live).tables where rows > 0 && table != SQLName(ReleaseMarker.table)
-            {
-                fates.add(table.text) { $0.kept += rows }
+            for (table, rows) in try RowCounts(of: live).tables
+            where rows > 0 && !ReleaseMarker.isOwn(table.text) {
+                fates.add(table.text) {
+                    let complete = $0.carried - $0.incomplete + $0.rejected
+                    $0.kept = max($0.kept, rows - complete)
+                }
             }
             displacement?.prove(fates.all, isShipped: false, hasContentLeft: true)
         case .shipped(let path):
@@ -120,8 +121,6 @@ struct ContentTransfer {
             for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
                 fates.add(table.text) { $0.kept += rows }
             }
-            let more = try RejectTable(name: ReleaseMarker.rejects, label: "").recordsWithMore(in: live)
-            if more > 0 { fates.add(ReleaseMarker.rejects) { ($0.kept, $0.incomplete) = ($0.kept + more, more) } }
             let isLeft = !content.isEmpty || fates.keepsAny
             displacement?.prove(
                 fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)
@@ -179,16 +178,21 @@ struct ContentTransfer {
     }
 
     /// Returns whether a rule can select rows in the old schema. Conditions that were written for another schema may be invalid
-    /// there, and the installed release's conditions, if the app has changed the table.
-    private func selects(_ rule: Preservation.Rule, in live: Connection) throws -> Bool {
-        guard try RowSelection.hasTable(rule.table, in: live) else { return false }
-        let selection = RowSelection(table: rule.table, conditions: rule.conditions)
-        do {
-            _ = try selection.count(in: live)
-            return true
-        } catch let error as MoultError where error.outcome != .busy {
+    /// there, and the installed release's conditions, if the app has changed the table. The rows of such a table in a file from
+    /// before moult are counted as left in that file.
+    private func selects(_ rule: Preservation.Rule, in live: Connection, _ fates: inout RowFates) throws -> Bool {
+        switch try RowSelection(table: rule.table, conditions: rule.conditions).reach(in: live, isChecked: !isForeign) {
+        case .absent: return false
+        case .rows: return true
+        case .unselectable(let rows, let cause):
+            if isForeign, rows > 0 {
+                if cause.code == .databaseCorrupt, !acceptsUnpreserved {
+                    throw MoultError.unreadable(database, rule.table, cause)
+                }
+                fates.add(rule.table) { $0.kept += rows }
+            }
             if rule.isForeign || leavesUnselectable { return false }
-            throw MoultError.unselectable(database, rule.table, error)
+            throw MoultError.unselectable(database, rule.table, cause)
         }
     }
 

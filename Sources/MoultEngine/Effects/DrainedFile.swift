@@ -85,7 +85,8 @@ final class DrainedFile {
         }
         try read(connection)
         let counter = try connection.header().changeCounter
-        try connection.execute("COMMIT")
+        // Nothing was written. SQLite refuses to commit after a statement that found damage, even if that only read.
+        try connection.execute("ROLLBACK")
         try connection.close()
         return counter
     }

@@ -55,7 +55,7 @@ final class Exchange: WritableEffect {
     /// only briefly.
     func hold() throws {
         do {
-            if try transfer.isForeignNonDatabase(held) { throw Self.notADatabase }
+            guard try !transfer.isForeignNonDatabase(held) else { return try holdNonDatabase() }
             try old.hold(
                 read: { [self] connection in
                     let staged = try lockStaged()
@@ -63,18 +63,27 @@ final class Exchange: WritableEffect {
                     try transfer.run(from: connection, to: staged, displacement)
                 }, discard: { [self] in try discardStaged() })
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
-            // A file that is not a valid database has no rows to carry over; the same update keeps it as a generation.
+            // None of its tables can be read.
+            if transfer.mustCarry { throw MoultError.unreadable(transfer.database, nil, error) }
             if staged != nil { try discardStaged() }
-            try old.holdPlainFile()
-            displacement?.proveAdopted([])
+            return try holdNonDatabase()
         }
+        try completeHold()
+    }
+
+    /// Holds a file from before moult without rows to carry over; the same update keeps it as a generation.
+    private func holdNonDatabase() throws {
+        try old.holdPlainFile()
+        displacement?.proveAdopted([])
+        try completeHold()
+    }
+
+    private func completeHold() throws {
         if staged == nil { staged = try lockStaged() }
         try staged?.execute("COMMIT")
         try Files.copyAttributes(from: held, to: waiting)
         if displacement?.isKept == true { try displacement?.keepFile(old.lease) }
     }
-
-    private static let notADatabase = MoultError(.databaseCorrupt, what: "not a database")
 
     private func lockStaged() throws -> Connection {
         let staged = try Connection(path: waiting, access: .readWrite)

@@ -49,7 +49,7 @@ package struct AppContent: Equatable, Sendable {
         for table in now.ordinary {
             guard let layout = try TableLayout.of(table, in: live) else { continue }
             guard let before = try TableLayout.of(table, in: pristine) else {
-                tables[SQLName(layout.name)] = Int(try live.int("SELECT count(*) FROM \(layout.sql)"))
+                tables[SQLName(layout.name)] = Int(try live.int("SELECT count(*) FROM \(layout.rowsSQL)"))
                 continue
             }
             try compare(
@@ -123,7 +123,7 @@ private final class SelectedRows {
         let identity = layout.identity.isEmpty ? ["NULL"] : layout.identity
         let key = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
         statement = try side.connection.statement(
-            "SELECT 1 FROM \(layout.sql)\(Selection.whereSQL(conditions, and: key))")
+            "SELECT 1 FROM \(layout.rowsSQL)\(Selection.whereSQL(conditions, and: key))")
     }
 
     func contains(_ row: borrowing Statement) throws -> Bool {

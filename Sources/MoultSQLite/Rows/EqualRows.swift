@@ -1,6 +1,7 @@
 import MoultBasics
 
-/// The rows of a new table without a key, looked up by their content.
+/// The rows of a new table that no key identifies, looked up by their content: the table has no key, or its keys have a NULL, and
+/// NULLs never conflict.
 final class EqualRows {
     private let map: ColumnMap
     private let rows: StoredRows
@@ -8,6 +9,8 @@ final class EqualRows {
     /// Reads an old row a second time, because hashing converts the text of UTF-16 databases in place.
     private let old: StoredRows
     private let identity: [Int32]
+    /// The columns of an old row for each unique key of the new table, if the row has all of them.
+    private let keys: [[Int32]]
     /// The rowids by a digest of the mapped columns; nil until first needed.
     private var rowIDs: [KeyDigest: [Int64]]?
 
@@ -17,12 +20,22 @@ final class EqualRows {
         (self.map, self.rows, self.connection) = (map, rows, connection)
         self.old = try StoredRows(old, oldConnection)
         // The first column of a selected row is its rowid.
+        let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
+        keys = rows.layout.uniqueKeys.map { key in
+            let columns = key.compactMap { places[$0] }
+            return columns.count == key.count ? columns : []
+        }
         identity = old.isWithoutRowID ? old.primaryKey.map { Int32($0 + 1) } : [0]
     }
 
     /// Removes from the index, and returns, the rowid of a new row with the same digest as this old row; the caller must compare
-    /// the content. Nil if none is left.
+    /// the content. Nil if none is left, or if a key identifies the old row.
     func next(_ row: borrowing Statement) throws -> Int64? {
+        for key in keys where !key.isEmpty {
+            var hasNull = false
+            for column in key where row.isNull(column) { hasNull = true }
+            if !hasNull { return nil }
+        }
         if rowIDs == nil { rowIDs = try index() }
         let digest = try old.withRow(keyIn: row, identity) { [old, map] in
             try KeyDigest(of: $0, map.pairs.map { old.first + Int32($0.old) })
@@ -35,7 +48,12 @@ final class EqualRows {
         let layout = rows.layout
         let columns = layout.identity + map.pairs.map { layout.columnsSQL[$0.new] }
         var all: [KeyDigest: [Int64]] = [:]
-        let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(layout.sql) ORDER BY 1 DESC"
+        // A key that is not one of columns may be NULL for any row.
+        let keyless = layout.uniqueKeys.filter { !$0.isEmpty }.map { key in
+            "(\(key.map { "\(layout.columnsSQL[$0]) IS NULL" }.joined(separator: " OR ")))"
+        }
+        let condition = keyless.isEmpty ? "" : " WHERE \(keyless.joined(separator: " AND "))"
+        let sql = "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rowsSQL)\(condition) ORDER BY 1 DESC"
         try connection.withStatement(sql) { row in
             while try row.step() {
                 all[try KeyDigest(of: row, 1..<Int32(columns.count)), default: []].append(row.int64(0))

@@ -18,7 +18,7 @@ package struct RejectTable: Sendable {
         "CREATE TABLE IF NOT EXISTS main.\(quoteIdentifier(name))(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
     }
     var insertSQL: String { "INSERT INTO main.\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
-    var selectSQL: String { "SELECT \(columnsSQL) FROM main.\(quoteIdentifier(name))" }
+    var selectSQL: String { "SELECT \(columnsSQL) FROM \(unindexedTable(name))" }
     /// Returns the number of records with a value in a column added by an app. Only the other columns are carried over.
     package func recordsWithMore(in connection: Connection) throws -> Int {
         guard let layout = try TableLayout.of(SQLName(name), in: connection) else { return 0 }
@@ -26,7 +26,7 @@ package struct RejectTable: Sendable {
         let more = layout.columns.map(\.name).filter { !own.contains(SQLName($0)) }
         if more.isEmpty { return 0 }
         let values = more.map { "\(quoteIdentifier($0)) IS NOT NULL" }.joined(separator: " OR ")
-        return Int(try connection.int("SELECT count(*) FROM \(layout.sql) WHERE \(values)"))
+        return Int(try connection.int("SELECT count(*) FROM \(layout.rowsSQL) WHERE \(values)"))
     }
 
     /// Returns a column that an existing table with this name lacks, if any: such a table is an app's own.

@@ -24,8 +24,11 @@ final class RowSearch {
         /// The rowid or NULL, then all stored columns.
         fileprivate var selectSQL: String {
             let columns = [layout.rowIDName ?? "NULL"] + layout.columnsSQL
-            return "SELECT \(columns.joined(separator: ", ")) FROM \(layout.sql)"
+            return "SELECT \(columns.joined(separator: ", ")) FROM \(layout.rowsSQL)"
         }
+
+        /// The same, looked up by a key that is not the rowid.
+        fileprivate var lookUpSQL: String { selectSQL.replacing(layout.rowsSQL, with: layout.sql) }
 
         fileprivate var rootPage: Int64 {
             get throws { try (roots ?? RootPages(of: connection)).page(of: layout.name) }
@@ -73,7 +76,7 @@ final class RowSearch {
         // A key in an order that only the app knows cannot be looked up.
         otherByKey = try other.connection.statement(
             keyColumns.isEmpty || needsStandIns
-                ? none : "\(other.selectSQL) WHERE \(conditions.joined(separator: " AND "))")
+                ? none : "\(other.lookUpSQL) WHERE \(conditions.joined(separator: " AND "))")
     }
 
     func forEachUnmatched(_ handle: Handler) throws {

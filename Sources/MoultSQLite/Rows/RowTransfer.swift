@@ -7,8 +7,8 @@ import MoultBasics
 /// are rebuilt, and AUTOINCREMENT counters never decrease.
 ///
 /// In a table without INTEGER PRIMARY KEY, a carried row keeps its implicit rowid if that is free, and gets a new one
-/// otherwise. If the table has no key at all, a carried row that equals a row of the new content is matched with that row
-/// instead of being inserted.
+/// otherwise. If no key identifies a carried row, because the table has none or the keys have a NULL, and the row equals a row of the
+/// new content, it is matched with that row instead of being inserted.
 package struct RowTransfer {
     let rules: [RowRule]
     let rejects: RejectTable

@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 
 /// The conditions of a rule as SQL.
 enum Selection {
@@ -53,14 +53,67 @@ package struct RowSelection: Sendable {
         return try connection.with(.doubleQuotedStringsInDML, false) {
             Int(
                 try connection.int(
-                    "SELECT count(*) FROM main.\(quoteIdentifier(table))\(Selection.whereSQL(conditions))"))
+                    "SELECT count(*) FROM \(unindexedTable(table))\(Selection.whereSQL(conditions))"))
+        }
+    }
+
+    /// What a transfer can select in a database.
+    package enum Reach {
+        /// The database has no table of this name.
+        case absent
+        /// The number of selected rows.
+        case rows(Int)
+        /// The rows cannot be selected: the table is virtual or damaged, or has no column of a condition. The number of its rows, as far
+        /// as they can be read.
+        case unselectable(Int, MoultError)
+    }
+
+    /// Returns what a transfer can select. In a file that no check has passed, reads every value.
+    package func reach(in connection: Connection, isChecked: Bool) throws -> Reach {
+        guard try Self.hasTable(table, in: connection) else {
+            guard let rows = try Self.countOfVirtual(table, in: connection) else { return .absent }
+            let error = MoultError(
+                .selection, .refused, what: "\(table) is a virtual table",
+                why: "rows can be carried over only from ordinary tables")
+            return .unselectable(rows, error)
+        }
+        var read = 0
+        do {
+            if isChecked { return .rows(try count(in: connection)) }
+            try self.read(in: connection) { read += 1 }
+            return .rows(read)
+        } catch let error as MoultError where error.outcome != .busy {
+            if isChecked { return .unselectable(0, error) }
+            // A damaged table has at least one row that cannot be read.
+            if error.code == .databaseCorrupt { return .unselectable(max(read, 1), error) }
+            return .unselectable(try RowSelection(table: table, conditions: [nil]).count(in: connection), error)
+        }
+    }
+
+    private func read(in connection: Connection, _ each: () -> Void) throws {
+        try Selection.check(conditions, of: table)
+        let columns = try TableLayout.of(SQLName(table), in: connection)?.columnsSQL ?? ["*"]
+        let sql =
+            "SELECT \(columns.joined(separator: ", ")) FROM \(unindexedTable(table))\(Selection.whereSQL(conditions))"
+        try connection.with(.doubleQuotedStringsInDML, false) {
+            try connection.withStatement(sql) { row in while try row.step() { each() } }
         }
     }
 
     /// Returns whether the database has an ordinary table of this name.
     package static func hasTable(_ name: String, in connection: Connection) throws -> Bool {
         try connection.int(
-            "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", [.text(name)])
-            > 0
+            """
+            SELECT count(*) FROM main.sqlite_schema
+            WHERE type = 'table' AND rootpage > 0 AND name = ?1 COLLATE NOCASE
+            """, [.text(name)]) > 0
+    }
+
+    /// Returns the number of rows in the virtual table of this name, as counted in its own tables; nil if the database has no such
+    /// table.
+    private static func countOfVirtual(_ name: String, in connection: Connection) throws -> Int? {
+        let (kinds, key) = (try TableKinds(of: connection, ignoring: []), SQLName(name))
+        guard kinds.all[key]?.type == "virtual" else { return nil }
+        return try kinds.shadows(of: key).reduce(0) { try $0 + connection.rowCount(kinds.all[$1]?.name ?? $1.text) }
     }
 }

@@ -12,7 +12,10 @@ final class ShippedRows {
     init?(_ copy: TableLayout, _ copyConnection: Connection, in shipped: Connection) throws {
         guard let layout = try TableLayout.of(SQLName(copy.name), in: shipped) else { return nil }
         map = try ColumnMap(copy, layout, renamed: [:])
-        guard map.pairs.count == copy.columns.count, map.pairs.count == layout.columns.count else { return nil }
+        let copied = copy.columns
+        guard map.dropped.allSatisfy({ copied[$0].isGenerated }), map.pairs.count == layout.columns.count else {
+            return nil
+        }
         let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
         // VACUUM changes implicit rowids, so a declared key is preferred.
         let key = layout.rowIDColumn.map { [$0] } ?? layout.primaryKey

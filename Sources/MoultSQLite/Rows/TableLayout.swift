@@ -9,12 +9,14 @@ struct TableLayout {
         /// The SQL text of the default.
         let defaultValue: String?
         fileprivate let keyPlace: Int64
+        /// Whether the value is computed; such columns are only listed to carry their values over.
+        var isGenerated = false
     }
 
     let name: String
     let isWithoutRowID: Bool
     /// The stored columns; generated columns are left out.
-    let columns: [Column]
+    private(set) var columns: [Column]
     /// The names of generated columns.
     let generated: [String]
     /// The positions in `columns` of the declared primary key.
@@ -23,8 +25,9 @@ struct TableLayout {
     let rowIDColumn: Int?
     /// The SQL expression for the rowid; nil if other columns use all of its names.
     let rowIDName: String?
-    /// Whether a unique key other than the rowid covers all rows.
-    let hasUniqueKey: Bool
+    /// The positions in `columns` of each unique key, other than the rowid, that covers all rows; without positions if the key has an
+    /// expression or a generated column.
+    let uniqueKeys: [[Int]]
 
     /// Returns the table whose name matches under SQLite's rules; nil if none of this type does.
     static func of(_ table: SQLName, in connection: Connection, type: String = "table") throws -> TableLayout? {
@@ -62,11 +65,20 @@ struct TableLayout {
         rowIDColumn = isRowIDKey ? key.first : nil
         rowIDName =
             isWithoutRowID ? nil : isRowIDKey ? key.first.map { quoteIdentifier(columns[$0].name) } : alias
-        hasUniqueKey = indexes.contains { $0[2] == .integer(1) && $0[4] == .integer(0) }
+        let places = Dictionary(columns.enumerated().map { (SQLName($1.name), $0) }) { first, _ in first }
+        uniqueKeys = try indexes.filter { $0[2] == .integer(1) && $0[4] == .integer(0) }.map { index in
+            let key = try connection.query("PRAGMA main.index_info(\(quoteIdentifier(index[1].textOrEmpty)))")
+            let found = key.compactMap { places[SQLName($0[2].textOrEmpty)] }
+            return found.count == key.count ? found : []
+        }
     }
+
+    var hasUniqueKey: Bool { !uniqueKeys.isEmpty }
 
     /// The table's name in SQL.
     var sql: String { "main.\(quoteIdentifier(name))" }
+    /// The table in a FROM clause that reads the rows themselves, without any index.
+    var rowsSQL: String { unindexedTable(name) }
     /// The names of the stored columns in SQL.
     var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
 
@@ -74,6 +86,17 @@ struct TableLayout {
     /// rowid is left.
     var identity: [String] {
         isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
+    }
+
+    /// Returns this table with those generated columns, at the end of `columns`, that another table stores. `renamed` has the new names
+    /// of columns.
+    func adding(columnsStoredIn other: TableLayout, renamed: [String: String]) -> TableLayout {
+        let names = Dictionary(renamed.map { (SQLName($0), $1) }) { first, _ in first }
+        var layout = self
+        layout.columns += generated.filter { other.place(of: names[SQLName($0)] ?? $0) != nil }.map {
+            Column(name: $0, type: "", defaultValue: nil, keyPlace: 0, isGenerated: true)
+        }
+        return layout
     }
 
     /// Returns the position of the column whose name matches under SQLite's rules; nil if no column matches.

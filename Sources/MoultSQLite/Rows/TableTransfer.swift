@@ -20,7 +20,7 @@ final class TableTransfer {
     private let encodingsDiffer: Bool
     /// The columns of an old row that contain the identity of the new row; nil if they do not contain all of it.
     private let keyColumns: [Int32]?
-    /// The rows of a new table that has no key.
+    /// The rows of the new table that no key identifies.
     private let equals: EqualRows?
     /// The rows to leave out.
     private let shipped: [ShippedRows]
@@ -36,7 +36,7 @@ final class TableTransfer {
         rows = try StoredRows(new, connection)
         inserter = try RowInserter(map, from: old, into: rows, connection)
         equals =
-            new.isWithoutRowID || new.hasUniqueKey || map.pairs.contains { $0.new == new.rowIDColumn }
+            new.isWithoutRowID || map.pairs.contains { $0.new == new.rowIDColumn }
                 || old.identity.isEmpty || inserter.rowID == .required
             ? nil : try EqualRows(map, old, oldConnection, in: rows, connection)
         outcome = TableOutcome(table: rule.table)
@@ -87,7 +87,7 @@ final class TableTransfer {
     func selectSQL() throws -> String {
         let columns = try [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
         let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
-        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.sql)\(Selection.whereSQL(rule.conditions))"
+        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.rowsSQL)\(Selection.whereSQL(rule.conditions))"
             + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
     }
 
@@ -129,8 +129,8 @@ final class TableTransfer {
         return found ?? nil
     }
 
-    /// Assigns an existing row with the same values, which is not assigned to another old row yet, to this old row. For tables
-    /// without a key.
+    /// Assigns an existing row with the same values, which is not assigned to another old row yet, to this old row. For rows that no
+    /// key identifies.
     private func claimEqual(_ row: borrowing Statement, _ number: Int) throws -> Bool {
         guard let equals else { return false }
         while let rowID = try equals.next(row) {

@@ -28,13 +28,14 @@ final class TransferPass {
                 try count(rule, layout)
                 continue
             }
-            let map = try ColumnMap(layout, target, renamed: rule.columns)
+            let source = layout.adding(columnsStoredIn: target, renamed: rule.columns)
+            let map = try ColumnMap(source, target, renamed: rule.columns)
             guard !map.pairs.isEmpty else {
                 try count(rule, layout)
                 continue
             }
             let table = try TableTransfer(
-                rule, map, from: layout, old, into: target, new, rejects,
+                rule, map, from: source, old, into: target, new, rejects,
                 shipped: transfer.shipped)
             try table.run(from: old, excluding: excluded[SQLName(rule.table)] ?? [:])
             transfers.append(table)
@@ -52,7 +53,7 @@ final class TransferPass {
     }
 
     private func count(_ rule: RowRule, _ layout: TableLayout) throws {
-        let sql = "SELECT count(*) FROM \(layout.sql)\(Selection.whereSQL(rule.conditions))"
+        let sql = "SELECT count(*) FROM \(layout.rowsSQL)\(Selection.whereSQL(rule.conditions))"
         let rows = Int(try old.int(sql))
         outcomes.append(TableOutcome(table: rule.table, selected: rows, unplaced: rows))
     }

@@ -15,7 +15,7 @@ extension Salvage.Reader {
         var stored: (table: String, columns: [String])
 
         func select(order: String?) -> String {
-            "SELECT \(columns.joined(separator: ", ")) FROM \(quoteIdentifier(from))"
+            "SELECT \(columns.joined(separator: ", ")) FROM \(unindexedTable(from))"
                 + (order.map { " ORDER BY \($0)" } ?? "")
         }
 
@@ -236,7 +236,7 @@ extension Salvage.Reader {
     private func isExact(_ way: Way) throws -> Bool {
         let stored = way.stored
         let sql =
-            "SELECT \(stored.columns.joined(separator: ", ")) FROM \(quoteIdentifier(stored.table))"
+            "SELECT \(stored.columns.joined(separator: ", ")) FROM \(unindexedTable(stored.table))"
             + (way.order.map { " ORDER BY \($0)" } ?? "")
         return try source.readingWithStandIns {
             try source.withStatement(way.select(order: way.order)) { before in

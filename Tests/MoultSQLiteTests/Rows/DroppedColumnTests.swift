@@ -37,4 +37,14 @@ import Testing
     func `a default that depends on the time counts as a value`(_ column: String) throws {
         #expect(try incomplete(column, "date('now')", "NULL") == 1)
     }
+
+    @Test(arguments: ["VIRTUAL", "STORED"])
+    func `the value of a generated column is carried over into a stored column`(_ storage: String) throws {
+        let test = try TransferCase(
+            old:
+                "CREATE TABLE t(id INTEGER PRIMARY KEY, net, gross AS (net * 2) \(storage)); INSERT INTO t VALUES(1,4)",
+            new: "CREATE TABLE t(gross, id INTEGER PRIMARY KEY, net)")
+        #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 1, carried: 1)])
+        #expect(try test.rows("SELECT id, net, gross FROM t") == ["1,4,8"])
+    }
 }

@@ -49,4 +49,23 @@ import Testing
         #expect(try test.run(RowRule(table: "t")).first?.shippedLosers == 1)
         #expect(try test.rows("SELECT * FROM t") == ["1,'x'"])
     }
+
+    @Test(arguments: [
+        "CREATE TABLE t(a UNIQUE, b)", "CREATE TABLE t(a, b, PRIMARY KEY(b, a))",
+        "CREATE TABLE t(a, b); CREATE UNIQUE INDEX u ON t(lower(a))",
+    ])
+    func `a row that equals a row of the new content is not repeated if its unique key has a NULL`(_ schema: String)
+        throws
+    {
+        let test = try TransferCase(
+            old: schema + "; INSERT INTO t VALUES(NULL,'help'),(NULL,'mine'),('k','x')",
+            new: schema + "; INSERT INTO t VALUES('n','first'),(NULL,'help'),('k','x')")
+        for _ in 1...2 {
+            #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 3, carried: 3)])
+            #expect(
+                try test.rows("SELECT a, b FROM t ORDER BY b") == [
+                    "'n','first'", "NULL,'help'", "NULL,'mine'", "'k','x'",
+                ])
+        }
+    }
 }
