@@ -126,16 +126,20 @@ package struct FileReplacement {
         try NonInvasiveReader.into(path) { connection in
             for rule in preserve {
                 let option = "--preserve \(rule.table)\(rule.rows.map { ":\($0)" } ?? "")"
-                guard try RowSelection.hasTable(rule.table, in: connection) else {
+                let advice = "Correct the option, or leave it out."
+                switch try RowSelection(table: rule.table, conditions: [rule.rows])
+                    .reach(in: connection, isChecked: true)
+                {
+                case .rows: break
+                case .absent:
                     throw refusal(
-                        "\(option) selects nothing, because \(name) has no table \"\(rule.table)\"",
-                        "Correct the option, or leave it out.")
-                }
-                do {
-                    _ = try RowSelection(table: rule.table, conditions: [rule.rows]).count(in: connection)
-                } catch let error as MoultError {
-                    guard let message = error.sqlite?.message, message.hasPrefix("no such column") else { throw error }
-                    throw refusal("\(option) cannot select rows: \(message)", "Correct the option, or leave it out.")
+                        "\(option) selects nothing, because \(name) has no table \"\(rule.table)\"", advice)
+                // The update refuses a damaged table.
+                case .unselectable(_, let cause) where cause.code == .databaseCorrupt: break
+                case .unselectable(_, let cause):
+                    let message = cause.sqlite?.message
+                    guard cause.sqlite == nil || message?.hasPrefix("no such column") ?? false else { throw cause }
+                    throw refusal("\(option) cannot select rows: \(message ?? cause.what)", advice)
                 }
             }
         }
